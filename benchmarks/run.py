@@ -3,7 +3,8 @@
     python benchmarks/run.py [--quick] [--only NAME …] [--out BENCHMARKS.md]
 
 --quick takes small sizes, to see that everything runs: its numbers say little. The machine should do nothing else.
-What needs data that is not there is left out, and the table says so. Ends with 1 where a benchmark failed.
+--only keeps what the file says of the others, with the day on which they ran. What needs data that is not there is left
+out, and the table says so. Ends with 1 where a benchmark failed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -46,15 +47,16 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Result:
-    """`said`: what it printed, or why it did not run."""
+    """`output`: what it printed, or why it did not run. `date`: YYYY-MM-DD, UTC."""
 
     benchmark: Benchmark
     command: Sequence[str]
     state: str  # done | failed | left out
-    said: str
+    output: str
     wall_s: float = 0.0
     cpu_s: float = 0.0
     peak_mb: float = 0.0
+    date: str = ""
 
 
 BENCHMARKS = (
@@ -87,14 +89,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=[each.name for each in BENCHMARKS], metavar="NAME")
     parser.add_argument("--out", type=Path, default=FOLDER.parent / "BENCHMARKS.md")
     options = parser.parse_args(argv)
-    results = []
+    failed = False
+    entries = {} if options.only is None else entries_of(options.out)
     for benchmark in BENCHMARKS:
         if options.only is None or benchmark.name in options.only:
             print(f"{benchmark.title} …", flush=True)
-            results.append(measured(benchmark, options.quick))
-            print(f"  {outcome(results[-1])}", flush=True)
-            options.out.write_text(page(results, machine(), options.quick), encoding="utf-8")
-    return int(any(result.state == "failed" for result in results))
+            result = measured(benchmark, options.quick)
+            failed |= result.state == "failed"
+            print(f"  {outcome(result)}", flush=True)
+            entries[benchmark.title] = entry_of(result)
+            ordered = {each.title: entries[each.title] for each in BENCHMARKS if each.title in entries}
+            options.out.write_text(page(ordered, machine(), options.quick), encoding="utf-8")
+    return int(failed)
 
 
 def measured(benchmark: Benchmark, quick: bool) -> Result:
@@ -110,23 +116,31 @@ def measured(benchmark: Benchmark, quick: bool) -> Result:
         )  # fmt: skip
         assert process.stdout is not None
         with process.stdout:
-            said = process.stdout.read()
+            output = process.stdout.read()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             errors.seek(0)
-            said += errors.read()
+            output += errors.read()
     peak_mb = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
     state = "failed" if process.returncode else "done"
     cpu_s = used.ru_utime + used.ru_stime
-    return Result(benchmark, command, state, said.strip("\n"), time.perf_counter() - began, cpu_s, peak_mb)
+    return Result(benchmark, command, state, output.strip("\n"), time.perf_counter() - began, cpu_s, peak_mb, _today())
 
 
 # --- BENCHMARKS.md ------------------------------------------------------------------------------------
 
 
-def page(results: Iterable[Result], told: Sequence[tuple[str, str]], quick: bool) -> str:
-    results = list(results)
+@dataclass(frozen=True)
+class Entry:
+    """Its row of the table, and its section without the heading."""
+
+    row: str
+    section: str
+
+
+def page(entries: Mapping[str, Entry], facts: Sequence[tuple[str, str]], quick: bool) -> str:
+    """`entries`: by title, in the order of the page."""
     return "\n".join(
         [
             "# Benchmarks",
@@ -134,45 +148,55 @@ def page(results: Iterable[Result], told: Sequence[tuple[str, str]], quick: bool
             "Written by `make bench`. Times are of one machine and say little about another; ratios say more.",
             *(["", "**Small sizes (`--quick`): these numbers say little.**"] if quick else []),
             "",
-            *table(("", ""), told),
+            *table(("", ""), facts),
             "",
-            *table(("what", "command", "outcome"), [_row(result) for result in results]),
-            *[line for result in results for line in _section(result)],
+            *table(("what", "command", "outcome"), ()),
+            *(entry.row for entry in entries.values()),
+            *(line for title, entry in entries.items() for line in ("", f"## {title}", "", entry.section)),
             "",
         ]
     )
 
 
-def _row(result: Result) -> tuple[str, str, str]:
+def entry_of(result: Result) -> Entry:
     place = result.benchmark.title.lower().replace(" ", "-")
-    return f"[{result.benchmark.title}](#{place})", f"`python {' '.join(result.command)}`", outcome(result)
+    link = f"[{result.benchmark.title}](#{place})"
+    row = table_row((link, f"`python {' '.join(result.command)}`", outcome(result)))
+    lines = [PATH.sub("…", line.rstrip()) for line in result.output.splitlines()]
+    return Entry(row, "\n".join(lines if result.state == "left out" else ["```text", *lines, "```"]))
+
+
+def entries_of(path: Path) -> dict[str, Entry]:
+    """What an earlier page says, by title; nothing where there is none."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    head, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    rows = {match[1]: match[0] for match in re.finditer(r"^\| \[(.+?)\]\(.*$", head, re.MULTILINE)}
+    parts = (section.partition("\n") for section in sections)
+    return {title: Entry(rows[title], body.strip("\n")) for title, _, body in parts if title in rows}
 
 
 def outcome(result: Result) -> str:
     if result.state == "left out":
-        return f"left out: {result.said}"
-    spent = f"{result.wall_s:.0f} s ({result.cpu_s:.0f} s CPU), at most {result.peak_mb:.0f} MB"
-    return f"{result.state} in {spent}"
-
-
-def _section(result: Result) -> list[str]:
-    shown = [PATH.sub("…", line.rstrip()) for line in result.said.splitlines()]
-    fenced = shown if result.state == "left out" else ["```text", *shown, "```"]
-    return ["", f"## {result.benchmark.title}", "", *fenced]
+        return f"left out: {result.output}"
+    cost = f"{result.wall_s:.0f} s ({result.cpu_s:.0f} s CPU), at most {result.peak_mb:.0f} MB"
+    return f"{result.state} in {cost}, {result.date}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    cells = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
+    return [table_row(row) for row in (head, ["---"] * len(head), *rows)]
+
+
+def table_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def machine() -> list[tuple[str, str]]:
-    """What numbers hang on: no names of hosts, people or folders."""
+    """What numbers depend on: no names of hosts, people or folders."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     return [
-        ("date", datetime.now(UTC).strftime("%Y-%m-%d")),
+        ("date", _today()),
         (
             "machine",
             f"{_processor()}, {cores} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}",
@@ -180,6 +204,10 @@ def machine() -> list[tuple[str, str]]:
         ("program", f"runner {__version__}, Python {platform.python_version()}"),
         ("libraries", libraries),
     ]
+
+
+def _today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 def _processor() -> str:

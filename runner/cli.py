@@ -45,13 +45,15 @@ def _ended(words: Sequence[str]) -> int:
     try:
         return dispatch(words)
     except ComponentError as error:
-        _tell(str(error), error, words)
+        _fail_with_log(str(error), error, words)
         return error.exit_code
     except RunnerError as error:
         _fail(str(error), error.exit_code, words)
         return error.exit_code
     except KeyboardInterrupt:
-        terminal.note("interrupted")
+        from runner.words.wording import spoken
+
+        terminal.note(spoken()("progress.ended"))
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -62,7 +64,7 @@ def _ended(words: Sequence[str]) -> int:
         _fail(in_words(error, "a file"), 3, words)
         return 3
     except Exception as error:
-        _tell(f"unexpected {unexpected(error)}", error, words)
+        _fail_with_log(f"unexpected {unexpected(error)}", error, words)
         return 3
 
 
@@ -74,7 +76,7 @@ def _fail(message: str, exit_code: int, words: Sequence[str]) -> None:
     terminal.fail(beside(message, language_of(words), exit_code))
 
 
-def _tell(message: str, error: BaseException, words: Sequence[str]) -> None:
+def _fail_with_log(message: str, error: BaseException, words: Sequence[str]) -> None:
     """Of a bug, one line, and where its traceback is. No run has a folder for it yet."""
     from runner.system.writing import write_text
 
@@ -93,6 +95,7 @@ def dispatch(words: Sequence[str]) -> int:
     if {"-h", "--help"} & set(words) and not _is_command(words[0]):
         return _help([word for word in words if word not in ("-h", "--help")])
     _refuse_shadows()
+    _speak(words)
     if words and _is_command(words[0]):
         name = words[0].replace("-", "_")
         if name not in COMMANDS:
@@ -103,6 +106,13 @@ def dispatch(words: Sequence[str]) -> int:
             return 0
         return int(command.main(words[1:]))
     return run(words)
+
+
+def _speak(words: Sequence[str]) -> None:
+    from runner.config.language import language_of
+    from runner.words.wording import speak
+
+    speak(language_of(words))
 
 
 def _meant(word: str) -> str:

@@ -83,6 +83,20 @@ class OutsideIdentity(Protocol):
 
 
 @runtime_checkable
+class Implied(Protocol):
+    """A choice that is what its place was before it could be chosen: what takes it has the identity that it has
+    without it, so that what was stored and measured then stands.
+
+        class FaissStore:
+            is_implied = True
+    """
+
+    @property
+    def is_implied(self) -> bool:
+        """True where it is no part of any identity."""
+
+
+@runtime_checkable
 class Idling(Protocol):
     """A component that takes components which it does not use, so that its sisters can be swept with it.
 
@@ -435,6 +449,19 @@ class CachedRetriever(Retriever, Protocol):
 
     def warm_up(self) -> None:
         """Load what a first search would load. Pays nothing and remembers nothing."""
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A retriever that holds connections or files open from `index` on. What is searched later opens them again.
+
+    class ServerRetriever:
+        def close(self) -> None:
+            self.client.close()
+    """
+
+    def close(self) -> None:
+        """Called when all queries of a run are ranked."""
 
 
 @runtime_checkable
@@ -843,7 +870,8 @@ class Named(Protocol):
 
 @runtime_checkable
 class Offering(Protocol):
-    """A choice of `metric` that stands for metrics of the evaluation itself.
+    """A choice of `metric` that stands for metrics of the evaluation itself. One that declares no `metrics` beside them
+    is not asked to score.
 
     class Offered:
         offered = ("recall", "mrr")
@@ -958,9 +986,12 @@ class Output(Protocol):
 # --- what a component may offer ---------------------------------------------------------------------
 
 # Of every component.
-ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData, Incidental)
+ANY = (
+    *(Preflight, Versioned, OutsideIdentity, Implied, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData),
+    Incidental,
+)
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol; a module with protocols of its own has one, too
-    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed),
+    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, Closing),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
     System: (Within,),
@@ -980,6 +1011,7 @@ def optional_of(role: type) -> tuple[type, ...]:
 ABSENT: Mapping[str, Any] = {
     "provenance": {},
     "not_in_identity": False,
+    "is_implied": False,
     "idle": (),
     "incidental": (),
     "is_within": False,

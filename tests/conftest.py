@@ -3,7 +3,6 @@ on demand."""
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import ipaddress
 import os
@@ -20,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import none
 
 from runner.system import redaction
 from tests.record_folders import make_small_runs
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
 from tests.services.redis_server import RedisServer, serving_redis
+from tests.shared_folders import shared
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -35,6 +36,9 @@ LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/t
 # For this process and every process that a test starts.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["DO_NOT_TRACK"] = "true"
+
+# Thousands of modules and test items are made, of which nothing goes before the end.
+gc.disable()
 
 # Ctrl-C is heard by them also where a shell started the suite in the background, deaf to it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -72,9 +76,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and test items stay to the end: without them, each full garbage collection is far shorter."""
+    """Modules and test items stay to the end: without them, each full garbage collection is far shorter. A run makes
+    more objects than a collection every 700 is worth, which took an eighth of its time.
+
+    Hypothesis asks the garbage collector who holds its random numbers when it first draws some. Of a module
+    that is frozen it would not hear, and warn that nobody does."""
+    given(none())(lambda _: None)()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
 
 
 @pytest.fixture
@@ -145,21 +156,6 @@ def _demand_loopback(host: str) -> None:
         raise ConnectionRefusedError(f"tests must not reach {host}")
 
 
-def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that the first worker of pytest-xdist makes, and all others read."""
-    root = factory.getbasetemp()
-    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
-    with (root / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (root / name).exists():
-            unfinished = root / f"{name} unfinished"
-            shutil.rmtree(unfinished, ignore_errors=True)  # of a worker that was killed
-            unfinished.mkdir()
-            make(unfinished)
-            unfinished.rename(root / name)
-    return root / name
-
-
 @pytest.fixture(scope="session")
 def _empty_mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """To make its tables costs seconds."""
@@ -188,30 +184,39 @@ def own_mlflow_store(_empty_mlflow_store: Path, tmp_path_factory: pytest.TempPat
     return _mlflow_store(_empty_mlflow_store, tmp_path_factory)
 
 
-@pytest.fixture
-def mlflow_server(mlflow_store: str, closed_port: int, tmp_path: Path) -> Iterator[str]:
-    """A tracking server on loopback, with the store and the artifacts behind it."""
+@pytest.fixture(scope="module")
+def mlflow_server(mlflow_store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A tracking server on loopback, with the store and the artifacts behind it. It takes seconds to start: what needs
+    one stands in one module."""
+    from runner.commands.ui import NO_JOBS
+
+    port, folder = free_port(), tmp_path_factory.mktemp("mlflow_server")
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", mlflow_store, "--workers", "1"]
-    command += ["--artifacts-destination", str(tmp_path / "artifacts"), "--port", str(closed_port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    url = f"http://127.0.0.1:{closed_port}"
+    command += ["--artifacts-destination", str(folder / "artifacts"), "--port", str(port)]
+    log, url = folder / "log", f"http://127.0.0.1:{port}"
+    with log.open("wb") as output:
+        environment = {**os.environ, **NO_JOBS}
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
     try:
-        _wait_for_mlflow(url, process)
+        _wait_for_mlflow(url, process, log)
         yield url
     finally:
-        os.killpg(process.pid, 15)
+        os.killpg(process.pid, signal.SIGKILL)  # it would wait for connections that its clients keep open
         process.wait(20)
 
 
-def _wait_for_mlflow(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
+def _wait_for_mlflow(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """It imports for ten seconds of processor time, several times as long where nothing is compiled yet, and gets a
+    part of a processor where many tests run."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"{url}/health", timeout=1):
+            with urllib.request.urlopen(f"{url}/health", timeout=5):
                 return
         except OSError:
-            assert process.poll() is None, "the server ended"
+            assert process.poll() is None, f"the server ended: {log.read_text(errors='replace')[-2000:]}"
             time.sleep(0.1)
-    raise AssertionError("the server did not start")
+    raise AssertionError(f"the server did not start: {log.read_text(errors='replace')[-2000:]}")
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,7 @@ PROTOCOLS = {
     "retriever": "runner.protocols.Retriever",
     "tokenizer": "runner.protocols.Tokenizer",
     "embedder": "runner.protocols.Embedder",
+    "store of vectors": "runner.retrieval.stores.Store",
     "agent": "runner.domains.agent.protocols.Agent",
     "reranker": "runner.domains.agent.protocols.Reranker",
     "generator": "runner.protocols.Generator",
@@ -170,7 +171,7 @@ def test_every_command_runs(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _run(at(unit, service), ["sample=24", f"cache_dir={cache}"], server.url, monkeypatch)
+    _run(at(unit, service), ["sample=12", f"cache_dir={cache}"], server.url, monkeypatch)
     _assert_shown(unit.shown, capsys)
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.small_data import small_data
-
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -71,32 +69,6 @@ def test_traces_and_their_profiles_come_with_it(wheel: Path, tmp_path: Path) -> 
     assert list(rows[0]["output"]["scores"]) == ["default", "finance", "code", "medical", "customer_service"]
 
 
-def test_it_runs_from_any_folder(wheel: Path, tmp_path: Path) -> None:
-    installed = tmp_path / "installed"
-    zipfile.ZipFile(wheel).extractall(installed)
-    (tmp_path / "work").mkdir()
-    words = [*small_data(tmp_path), "retriever=keyword", "tracking=none", "out=x"]
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", *words],
-        cwd=tmp_path / "work",
-        env={**os.environ, "PYTHONPATH": str(installed)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    code = "import runner; print(runner.__file__)"
-    where = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path / "work",
-        env={**os.environ, "PYTHONPATH": str(installed)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert where.stdout.startswith(str(installed))
-
-
 def test_an_extra_is_installed_by_the_name_of_the_distribution(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
     code = (
@@ -132,7 +104,7 @@ def test_it_is_used_from_python(wheel: Path, tmp_path: Path) -> None:
     assert value == "1.0" and str(installed) in file
 
 
-def test_a_project_is_made_of_it_and_runs(wheel: Path, tmp_path: Path) -> None:
+def test_a_project_is_made_of_it_and_runs_from_any_folder(wheel: Path, tmp_path: Path) -> None:
     """The folder `conf` of the project hides nothing of the package of that name."""
     installed = tmp_path / "installed"
     zipfile.ZipFile(wheel).extractall(installed)

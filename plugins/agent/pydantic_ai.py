@@ -209,7 +209,7 @@ class _Run:
         toolbox = self.toolbox
 
         def search_all(query: str) -> str:
-            return self._called(lambda: toolbox.search_all(self._query(query)))
+            return self._result_of(lambda: toolbox.search_all(self._query(query)))
 
         def search_by_metadata(
             query: str,
@@ -220,10 +220,10 @@ class _Run:
         ) -> str:
             tags = {"doc_type": doc_type, "has_steps": has_steps, "section": section, "guide_type": guide_type}
             wanted = {name: value for name, value in tags.items() if value is not None}
-            return self._called(lambda: toolbox.search_by_metadata(self._query(query), **wanted))
+            return self._result_of(lambda: toolbox.search_by_metadata(self._query(query), **wanted))
 
         def get_section(chunk_id: str) -> str:
-            return self._called(lambda: toolbox.get_section(chunk_id))
+            return self._result_of(lambda: toolbox.get_section(chunk_id))
 
         return [
             Tool(
@@ -238,7 +238,7 @@ class _Run:
     async def _offered(self, context: RunContext[None], tool: ToolDefinition) -> ToolDefinition | None:
         return tool if self.toolbox.calls_left > 0 else None
 
-    def _called(self, call: Callable[[], ToolCall]) -> str:
+    def _result_of(self, call: Callable[[], ToolCall]) -> str:
         try:
             made = call()
         except CallsSpentError:

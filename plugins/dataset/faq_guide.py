@@ -40,7 +40,7 @@ class FaqGuideDataset:
         chunker: Chunker = STEPS,
         strict: bool = False,
     ) -> None:
-        self.given = {"faq": _listed(faq), "guide": _listed(guide), "queries": _listed(queries)}
+        self.given = {"faq": _as_list(faq), "guide": _as_list(guide), "queries": _as_list(queries)}
         self.chunker = chunker
         self.strict = strict
 
@@ -77,7 +77,7 @@ class FaqGuideDataset:
         return [str(FOLDER / language / f"{name}.jsonl") for language in LANGUAGES]
 
 
-def _listed(files: Files) -> list[str]:
+def _as_list(files: Files) -> list[str]:
     return [files] if isinstance(files, str) else files or []
 
 

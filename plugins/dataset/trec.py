@@ -63,10 +63,10 @@ class TrecDataset:
         asked = {query.id for query in queries}
         unknown = [topic for topic in judged if topic not in asked]
         if unknown:
-            log.warning(self.qrels, f"judgements for topics that are not in {self.topics}: {_named(unknown)}")
+            log.warning(self.qrels, f"judgements for topics that are not in {self.topics}: {_first_topics(unknown)}")
         if unjudged and self.unjudged == "skip":
             hint = "dataset.unjudged=unanswerable keeps them as unanswerable"
-            log.warning(self.topics, f"skipped topics without a relevant document: {_named(unjudged)}; {hint}")
+            log.warning(self.topics, f"skipped topics without a relevant document: {_first_topics(unjudged)}; {hint}")
             queries = [query for query in queries if query.answerable]
         if not queries:
             raise DataError(f"dataset.qrels: no topic of {self.topics} has a relevant document in {self.qrels}")
@@ -78,6 +78,6 @@ class TrecDataset:
         return Query(topic.id, topic.text, answerable, grades if answerable else {}, language=self.language)
 
 
-def _named(topics: list[str]) -> str:
+def _first_topics(topics: list[str]) -> str:
     more = f" and {len(topics) - NAMED} more" if len(topics) > NAMED else ""
     return ", ".join(f"'{topic}'" for topic in topics[:NAMED]) + more

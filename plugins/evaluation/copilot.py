@@ -201,7 +201,7 @@ class Copilot:
         self._has_references = any(map(self._by_reference, cases))
         await prepare(self.memory, workspace)
         self._moments = await moments(self.memory, cases)
-        preparation = await self.retrieval.prepare([self._asked(case) for case in cases], workspace)
+        preparation = await self.retrieval.prepare([self._search_query(case) for case in cases], workspace)
         await self.chosen.prepare(cases, workspace)
         talks = {case.conversation.id: len(case.conversation.turns) for case in cases}
         counts = {"n": len(talks), "turns": sum(talks.values()), "probes": len(cases)}
@@ -218,7 +218,7 @@ class Copilot:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
         return not offered(self.judge_, "baseline") and bool(references(case))
 
-    def _asked(self, case: ProbeCase) -> Query:
+    def _search_query(self, case: ProbeCase) -> Query:
         """What the retriever is asked."""
         moment, question = self._moments[case.id], case.probe.question
         if self.follow_ups and isinstance(moment, Moment):
@@ -242,7 +242,7 @@ class Copilot:
 
     def _shown(self, case: ProbeCase) -> _Shown:
         """What is remembered and what was found, and what a generator sees of both."""
-        moment, query = self._moments[case.id], self._asked(case)
+        moment, query = self._moments[case.id], self._search_query(case)
         if not isinstance(moment, Moment):
             raise moment
         charge(moment.cost)
@@ -257,7 +257,7 @@ class Copilot:
 
     def _output(self, case: ProbeCase, shown: _Shown, answer: Answer, generation: Timing | None) -> CopilotOutput:
         moment, retrieved, context, seen = shown
-        asked = self._kept(case, self._asked(case), retrieved)
+        asked = self._record(case, self._search_query(case), retrieved)
         kept = {**asked, **seen.record(), **moment_record(moment, context), **answer_record(answer)}
         return CopilotOutput(moment, retrieved, context, seen, answer, generation, kept)
 
@@ -267,7 +267,7 @@ class Copilot:
         query = query_of(case, case.probe.question)
         return await answered(query, retrieved, context, self.retrieval, self.generator, self.fallback)
 
-    def _kept(self, case: ProbeCase, query: Query, retrieved: Retrieved) -> dict[str, Any]:
+    def _record(self, case: ProbeCase, query: Query, retrieved: Retrieved) -> dict[str, Any]:
         searched = {} if query.text == case.probe.question else {"searched": query.text}
         kept = record_of(query, retrieved, self.retrieval.corpus, self.retrieval.k)
         gold = fingerprint([kept["gold"], case.gold])[:16]
@@ -295,10 +295,10 @@ class Copilot:
             shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
             facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
             asked[MEMORY] = {**question, **shown, **facts, "weights": self.weights}
-        await self.chosen.add_own(case, self._seen(case, output), judgements)
-        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._seen(case, output))}, judgements)
+        await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
+        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._rubric_fields(case, output))}, judgements)
 
-    def _seen(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
+    def _rubric_fields(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
         """What rubrics of one's own may see of a question."""
         known = {"references": references(case)} if references(case) else {}
         shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
@@ -340,7 +340,7 @@ class Copilot:
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._seen(case, output)))
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
 
     def _judged(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure

@@ -112,10 +112,10 @@ class RagOutput:
             "citations": list(self.answer.citations),
             **{name: value for name, value in seldom.items() if value},
             "contexts": self.found.contexts,
-            **self._told(),
+            **self._system_record(),
         }
 
-    def _told(self) -> Mapping[str, Any]:
+    def _system_record(self) -> Mapping[str, Any]:
         """What a running system said, and how that was understood."""
         replies = [each.reply.record() for each in self.each if each.reply is not None]
         named = [each.found.named for each in self.each if each.found.named is not None]
@@ -235,26 +235,26 @@ class FullRag:
             return await self._asked_of_system(case, self.system)
         retrieved = self.retrieval.retrieved(case)
         if (refusal := self.retrieval.refusal(case, retrieved, self.generator)) is not None:
-            return RagOutput(retrieved, refusal, None, self._kept(case, retrieved))
+            return RagOutput(retrieved, refusal, None, self._record(case, retrieved))
         with stopwatch() as watch:
             answer = delivered(await self.generator.generate(case, retrieved.contexts), case.text)
-        return RagOutput(retrieved, answer, watch.timing, self._kept(case, retrieved))
+        return RagOutput(retrieved, answer, watch.timing, self._record(case, retrieved))
 
     async def _asked_of_system(self, case: Query, system: System) -> RagOutput:
         outputs = []
         for repeat in range(system.repeats):
             with stopwatch() as watch:
                 reply = await system.ask(case, repeat)
-            outputs.append(self._told(case, reply, watch.timing))
+            outputs.append(self._system_record(case, reply, watch.timing))
         return replace(outputs[0], again=tuple(outputs[1:]))
 
-    def _told(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
+    def _system_record(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
         found = replace(self.retrieval.told(case, reply), timings={"system": timing})
         text = reply.answer
         refused = not text.strip() or is_refusal(text, case.text)
-        return RagOutput(found, Answer(text, refused, citations(text)), None, self._kept(case, found), reply)
+        return RagOutput(found, Answer(text, refused, citations(text)), None, self._record(case, found), reply)
 
-    def _kept(self, case: Query, retrieved: Retrieved) -> Mapping[str, Any]:
+    def _record(self, case: Query, retrieved: Retrieved) -> Mapping[str, Any]:
         kept = record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k)
         return {**kept, "answers": list(case.answers)}
 
@@ -262,11 +262,11 @@ class FullRag:
         timings = timings_of(row)
         if self.system is not None:
             replies = map(system_reply_of, row["output"]["replies"])
-            first, *again = [self._told(case, reply, timings["system"]) for reply in replies]
+            first, *again = [self._system_record(case, reply, timings["system"]) for reply in replies]
             return replace(first, again=tuple(again))
         generation = timings.pop("generation", None)
         found = replace(self.retrieval.retrieved(case), timings=timings)
-        return RagOutput(found, answer_of(row), generation, self._kept(case, found))
+        return RagOutput(found, answer_of(row), generation, self._record(case, found))
 
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
         judgements: dict[str, Judgement] = {}
@@ -286,9 +286,9 @@ class FullRag:
                 judgements.update({_numbered(rubric, number): judgement for rubric, judgement in own.items()})
 
     async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
-        shown = self._shown(case, output)
+        shown = self._rubric_fields(case, output)
         await self.chosen.add_own(case, {**shown, **self._measured(output)}, judgements)
-        asked = {**self._asked(case, output), **self.chosen.asked(shown)}
+        asked = {**self._judge_fields(case, output), **self.chosen.asked(shown)}
         await judge_missing(self.judge_, asked, judgements)
 
     def _measured(self, output: RagOutput) -> dict[str, Any]:
@@ -304,7 +304,7 @@ class FullRag:
             "cost_usd": None if None in costs else sum(cost or 0.0 for cost in costs),
         }
 
-    def _shown(self, case: Query, output: RagOutput) -> dict[str, Any]:
+    def _rubric_fields(self, case: Query, output: RagOutput) -> dict[str, Any]:
         """What rubrics of one's own may see of a case."""
         shown: dict[str, Any] = {"question": case.text, "answer": output.answer.text, "language": case.language}
         if case.history:
@@ -319,7 +319,7 @@ class FullRag:
         """The rubrics that say something of a question, asked or not."""
         return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
 
-    def _asked(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:
+    def _judge_fields(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:
         """Rubric -> what the judge sees."""
         history = {"history": case.history} if case.history else {}
         question = {**history, "question": case.text, "language": case.language}
@@ -352,10 +352,10 @@ class FullRag:
     def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
         """Of one answer."""
         retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
-        rated, failed = judged(judgements, tuple(self._asked(case, output)), self.judge_.on_failure)
+        rated, failed = judged(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
             rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
-        values = {**retrieval.values, **rated, **_known(case, output.answer)}
+        values = {**retrieval.values, **rated, **_against_references(case, output.answer)}
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored)
         values = {right.NAME: decision.value, **values}
@@ -363,7 +363,7 @@ class FullRag:
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._shown(case, output)))
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows) if self.system is None else service_report.sums(rows)
@@ -416,7 +416,7 @@ def _has_reference(case: Query) -> bool:
     return case.answerable and bool(case.answers)
 
 
-def _known(case: Query, answer: Answer) -> dict[str, float | None]:
+def _against_references(case: Query, answer: Answer) -> dict[str, float | None]:
     """Of the answer and the known ones, without a judge. An answer that declined holds none."""
     text = "" if answer.refused else answer.text
     return {

@@ -163,7 +163,7 @@ class MemoryEvaluation:
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
         asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
-        weighed = {"memory_weights": fingerprint(self.weights), **_given(conversations)}
+        weighed = {"memory_weights": fingerprint(self.weights), **_given_identity(conversations)}
         if any(map(self._by_reference, _cases(conversations))):
             weighed[right.IDENTITY] = fingerprint(self.high)
         weighed |= self.chosen.identity
@@ -252,7 +252,7 @@ class MemoryEvaluation:
 
     def _output(self, case: ProbeCase, shown: _Shown, answer: Answer, generation: Timing) -> MemoryOutput:
         moment, context, seen = shown
-        kept = {**case.record(), **seen.record(), **_told(case, moment, context), **_said(answer)}
+        kept = {**case.record(), **seen.record(), **_memory_record(case, moment, context), **_answer_record(answer)}
         return MemoryOutput(seen, moment, context, answer, generation, kept)
 
     async def judge(self, case: ProbeCase, output: MemoryOutput) -> Judgements:
@@ -271,10 +271,10 @@ class MemoryEvaluation:
         asked = {RUBRIC: {**question, **shown, **facts, "weights": self.weights}}
         if self._by_reference(case) and not output.answer.refused:
             asked[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
-        await self.chosen.add_own(case, self._seen(case, output), judgements)
-        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._seen(case, output))}, judgements)
+        await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
+        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._rubric_fields(case, output))}, judgements)
 
-    def _seen(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
+    def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
         """What rubrics of one's own may see of a probe."""
         known = {"references": references(case)} if references(case) else {}
         shown = {"memory": output.memory_text, "entities": output.entities_text, "answer": output.answer.text}
@@ -295,7 +295,7 @@ class MemoryEvaluation:
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores({**values, **grades}, failed, weights, labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._seen(case, output)))
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
 
     def _unjudged(self, case: ProbeCase, output: MemoryOutput | RestoredProbe, correctness: float | None) -> _Unjudged:
         """Values, labels and weights, the grades of the judge aside."""
@@ -397,13 +397,13 @@ def _identity(conversations: Sequence[Conversation]) -> dict[str, str]:
     }
 
 
-def _given(conversations: Sequence[Conversation]) -> dict[str, str]:
+def _given_identity(conversations: Sequence[Conversation]) -> dict[str, str]:
     """A hash of what another system returned, where any of it came with the probes."""
     given = {case.id: asdict(case.probe.given) for case in _cases(conversations) if case.probe.given != Given()}
     return {"given": fingerprint(given)} if given else {}
 
 
-def _told(case: ProbeCase, moment: Moment, context: BuiltContext) -> dict[str, Any]:
+def _memory_record(case: ProbeCase, moment: Moment, context: BuiltContext) -> dict[str, Any]:
     """What the memory held, and what keeping it came to since the probe before."""
     sections = [
         {name: value for name, value in asdict(section).items() if name != "text"} for section in context.sections
@@ -418,5 +418,5 @@ def _told(case: ProbeCase, moment: Moment, context: BuiltContext) -> dict[str, A
     }
 
 
-def _said(answer: Answer) -> dict[str, Any]:
+def _answer_record(answer: Answer) -> dict[str, Any]:
     return {"answer": answer.text, "declined": answer.refused, **({"cut_off": True} if answer.cut_off else {})}

@@ -168,7 +168,7 @@ class TraceQuality:
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
     async def judge(self, case: TraceCase, output: TraceOutput) -> Judgements:
-        judgements, shown = dict[str, Judgement](), _seen(output.trace)
+        judgements, shown = dict[str, Judgement](), _rubric_fields(output.trace)
         await self.chosen.add_own(case, shown, judgements)
         own = {RUBRIC: fields_of(output.trace)} if self._is_judged else {}
         await judge_missing(self.judge_, {**own, **self.chosen.asked(shown)}, judgements)
@@ -186,7 +186,7 @@ class TraceQuality:
         matches = {} if expected is None else tool_use(output.trace.calls, expected)
         judged, failed = self._judged(judgements)
         own = Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(_seen(output.trace)))
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(_rubric_fields(output.trace)))
 
     def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all."""
@@ -204,7 +204,7 @@ class TraceQuality:
         return found
 
 
-def _seen(trace: Trace) -> dict[str, Any]:
+def _rubric_fields(trace: Trace) -> dict[str, Any]:
     """What rubrics of one's own may see of a trace."""
     fields = fields_of(trace)
     shown = {"question": fields["objective"], "trace": fields["steps"], "language": fields["language"]}

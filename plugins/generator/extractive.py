@@ -161,7 +161,7 @@ def _scores(words: Sequence[Word], kind: Kind | None, sentences: Sequence[_Sente
     weights = [_weight(word, sentences) for word in words]
     total = sum(weights) or 1.0
     return [
-        sum(weight * _held(word, sentence) for word, weight in zip(words, weights, strict=True))
+        sum(weight * _share_held(word, sentence) for word, weight in zip(words, weights, strict=True))
         / total
         * (1.0 if holds_kind(sentence.text, kind) else OTHER_KIND)
         for sentence in sentences
@@ -174,7 +174,7 @@ def _weight(word: Word, sentences: Sequence[_Sentence]) -> float:
     return math.log(1 + len(sentences) / (holding + 0.5))
 
 
-def _held(word: Word, sentence: _Sentence) -> float:
+def _share_held(word: Word, sentence: _Sentence) -> float:
     if not word.forms.isdisjoint(sentence.own):
         return 1.0
     return 0.0 if word.forms.isdisjoint(sentence.before) else NEIGHBOUR

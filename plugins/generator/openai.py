@@ -52,9 +52,9 @@ class OpenaiGenerator:
     def prompt_for(self, query: Query) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
         usual = "memory" if query.from_memory else "answer" if query.remembered is None else "copilot"
-        return self._called(self.prompt or usual)
+        return self._prompt(self.prompt or usual)
 
-    def _called(self, name: str) -> Prompt:
+    def _prompt(self, name: str) -> Prompt:
         if name not in self._prompts:
             self._prompts[name] = prompt_called(name, PROMPTS, "generator.prompt")
         return self._prompts[name]
@@ -62,13 +62,13 @@ class OpenaiGenerator:
     @property
     def provenance(self) -> Mapping[str, Any]:
         names = (self.prompt,) if self.prompt else PROMPTS
-        return {**self.model.provenance, "prompt": "+".join(self._called(name).digest for name in names)}
+        return {**self.model.provenance, "prompt": "+".join(self._prompt(name).digest for name in names)}
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         """Raises ReplyError when the model says nothing, whatever else `Model.chat` raises."""
         if not contexts and not query.from_memory and not query.remembered:
             return Answer(refusal_for(query), refused=True)
-        reply = await self._asked(self.request(query, contexts))
+        reply = await self._reply(self.request(query, contexts))
         if reply.refusal:
             return Answer(reply.refusal, refused=True)
         text = reply.text.strip()
@@ -89,7 +89,7 @@ class OpenaiGenerator:
     def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
         return [(message.role, message.text) for message in self.request(query, contexts).messages]
 
-    async def _asked(self, request: ChatRequest) -> ChatReply:
+    async def _reply(self, request: ChatRequest) -> ChatReply:
         """A reply with text, or with a refusal. One that breaks off before its limit is the last that is taken."""
         with self.model.series() as ask:
             for attempt in range(ATTEMPTS):

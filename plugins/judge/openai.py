@@ -77,12 +77,12 @@ class OpenaiJudge:
         self._replaced = {name: path for name, path in (rubrics or {}).items() if path is not None}
 
     @cached_property
-    def _known(self) -> Mapping[str, Rubric]:
+    def _rubrics(self) -> Mapping[str, Rubric]:
         return rubrics(self._replaced, self.mode)
 
     @property
     def rubrics(self) -> Mapping[str, Rubric | Criteria]:
-        return {**self._known, **self._learned}
+        return {**self._rubrics, **self._learned}
 
     def learn(self, rubrics: Mapping[str, Criteria]) -> None:
         self._learned = {**self._learned, **rubrics}
@@ -101,7 +101,7 @@ class OpenaiJudge:
     async def _judged(self, rubric: str, fields: Mapping[str, Any], kept: Mapping[str, Judgement]) -> Judgement:
         if rubric in self._learned:
             return await self._by_criteria(self._learned[rubric], fields, kept)
-        chosen = self._known.get(rubric)
+        chosen = self._rubrics.get(rubric)
         if chosen is None:
             raise EvaluationError(f"judge: there is no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
         mode = chosen.asked_in(self.mode)

@@ -130,7 +130,7 @@ class HttpMemory:
         session.language = language or session.language
         number = session.n_turns + 1
         said = {name: getattr(turn, name) for name in ("user", "assistant", "speaker", "said_at", "id")}
-        values = {**self._named(key, session), **said, "id": turn.id or f"turn-{number}", "number": number}
+        values = {**self._names_of(key, session), **said, "id": turn.id or f"turn-{number}", "number": number}
         if "delete" in self.sent and not session.is_delete_paid:
             await self._service.pay()
             session.is_delete_paid = True
@@ -142,15 +142,15 @@ class HttpMemory:
 
     async def read(self, key: SessionKey, question: str) -> Remembered:
         session = self._of(key)
-        values = {**self._named(key, session), "question": question, "n": self.n}
+        values = {**self._names_of(key, session), "question": question, "n": self.n}
         reply = await self._ask(self._request("read", values))
         if (made_up := self._service.made_up()) is not None:
             return Remembered(made_up)
-        texts = self._found("memory", reply)
+        texts = self._value_of("memory", reply)
         return Remembered(
             memory="\n".join(_text("memory", each) for each in (texts if isinstance(texts, list) else [texts or ""])),
-            entities=tuple(_entity(each, session.n_turns) for each in self._listed("entities", reply)),
-            retrieved=tuple(_turn(each, place, session) for place, each in enumerate(self._listed("turns", reply), 1)),
+            entities=tuple(_entity(each, session.n_turns) for each in self._list_of("entities", reply)),
+            retrieved=tuple(_turn(each, place, session) for place, each in enumerate(self._list_of("turns", reply), 1)),
         )
 
     async def update(self, key: SessionKey) -> None:
@@ -164,7 +164,7 @@ class HttpMemory:
         session = self._sessions.pop(key, None)
         if "delete" in self.sent:
             session = session or _Session()
-            request = self._request("delete", self._named(key, session))
+            request = self._request("delete", self._names_of(key, session))
             await self._ask(request, missing_is_fine=True, is_paid=session.is_delete_paid)
 
     async def inspect(self, key: SessionKey) -> SessionState:
@@ -188,7 +188,7 @@ class HttpMemory:
 
         return await self._service.ask(send, is_paid=is_paid)
 
-    def _named(self, key: SessionKey, session: _Session) -> dict[str, Any]:
+    def _names_of(self, key: SessionKey, session: _Session) -> dict[str, Any]:
         return {"tenant": key.tenant, "session": key.session, "language": session.language}
 
     def _request(self, name: str, values: Mapping[str, Any], key: str = "") -> Request:
@@ -198,12 +198,12 @@ class HttpMemory:
             body = BODIES.get(name)
         return Request(name, method, path, filled(body, values), key)
 
-    def _found(self, name: str, reply: Any) -> Any:
+    def _value_of(self, name: str, reply: Any) -> Any:
         expression = self.sent["read"].get(name)
         return found_by(None if expression is None else str(expression), reply)
 
-    def _listed(self, name: str, reply: Any) -> Sequence[Any]:
-        found = self._found(name, reply)
+    def _list_of(self, name: str, reply: Any) -> Sequence[Any]:
+        found = self._value_of(name, reply)
         if found is not None and not isinstance(found, list):
             raise EvaluationError(f"memory.read.{name}: expected a list, found {type(found).__name__}")
         return found or ()

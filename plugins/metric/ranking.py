@@ -101,8 +101,8 @@ class RankingMeasure:
         ranked, relevance = output.found.documents.ids, case.relevance
         if self.measure not in AT_CUTOFFS:
             return Scores({self.measure: self._whole(ranked, relevance)})
-        values = {f"{self.measure}_at_k": self._at(ranked, relevance, self.k)}
-        return Scores(values | {f"{self.measure}_at_{k}": self._at(ranked, relevance, k) for k in self.cutoffs})
+        values = {f"{self.measure}_at_k": self._at_cutoff(ranked, relevance, self.k)}
+        return Scores(values | {f"{self.measure}_at_{k}": self._at_cutoff(ranked, relevance, k) for k in self.cutoffs})
 
     def _whole(self, ranked: Sequence[str], relevance: Mapping[str, int]) -> float | None:
         if self.measure == "rbp":
@@ -111,7 +111,7 @@ class RankingMeasure:
             return measures.binary_preference(ranked, relevance)
         return measures.r_precision(ranked, relevance)
 
-    def _at(self, ranked: Sequence[str], relevance: Mapping[str, int], k: int) -> float | None:
+    def _at_cutoff(self, ranked: Sequence[str], relevance: Mapping[str, int], k: int) -> float | None:
         if self.measure == "err":
             return measures.expected_reciprocal_rank(ranked, relevance, k, self._highest)
         if self.measure == "judged":

@@ -158,7 +158,7 @@ class Rubric:
         return [Controls(self.name, tuple(items))] if items else []
 
     def _control(self, number: int, entry: ControlEntry) -> ControlItem:
-        fields: dict[str, Any] = {name: _given(name, entry.get(name)) for name in FIELDS if name in entry}
+        fields: dict[str, Any] = {name: _for_judge(name, entry.get(name)) for name in FIELDS if name in entry}
         return ControlItem(
             str(entry.get("id") or f"{self.name}-{number}"),
             {**fields, "language": entry.get("language")},
@@ -245,7 +245,7 @@ def _example(entry: ExampleEntry) -> Example:
     return Example(fields, shown, str(entry.get("reason") or ""), entry.get("language"))
 
 
-def _given(name: str, value: Any) -> Any:
+def _for_judge(name: str, value: Any) -> Any:
     """As a judge gets it."""
     if name == AS_CONTEXTS:
         return tuple(Context(f"context-{number}", text) for number, text in enumerate(value, start=1))

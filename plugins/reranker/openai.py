@@ -98,12 +98,12 @@ class OpenaiReranker:
             **history,
             "question": question.text,
             "asked": list(asked),
-            "candidates": list(map(self._shown, candidates)),
+            "candidates": list(map(self._as_context, candidates)),
         }
         messages = Message("system", self.prompt.system(language)), Message("user", fenced(data, language))
         return self.sampling.request(messages, SCHEMA)
 
-    def _shown(self, candidate: Candidate) -> Context:
+    def _as_context(self, candidate: Candidate) -> Context:
         kind, section = candidate.metadata.get("doc_type"), candidate.metadata.get("section")
         title = " > ".join(filter(None, (candidate.title, section)))
         text = shortened(candidate.text, self.max_candidate_tokens, count_tokens)

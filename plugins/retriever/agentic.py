@@ -20,7 +20,7 @@ from runner.domains.agent.shelf import Collection, Shelf
 from runner.domains.agent.toolbox import Toolbox
 from runner.errors import ComponentError, InputError, RunnerError, StopRunError
 from runner.llm.metering import asking_for
-from runner.protocols import CachedRetriever, Concurrent, Retriever, Workspace, offered
+from runner.protocols import CachedRetriever, Closing, Concurrent, Retriever, Workspace, offered
 from runner.records import Corpus, Query, Ranking, Trajectory
 from runner.text.language import Language
 
@@ -152,6 +152,11 @@ class AgenticRetriever:
     def warm_up(self) -> None:
         if isinstance(self.base, CachedRetriever):
             self.base.warm_up()
+
+    def close(self) -> None:
+        for retriever in (self.base, *self._shelf.retrievers):
+            if isinstance(retriever, Closing):
+                retriever.close()
 
     # --- agents -------------------------------------------------------------------------------------
 

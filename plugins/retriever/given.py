@@ -30,7 +30,7 @@ class GivenRetriever:
 
 def _ranking(query: Query, depth: int) -> Ranking:
     hits: dict[str, float] = {}
-    for id, score in _given(query):
+    for id, score in _given_ranking(query):
         hits[id] = max(score, hits.get(id, score))
     ordered = sorted(hits.items(), key=lambda hit: (hit[1], hit[0]), reverse=True)[:depth]
     absolute = all(0 <= score <= 1 for score in hits.values())
@@ -41,7 +41,7 @@ def _ranking(query: Query, depth: int) -> Ranking:
     )
 
 
-def _given(query: Query) -> Sequence[tuple[str, float]]:
+def _given_ranking(query: Query) -> Sequence[tuple[str, float]]:
     given = query.given
     if given.ranking is not None:
         return given.ranking

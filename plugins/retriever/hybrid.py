@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
-from runner.protocols import CachedRetriever, Retriever, Workspace, offered
+from runner.protocols import CachedRetriever, Closing, Retriever, Workspace, offered
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fused, over, reciprocal_ranks
 from runner.text.ordering import best, byte_ranks
@@ -89,6 +89,11 @@ class HybridRetriever:
         for leg in self._cached_legs():
             leg.warm_up()
 
+    def close(self) -> None:
+        for leg in self.legs.values():
+            if isinstance(leg, Closing):
+                leg.close()
+
     def _cached_legs(self) -> list[CachedRetriever]:
         return [leg for leg in self.legs.values() if isinstance(leg, CachedRetriever)]
 
@@ -105,7 +110,7 @@ class HybridRetriever:
             ids=tuple([self._ids[place] for place in union[order]]),
             scores=tuple(scores[order].tolist()),
             relevance=tuple((self.weights * relevance).sum(axis=0)[order].tolist()),
-            legs={name: _cut(leg, depth) for name, leg in zip(self.legs, legs, strict=True)},
+            legs={name: _top(leg, depth) for name, leg in zip(self.legs, legs, strict=True)},
         )
 
     def _values(self, leg: Ranking) -> Values:
@@ -115,5 +120,5 @@ class HybridRetriever:
         return convex_values(scores, pool=self.pool, total=len(self._ids), normalization=self.normalization)
 
 
-def _cut(ranking: Ranking, depth: int) -> Ranking:
+def _top(ranking: Ranking, depth: int) -> Ranking:
     return Ranking(ranking.ids[:depth], ranking.scores[:depth], ranking.relevance[:depth])

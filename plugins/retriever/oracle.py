@@ -40,9 +40,9 @@ class OracleRetriever:
         return {"kind": f"reference ({self.mode})"}
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        return [_ranking(self._found(query, depth)) for query in queries]
+        return [_ranking(self._ids(query, depth)) for query in queries]
 
-    def _found(self, query: Query, depth: int) -> list[str]:
+    def _ids(self, query: Query, depth: int) -> list[str]:
         if self.mode == "gold":
             return self._gold(query)[:depth]
         return self._drawn(query, depth) if self.mode == "random" else []

@@ -41,7 +41,7 @@ class MemorybankScenarios:
         users = read_json(self.path, KEY, log, DataError)
         if not isinstance(users, dict):
             raise DataError(f"{KEY}: {self.path} holds no histories: expected an object with a user for each key")
-        asked, root = _asked(self.questions, log), Fields(users, self.path, None, log)
+        asked, root = _read_questions(self.questions, log), Fields(users, self.path, None, log)
         keys = _by_name(root)
         for name, (fields, _) in asked.items():
             if name not in keys:
@@ -88,7 +88,7 @@ def _name(key: str) -> str:
     return " ".join(key.split())
 
 
-def _asked(path: str, log: ProblemLog) -> dict[str, tuple[Fields, list[Any]]]:
+def _read_questions(path: str, log: ProblemLog) -> dict[str, tuple[Fields, list[Any]]]:
     """User -> the line that asks about this user, and what it asks."""
     found: dict[str, tuple[Fields, list[Any]]] = {}
     for line, data in read_jsonl(path, QUESTIONS_KEY, log, DataError):

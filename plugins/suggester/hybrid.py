@@ -72,7 +72,7 @@ class HybridSuggester:
         cut = {name: best[:depth] for name, best in legs.items()}
         whole = self._mixed(legs)
         if not self._central:
-            return Suggestions(self._told(ordered(whole, place, depth), legs), cut)
+            return Suggestions(self._with_parts(ordered(whole, place, depth), legs), cut)
         without = self._mixed({name: each.legs.get("no_graph", each.best) for name, each in found.items()})
         together = self._together(place.note)
         scored = {
@@ -80,7 +80,7 @@ class HybridSuggester:
             / (1 + 2 * self.structure_weight)
             for note, confidence in whole.items()
         }
-        best = self._told(ordered(scored, place, depth), legs)
+        best = self._with_parts(ordered(scored, place, depth), legs)
         return Suggestions(best, {**cut, "no_graph": ordered(without, place, depth)})
 
     def _mixed(self, legs: Mapping[str, Sequence[Suggestion]]) -> dict[str, float]:
@@ -90,7 +90,9 @@ class HybridSuggester:
                 mixed[each.note] += self.weights[name] * each.confidence
         return mixed
 
-    def _told(self, best: Sequence[Suggestion], legs: Mapping[str, Sequence[Suggestion]]) -> tuple[Suggestion, ...]:
+    def _with_parts(
+        self, best: Sequence[Suggestion], legs: Mapping[str, Sequence[Suggestion]]
+    ) -> tuple[Suggestion, ...]:
         parts: dict[str, dict[str, float]] = defaultdict(dict)
         for name, found in legs.items():
             for each in found:

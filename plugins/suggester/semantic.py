@@ -53,7 +53,7 @@ class SemanticSuggester:
         return dict(self.retriever.index(self._corpus, workspace))
 
     def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
-        queries = [Query(str(number), self._asked(place), True, {}) for number, place in enumerate(places)]
+        queries = [Query(str(number), self._query(place), True, {}) for number, place in enumerate(places)]
         rankings = self.retriever.search(queries, self.pool)
         return [self._suggestions(place, ranking, depth) for place, ranking in zip(places, rankings, strict=True)]
 
@@ -68,7 +68,7 @@ class SemanticSuggester:
         linked = of_link(asked, nearest.sentence, self._corpus.title_of(nearest.source), place.language)
         return " ".join(filter(None, (said, linked)))
 
-    def _asked(self, place: Place) -> str:
+    def _query(self, place: Place) -> str:
         title = self._corpus.title_of(place.note)
         return "\n".join(filter(None, (title, *[place.anchor] * ANCHOR, place.context)))
 

@@ -62,14 +62,14 @@ class PythonSystem:
 
         async def send(toll: Toll, key: str) -> Received:
             try:
-                return await self._calls.make(lambda: self._called(function, query.text, named), toll)
+                return await self._calls.make(lambda: self._call(function, query.text, named), toll)
             except TimeoutError:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("function.late", setting="system.timeout_ms", limit=limit) from None
 
         return await self._service.ask(asked, send, self._form, repeat)
 
-    async def _called(self, function: Callable[..., Any], question: str, named: Mapping[str, Any]) -> Any:
+    async def _call(self, function: Callable[..., Any], question: str, named: Mapping[str, Any]) -> Any:
         try:
             if inspect.iscoroutinefunction(function):
                 returned = await function(question, **named)
@@ -92,13 +92,13 @@ class PythonSystem:
     def _loaded(self) -> Callable[..., Any] | Problem:
         """The function, or what is wrong with its name."""
         if self._function is None:
-            found = self._found()
+            found = self._resolve()
             if isinstance(found, Problem):
                 return found
             self._function = found
         return self._function
 
-    def _found(self) -> Callable[..., Any] | Problem:
+    def _resolve(self) -> Callable[..., Any] | Problem:
         say, key = self._say, "system.target"
         module_name, colon, name = self.target.partition(":")
         if not colon or not name.isidentifier() or not all(part.isidentifier() for part in module_name.split(".")):

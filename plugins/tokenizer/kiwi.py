@@ -33,7 +33,7 @@ class KiwiTokenizer:
         return {name: version(name) for name in ("kiwipiepy", "kiwipiepy_model", "pystemmer")}
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        return [self._morphemes(text) + self._rest(text) for text in texts]
+        return [self._morphemes(text) + self._other_scripts(text) for text in texts]
 
     @cached_property
     def _kiwi(self) -> Any:
@@ -46,7 +46,7 @@ class KiwiTokenizer:
         analysed = (self._kiwi.tokenize(piece, normalize_coda=True) for piece in pieces)
         return [token.form for tokens in analysed for token in tokens if token.tag.startswith(CONTENT)]
 
-    def _rest(self, text: str) -> list[str]:
+    def _other_scripts(self, text: str) -> list[str]:
         terms = by_script(text)
         return terms if self.bigrams else [term for term in terms if HANGUL.search(term) is None]
 

@@ -85,7 +85,7 @@ class MlflowTracking:
         with reported(self.uri, f"{folder} was not uploaded", _remedy(folder)):
             client = connect(self.uri, self.timeout_s)
             experiment = _experiment(client, self.uri, redacted(self.experiment or entry.experiment))
-            params = {_name(name): _cut(value, PARAM_LIMIT) for name, value in entry.params.items()}
+            params = {_name(name): _shortened(value, PARAM_LIMIT) for name, value in entry.params.items()}
             run_id = self._run_id(client, folder, entry, params, experiment.experiment_id)
             if entry.dataset is not None:
                 _log_dataset(client, run_id, entry.dataset)
@@ -139,7 +139,7 @@ def _tags(entry: Entry, experiment_id: str) -> dict[str, str]:
         **tables_tag(table.name for table in entry.tables),
     }
     tags = {name: value for name, value in special.items() if value} | dict(entry.tags)
-    return {name: _cut(value, TAG_LIMIT) for name, value in tags.items()}
+    return {name: _shortened(value, TAG_LIMIT) for name, value in tags.items()}
 
 
 def _log_numbers(client: Any, run_id: str, params: Mapping[str, str], entry: Entry) -> None:
@@ -170,7 +170,7 @@ def _model(client: Any, run: Any, entry: Entry) -> dict[str, str]:
     if not found:
         name, params = re.sub(r"[/:.%\"']", "-", redacted(entry.model.name))[:NAME_LIMIT], entry.model.params
         try:
-            kept = {_name(key): _cut(value, PARAM_LIMIT) for key, value in params.items()}
+            kept = {_name(key): _shortened(value, PARAM_LIMIT) for key, value in params.items()}
             model = client.create_logged_model(run.info.experiment_id, name, run_id, params=kept, model_type="rag")
             client.finalize_logged_model(model.model_id, "READY")
             client.log_outputs(run_id, [LoggedModelOutput(model.model_id, 0)])
@@ -289,7 +289,7 @@ def _trace_info(trace: CaseTrace, id: str, experiment_id: str, run_id: str) -> A
         trace_metadata={"mlflow.sourceRun": run_id, "mlflow.trace_schema.version": "3"},
         tags={
             "mlflow.traceName": _short(trace.case),
-            **{name: _cut(value, TRACE_TAG_LIMIT) for name, value in trace.tags.items()},
+            **{name: _shortened(value, TRACE_TAG_LIMIT) for name, value in trace.tags.items()},
         },
     )
 
@@ -378,7 +378,7 @@ def _name(name: str) -> str:
     return f"{allowed[: NAME_LIMIT - 9]}-{digest}"
 
 
-def _cut(text: str, limit: int) -> str:
+def _shortened(text: str, limit: int) -> str:
     text = redacted(text)
     if len(text) <= limit:
         return text

@@ -135,7 +135,7 @@ class Cases:
     def _repr_html_(self) -> str:
         shown = [_flat(row) for _, row in zip(range(20), self, strict=False)]
         headers = list(dict.fromkeys(name for row in shown for name in row))
-        return _table(f"{len(self):,} cases", headers, [[_shown(row.get(name)) for name in headers] for row in shown])
+        return _table(f"{len(self):,} cases", headers, [[_text_of(row.get(name)) for name in headers] for row in shown])
 
 
 @dataclass(frozen=True)
@@ -450,7 +450,7 @@ async def _answers(
     async def work() -> None:
         for case in waiting:
             try:
-                outputs[case["id"]] = _output(await _asked(function, case["question"]))
+                outputs[case["id"]] = _output(await _call(function, case["question"]))
             except Exception as error:
                 errors[case["id"]] = f"{type(error).__name__}: {error}"
 
@@ -458,7 +458,7 @@ async def _answers(
     return outputs, errors
 
 
-async def _asked(function: Callable[[str], Any], question: str) -> Any:
+async def _call(function: Callable[[str], Any], question: str) -> Any:
     found = function(question) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, question)
     return await found if inspect.isawaitable(found) else found
 
@@ -592,14 +592,14 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows(metrics: Mapping[str, Estimate]) -> list[list[str]]:
     known = ((name, each) for name, each in metrics.items() if each.value is not None)
-    return [[name, _shown(each.value), _between(each), str(each.n)] for name, each in known]
+    return [[name, _text_of(each.value), _between(each), str(each.n)] for name, each in known]
 
 
 def _between(each: Estimate) -> str:
     return "" if each.ci_low is None or each.ci_high is None else f"{each.ci_low:.4f} – {each.ci_high:.4f}"
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)[:200]
 
 

@@ -72,10 +72,10 @@ def _refuse(run: RunFolder, case: str, counts: dict[str, int]) -> NoReturn:
         raise InputError(f"{run.path}: no case has the id '{case}'{did_you_mean(case, [*ids, *counts][:10_000])}")
     if not counts:
         raise InputError(_without(run))
-    raise InputError(f"{run.path / FILE} has no call of the case '{case}'{_kept(run)}")
+    raise InputError(f"{run.path / FILE} has no call of the case '{case}'{_why_missing(run)}")
 
 
-def _kept(run: RunFolder) -> str:
+def _why_missing(run: RunFolder) -> str:
     """What explains that something is missing."""
     keep = (run.run.get("config") or {}).get("calls")
     if keep == "failed":
@@ -87,7 +87,7 @@ def _without(run: RunFolder) -> str:
     keep = (run.run.get("config") or {}).get("calls")
     if keep == "none":
         return f"{run.path} has no {FILE}: the run was made with calls=none; calls=all keeps all"
-    return f"{run.path} has no {FILE}: the run asked no model{_kept(run) if keep == 'failed' else ''}"
+    return f"{run.path} has no {FILE}: the run asked no model{_why_missing(run) if keep == 'failed' else ''}"
 
 
 def _show(calls: list[dict[str, Any]], say: Wording, *, as_json: bool) -> None:

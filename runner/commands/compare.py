@@ -76,11 +76,11 @@ def main(argv: Sequence[str]) -> int:
     terminal.note(say("compare.report", path=from_here(folder)))
     for record in records:
         if record["exit_code"]:
-            terminal.fail(_told(record, say.language))
+            terminal.fail(_message(record, say.language))
     return max(int(record["exit_code"]) for record in records)
 
 
-def _told(record: Record, language: str) -> str:
+def _message(record: Record, language: str) -> str:
     """Why the exit code is not 0, in English and in the language of the comparison."""
     from runner.run.comparing import why
 

@@ -20,7 +20,8 @@ from runner.system import terminal
 from runner.system.threads import in_thread
 from runner.text.language import Language
 from runner.text.passages import passages
-from runner.words.wording import wording
+from runner.words.bilingual import in_language
+from runner.words.wording import LANGUAGES, wording
 
 if TYPE_CHECKING:
     from runner.config.components import Built
@@ -71,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
     store = Store(Path(str(cfg.cache_dir)), built.identities, cold=bool(cfg.cold_start))
     embedders = [part for part in built.parts.values() if isinstance(part, CachedEmbedder)]
     found = asyncio.run(embedded(embedding, models, embedders, store))
-    _tell(embedding, found, models)
+    _print_outcome(embedding, found, models)
     return 0
 
 
@@ -106,12 +107,13 @@ def _n_cached(embedder: CachedEmbedder, texts: Sequence[str], workspace: Workspa
     return sum(embedder.is_cached(texts, "passage"))
 
 
-def _tell(embedding: Embedding, found: Embedded, models: Models | None) -> None:
+def _print_outcome(embedding: Embedding, found: Embedded, models: Models | None) -> None:
     from runner.commands.chat.words import used
 
     say = wording(embedding.language, CONFIG)
     for problem in found.problems[:PROBLEMS]:
-        terminal.note(f"{problem.severity}: {problem}")
+        severity = LANGUAGES[embedding.language].name("severity", problem.severity)
+        terminal.note(f"{severity}: {in_language(str(problem), embedding.language)}")
     if len(found.problems) > PROBLEMS:
         terminal.note(say("more_problems", n=len(found.problems) - PROBLEMS))
     n_documents, n_chunks = len(found.corpus.documents), len(found.corpus.chunks)
@@ -123,7 +125,7 @@ def _tell(embedding: Embedding, found: Embedded, models: Models | None) -> None:
     if found.facts is not None:
         lines.append(say("index", kind=found.facts.get("kind", ""), size=f"{found.facts.get('size_bytes', 0):,}"))
     terminal.write("\n".join(lines) + "\n")
-    for line in () if models is None or embedding.dry_run else used(models.usage(CONFIG)):
+    for line in () if models is None or embedding.dry_run else used(models.usage(CONFIG), embedding.language):
         terminal.note(line)
 
 

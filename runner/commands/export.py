@@ -75,7 +75,7 @@ def _reports(runs: Runs, found: Sequence[Run], site: Path, say: Wording) -> dict
 
 def _sweeps(runs: Runs, root: Path, site: Path, say: Wording) -> tuple[dict[str, str], int]:
     """First page of each sweep side by side, and how many pages there are."""
-    shelf, first, n_pages = Shelf(root, writes=False), {}, 0
+    shelf, first, n_pages = Shelf(writes=False), {}, 0
     for sweep in runs.sweeps():
         places = [runs.places()[id] for id in sweep["runs"] if runs.counted(runs.places()[id]).done][:12]
         if len(places) > 1:
@@ -90,7 +90,7 @@ def _side_pages(sides: Sides, runs: Sequence[Run], folder: Path, say: Wording) -
     labels = [run.label or run.id for run in runs]
     links = [f"../../runs/{_name(run.id)}.html" for run in runs]
     for show in FILTERS:
-        chosen = sides.chosen(show)
+        chosen = sides.listed(show)
         pages = min(PAGES, max(1, -(-len(chosen) // CASES)))
         for page in range(1, pages + 1):
             cases = [shown_case(sides, int(n)) for n in chosen[(page - 1) * CASES : page * CASES]]

@@ -12,14 +12,13 @@ import orjson
 from runner.commands import LANGUAGE, Command, Option, Place
 from runner.data.columns import FIELDS
 from runner.data.logs import Logs, logs_of
-from runner.data.problems import ProblemLog
+from runner.data.problems import ProblemLog, skipped
 from runner.data.tables import read_table
 from runner.errors import DataError, InputError
 from runner.system import terminal
 from runner.system.writing import replacing
 from runner.words.wording import Wording, wording
 
-SHOWN = 5  # rows that are left out and named
 WIDTH = 14  # of the column of fields
 OF_ITS_OWN = ("checks", "language")  # no option: of promptfoo alone; `language` is that of what is said
 
@@ -55,19 +54,13 @@ def main(argv: Sequence[str]) -> int:
         for _, case in logs.cases:
             file.write(orjson.dumps(case) + b"\n")
     say = wording(options.language or "en", "import")
-    _tell_problems(log, say)
-    terminal.lines(*_shown(options.file, out, logs, say))
+    for line in skipped(log.problems, wording(say.language, "outcomes")):
+        terminal.note(line)
+    terminal.lines(*_overview(options.file, out, logs, say))
     return 0
 
 
-def _tell_problems(log: ProblemLog, say: Wording) -> None:
-    for problem in log.errors[:SHOWN]:
-        terminal.note(say("skipped", problem=problem))
-    if len(log.errors) > SHOWN:
-        terminal.note(say("skipped_more", n=len(log.errors) - SHOWN))
-
-
-def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
+def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     """What was taken, what was left, what cannot be judged, and the command that evaluates it."""
     n, counts = len(logs.cases), logs.counts
     taken = [f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()]
@@ -75,7 +68,7 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     remarks = [
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),
-        *([say("left_checks", types=_listed(logs.left_checks))] if logs.left_checks else []),
+        *([say("left_checks", types=_with_counts(logs.left_checks))] if logs.left_checks else []),
         *unjudged(logs, say),
     ]
     return [
@@ -90,7 +83,7 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     ]
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _with_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({n})" for name, n in sorted(counts.items()))
 
 

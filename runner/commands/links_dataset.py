@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.commands import SEED, Command, Option, Place, one_of, share, whole
+from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, share, whole
+from runner.config.language import language_of
 from runner.data.notes import read_notes
-from runner.data.problems import ProblemLog
+from runner.data.problems import ProblemLog, skipped
 from runner.domains.links.graph import VaultGraph
 from runner.domains.links.link_files import write_links
 from runner.domains.links.making import hidden_links
 from runner.errors import DataError, InputError
 from runner.system import terminal
-
-SHOWN = 5  # problems that are named
+from runner.words.wording import Wording, wording
 
 COMMAND = Command(
     "links-dataset",
@@ -25,6 +26,7 @@ COMMAND = Command(
         SEED,
         Option("link_text", "none|alias|all", one_of("none", "alias", "all"), "alias"),
         Option("context_chars", "N", whole(0), 400),
+        LANGUAGE,
     ),
 )
 
@@ -52,19 +54,19 @@ def main(argv: Sequence[str]) -> int:
     if not rows:
         raise DataError(f"NOTES: no note in {options.notes} links to another one, so there is nothing to hide")
     write_links(rows, out)
-    _tell(log, graph, options.notes)
-    expected = sum(len(row["expected_links"]) for row in rows)
-    sources = len({row["source_note"] for row in rows})
-    where = f"{terminal.counted(len(rows), 'place')} in {sources} of {terminal.counted(len(notes), 'note')}"
-    terminal.write(f"{out}: {where}, {terminal.counted(expected, 'link')} expected\n")
+    say = wording(language_of(argv), "outcomes")
+    _print_problems(log, graph, options.notes, say)
+    n_links = sum(len(row["expected_links"]) for row in rows)
+    counts = {"places": ("place", len(rows)), "notes": ("note", len(notes)), "links": ("link", n_links)}
+    counted = {name: say.count(thing, n) for name, (thing, n) in counts.items()}
+    terminal.lines(say("links.written", out=out, sources=len({row["source_note"] for row in rows}), **counted))
     return 0
 
 
-def _tell(log: ProblemLog, graph: VaultGraph, notes: str) -> None:
-    for problem in log.errors[:SHOWN]:
-        terminal.note(f"skipped {problem}")
-    if len(log.errors) > SHOWN:
-        terminal.note(f"skipped {len(log.errors) - SHOWN} more")
+def _print_problems(log: ProblemLog, graph: VaultGraph, notes: str, say: Wording) -> None:
+    for line in skipped(log.problems, say):
+        terminal.note(line)
     if graph.broken or graph.ambiguous:
-        counts = f"{len(graph.broken)} broken and {len(graph.ambiguous)} ambiguous links are left alone"
-        terminal.note(f"{counts}; python -m runner validate {notes} lists them")
+        command = f"python -m runner validate {shlex.quote(notes)}"
+        counts = {"broken": len(graph.broken), "ambiguous": len(graph.ambiguous)}
+        terminal.note(say("links.left", command=command, **counts))

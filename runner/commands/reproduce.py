@@ -11,6 +11,7 @@ from runner.commands import TRUST, Command, Place
 from runner.config import arguments
 from runner.errors import InputError
 from runner.system import terminal
+from runner.words.wording import wording
 
 if TYPE_CHECKING:
     from runner.commands.freeze.record import Record, Recorded
@@ -39,7 +40,8 @@ def main(argv: Sequence[str]) -> int:
     with nullcontext() if is_verbose else terminal.held_back():
         folder, code = launched(plan)
     if code not in HAS_RESULTS:
-        terminal.note(f"it did not finish, so nothing is compared with {record.folder}")
+        say = wording(str(plan.cells[0].cfg.report.language), "outcomes")
+        terminal.note(say("reproduce.unfinished", record=record.folder))
         return code
     return _compare(record, plan, wanted, folder)
 

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.commands import Command, Option, Place
+from runner.commands import LANGUAGE, Command, Option, Place
+from runner.config.language import language_of
 from runner.data import trec_runs as trec
 from runner.errors import DataError
 from runner.metrics.ranking import ranked, score_rankings
 from runner.system import terminal
+from runner.words.wording import Wording, wording
 
 LARGEST = 10**15
 
@@ -32,7 +34,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 COMMAND = Command(
     "score",
     (Place("qrels", Path), Place("run", Path)),
-    (Option("per_query"), Option("cutoffs", "K,K,…", _cutoffs, (1, 3, 5, 10))),
+    (Option("per_query"), Option("cutoffs", "K,K,…", _cutoffs, (1, 3, 5, 10)), LANGUAGE),
 )
 
 
@@ -44,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     if not relevant:
         raise DataError(f"{options.qrels}: no query has a relevant document (a grade above 0)")
     run = trec.read_run(options.run)
-    _note_differences(relevant, qrels, run)
+    _note_differences(relevant, qrels, run, wording(language_of(argv), "outcomes"))
     values = evaluate(relevant, run, options.cutoffs)
     if options.per_query:
         columns = list(zip(*(column.tolist() for column in values.values()), strict=True))
@@ -74,14 +76,13 @@ def evaluate(qrels: trec.Qrels, run: trec.Run, cutoffs: Sequence[int]) -> dict[s
     return score_rankings(grades, n_relevant, ideal, cutoffs)
 
 
-def _note_differences(relevant: trec.Qrels, qrels: trec.Qrels, run: Mapping[bytes, object]) -> None:
+def _note_differences(relevant: trec.Qrels, qrels: trec.Qrels, run: Mapping[bytes, object], say: Wording) -> None:
     """What a mean does not show: queries on one side only."""
     missing = sum(query not in run for query in relevant)
     unknown = sum(query not in qrels for query in run)
     if len(relevant) < len(qrels):
-        left_out = f"{len(qrels) - len(relevant)} of {len(qrels)} judged queries"
-        terminal.note(f"note: {left_out} have no relevant document and are left out")
+        terminal.note(say("score.irrelevant", n=len(qrels) - len(relevant), total=len(qrels)))
     if missing:
-        terminal.note(f"note: {missing} of {len(relevant)} queries are not in the run and count 0")
+        terminal.note(say("score.missing", n=missing, total=len(relevant)))
     if unknown:
-        terminal.note(f"note: {unknown} queries of the run have no judgements and are left out")
+        terminal.note(say("score.unjudged", n=unknown))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.commands import Command, Place
+from runner.commands import LANGUAGE, Command, Place
 from runner.compare.snapshot import FILE, encoded, write_bytes
 from runner.compare.snapshots import parse_snapshot, read_snapshot
+from runner.config.language import language_of
 from runner.errors import DataError, InputError
 from runner.system import terminal
 from runner.system.folder import legible, open_run
+from runner.words.wording import wording
 
-COMMAND = Command("snapshot", (Place("run", Path), Place("path", Path, default=None)))
+COMMAND = Command("snapshot", (Place("run", Path), Place("path", Path, default=None)), (LANGUAGE,))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -29,8 +31,9 @@ def main(argv: Sequence[str]) -> int:
     snapshot = parse_snapshot(data, str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, data)
-    counts = terminal.counted(len(snapshot.cases), "case"), terminal.counted(len(snapshot.cases.values), "metric")
-    terminal.write(f"{path}: {', '.join(counts)}\n")
+    say = wording(language_of(argv), "outcomes")
+    cases, metrics = say.count("case", len(snapshot.cases)), say.count("metric", len(snapshot.cases.values))
+    terminal.lines(say("snapshot.written", path=path, cases=cases, metrics=metrics))
     return 0
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import orjson
 
-from runner.commands import Command, Option, Place, share
-from runner.data.problems import ProblemLog, why_empty
+from runner.commands import LANGUAGE, Command, Option, Place, share
+from runner.config.language import language_of
+from runner.data.problems import ProblemLog, skipped, why_empty
 from runner.domains.traces.chat_logs import read_chat_logs
 from runner.domains.traces.mlflow_traces import is_mlflow, read_mlflow
 from runner.domains.traces.otel_files import is_otel
@@ -21,13 +22,20 @@ from runner.domains.traces.trajectories import is_run, read_trajectories
 from runner.errors import DataError, InputError
 from runner.system import terminal
 from runner.system.writing import replacing
+from runner.words.bilingual import in_language
+from runner.words.wording import Wording, wording
 
-SHOWN = 5  # conversations that are left out and named
+SHOWN = 5  # parts that nothing reads, and are named
 
 COMMAND = Command(
     "traces",
     (Place("logs"), Place("out", Path)),
-    (Option("domain", "NAME", default="default"), Option("confidence", "0..1", share(), 0.5), Option("strict")),
+    (
+        Option("domain", "NAME", default="default"),
+        Option("confidence", "0..1", share(), 0.5),
+        Option("strict"),
+        LANGUAGE,
+    ),
 )
 
 
@@ -53,36 +61,36 @@ def main(argv: Sequence[str]) -> int:
     traces = list(read)
     log.stop_if_strict()
     if not traces:
-        raise DataError(f"{options.logs}: no {what} can be used{_why(log)}")
+        raise DataError(f"{options.logs}: no {what} can be used{_why_empty(log)}")
     write_traces(traces, out)
-    _tell(log, traces, f"{what}s", assumed)
-    steps = sum(len(trace.steps) for trace in traces)
-    terminal.write(f"{out}: {terminal.counted(len(traces), 'trace')}, {terminal.counted(steps, 'step')}\n")
+    say = wording(language_of(argv), "outcomes")
+    _print_outcome(log, traces, say.name("what", what), assumed, say)
+    steps = say.count("step", sum(len(trace.steps) for trace in traces))
+    terminal.lines(say("traces.written", out=out, traces=say.count("trace", len(traces)), steps=steps))
     return 0
 
 
-def _why(log: ProblemLog) -> str:
+def _why_empty(log: ProblemLog) -> str:
     return why_empty(log, log.errors[0].path) if log.errors else ""
 
 
-def _tell(log: ProblemLog, traces: Sequence[Trace], what: str, told: Mapping[str, Any]) -> None:
-    for problem in log.errors[:SHOWN]:
-        terminal.note(f"skipped {problem}")
-    if len(log.errors) > SHOWN:
-        terminal.note(f"skipped {len(log.errors) - SHOWN} more")
+def _print_outcome(
+    log: ProblemLog, traces: Sequence[Trace], what: str, defaults: Mapping[str, Any], say: Wording
+) -> None:
+    for line in skipped(log.problems, say):
+        terminal.note(line)
     unread = [problem for problem in log.problems if problem.severity == "warning"]
     for problem in unread[:SHOWN]:
-        terminal.note(str(problem))
+        terminal.note(in_language(str(problem), say.language))
     if len(unread) > SHOWN:
-        terminal.note(f"and {len(unread) - SHOWN} more parts like these")
+        terminal.note(say("traces.parts", n=len(unread) - SHOWN))
     assumed = Counter(name for trace in traces for name in trace.metadata.get("assumed") or ())
     for name, count in assumed.items():
         option = name.removeprefix("task_")
-        terminal.note(
-            f"{count} of {len(traces)} {what} do not state their {name}: {told[option]} is assumed (--{option})"
-        )
+        values = {"n": count, "total": len(traces), "what": what, "name": name}
+        terminal.note(say("traces.assumed", value=defaults[option], option=option, **values))
     if unknown := sum(trace.success is None for trace in traces):
-        terminal.note(f"{unknown} of {len(traces)} {what} do not state their success: they get no outcome and no score")
+        terminal.note(say("traces.undecided", n=unknown, total=len(traces), what=what))
 
 
 CONTEXT, TYPE = "https://knowledgepulse.dev/schema/v1", "ReasoningTrace"

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from runner.commands import URI, Command, Option, whole
+from runner.commands import LANGUAGE, URI, Command, Option, whole
+from runner.config.language import language_of
 from runner.errors import InputError, installing
 from runner.system import terminal
 from runner.tracking.mlflow_client import (
@@ -25,9 +26,11 @@ from runner.tracking.mlflow_client import (
     sqlite_file,
 )
 from runner.tracking.mlflow_views import link
+from runner.words.wording import wording
 
 COMMAND = Command(
-    "ui", options=(URI, Option("host", "HOST", default="127.0.0.1"), Option("port", "PORT", whole(1, 65535), 5000))
+    "ui",
+    options=(URI, Option("host", "HOST", default="127.0.0.1"), Option("port", "PORT", whole(1, 65535), 5000), LANGUAGE),
 )
 PAGES = "server/js/build/index.html"
 SHOWN = 5  # experiments
@@ -43,15 +46,15 @@ NO_JOBS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # four more processes
 def main(argv: Sequence[str]) -> int:
     """Becomes the MLflow server; ends with Ctrl-C. Raises InputError when there is nothing to show."""
     options = COMMAND.read(argv)
-    uri = options.uri or configured_uri()
+    uri, say = options.uri or configured_uri(), wording(language_of(argv), "outcomes")
     if uri.startswith(("http://", "https://")):
-        terminal.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
+        terminal.lines(say("ui.elsewhere", uri=shown(uri)))
         return 0
     _demand_pages()
     _demand_store(uri)
     _demand_port(options.host, options.port)
     address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
-    terminal.note(f"MLflow UI on {address} (Ctrl-C ends it)")
+    terminal.note(say("ui.serving", address=address))
     for name, experiment in newest_experiments(uri):
         terminal.note(f"  {name}: {address}/{link(experiment)}")
     return _become_server(uri, options.host, options.port)

@@ -46,11 +46,11 @@ def main(argv: Sequence[str]) -> int:
             code = _run(words, folder, is_shown=number == 0)
             if code == INTERRUPTED:
                 return code
-            folder = _told(before, folder, code, say)
+            folder = _report_change(before, folder, code, say)
             watched = {**_state(_places(words, folder)), **at_start}  # what changed while it ran did so after it
             terminal.note(say("watching", files=f"{len(watched):,}"))
             names = _changes(words, folder, watched)
-            terminal.note(say("changed", names=_listed(names, say)))
+            terminal.note(say("changed", names=_first_names(names, say)))
     except KeyboardInterrupt:
         terminal.note(say("stopped") if folder is None else say("ended", folder=folder))
     return 0
@@ -151,7 +151,7 @@ def _changes(words: Sequence[str], folder: Path | None, watched: State) -> list[
 # --- what changed against the run before ----------------------------------------------------------
 
 
-def _told(before: Path | None, folder: Path, code: int, say: Wording) -> Path | None:
+def _report_change(before: Path | None, folder: Path, code: int, say: Wording) -> Path | None:
     """Says what changed; the folder that the next run is held against."""
     if code not in (0, 4, 5):
         terminal.note(say("failed", code=code))
@@ -180,7 +180,7 @@ def _differences(before: Document, after: Document, say: Wording) -> Iterator[st
     path, words = after.folder.path, LANGUAGES[say.language].about(after.say.catalogue)
     run = f"{path.name}: " if path.parent.name != "outputs" else ""
     main = [each.name for each in words.catalogue.metrics if each.main]
-    values = [(name, _value(before, name), _value(after, name)) for name in _named(main, after)]
+    values = [(name, _value(before, name), _value(after, name)) for name in _summary_names(main, after)]
     changes = [
         say(
             "change",
@@ -196,10 +196,10 @@ def _differences(before: Document, after: Document, say: Wording) -> Iterator[st
     was, now = _right(before), _right(after)
     for key, side in (("right", 1.0), ("wrong", 0.0)):
         if ids := [id for id, value in now.items() if value == side and was.get(id) not in (side, None)]:
-            yield say(key, run=run, ids=_listed(ids, say))
+            yield say(key, run=run, ids=_first_names(ids, say))
 
 
-def _named(main: Sequence[str], document: Document) -> list[str]:
+def _summary_names(main: Sequence[str], document: Document) -> list[str]:
     """The names of main metrics as the summary has them (`mean_faithfulness`, `recall_at_k`)."""
     known = document.summary.get("metrics") or {}
     forms = [form for name in main for form in (name, f"mean_{name}", f"{name}_at_k")]
@@ -215,6 +215,6 @@ def _right(document: Document) -> dict[str, float | None]:
     return {str(row.get("id")): (row.get("metrics") or {}).get("right") for row in document.folder.rows()}
 
 
-def _listed(names: Sequence[str], say: Wording) -> str:
+def _first_names(names: Sequence[str], say: Wording) -> str:
     shown = ", ".join(names[:NAMED])
     return say("more", names=shown, n=len(names) - NAMED) if len(names) > NAMED else shown

@@ -18,7 +18,7 @@ def chosen_baseline(cells: Sequence[Cell]) -> int:
     given = cells[0].cfg.baseline
     if given is None:
         return 0
-    snapshots = _found(cells, str(given).strip())
+    snapshots = _places(cells, str(given).strip())
     if not _is_typed(cells[0]) and (len(cells) == 1 or len(snapshots) != 1):
         return 0
     if len(cells) == 1:
@@ -35,7 +35,7 @@ def _is_typed(cell: Cell) -> bool:
     return any(word.lstrip("+").startswith("baseline=") for word in cell.overrides)
 
 
-def _found(cells: Sequence[Cell], given: str) -> list[int]:
+def _places(cells: Sequence[Cell], given: str) -> list[int]:
     if given.isdecimal():
         return [place for place in range(len(cells)) if place == int(given)]
     wanted = _settings(re.split(r"[,\s]+", given)).items()

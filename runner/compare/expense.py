@@ -112,13 +112,13 @@ def _by_role(snapshot: Snapshot) -> dict[str, dict[str, float | None]]:
     not tell what each case asked, as those of older runners, nothing is known."""
     roles, n = snapshot.cost.get("roles") or {}, snapshot.cost.get("cases") or 0
     if not roles or not n:
-        return {role: {} for role in _asked(snapshot)}
+        return {role: {} for role in _roles(snapshot)}
     everything = list(roles.values())
     parts = {"": everything, **{role: [spent] for role, spent in roles.items()}}
     return {role: {"usd": _usd(found, n), "tokens": _tokens(found, n)} for role, found in parts.items()}
 
 
-def _asked(snapshot: Snapshot) -> list[str]:
+def _roles(snapshot: Snapshot) -> list[str]:
     """Roles in which models were asked, and "" for all of them."""
     usage = snapshot.timing.get("usage") or {}
     parts = {role: [part for model in models.values() for part in model.values()] for role, models in usage.items()}

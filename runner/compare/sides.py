@@ -20,6 +20,7 @@ from runner.system import terminal
 from runner.system.folder import is_sweep, legible, lines, open_run, open_sweep
 from runner.system.metadata import read_json
 from runner.tracking.mlflow_client import configured_uri, connect, download, reported, sqlite_file
+from runner.words.wording import spoken
 
 LATEST = "latest:"
 RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -115,7 +116,9 @@ class Finder:
         if there is not None:
             return self._tracked(there[1])
         names = sorted({str(run.get("experiment")) for _, run in _runs_here()})
-        known = "; those in ./outputs did not complete, or are compared" if experiment in names else _known(names)
+        known = (
+            "; those in ./outputs did not complete, or are compared" if experiment in names else _runs_in_outputs(names)
+        )
         raise InputError(f"no completed run of the experiment '{experiment}' in ./outputs or MLflow{known}")
 
     @property
@@ -153,7 +156,7 @@ class Finder:
         except TrackingError as error:
             if fails:
                 raise
-            terminal.note(f"warning: {error}; the latest run in ./outputs is taken")
+            terminal.note(spoken()("progress.no_store", error=error))
             return None
         return (int(runs[0].info.start_time), str(runs[0].info.run_id)) if runs else None
 
@@ -209,5 +212,5 @@ def _near(reference: str) -> str:
     return near if "did you mean" in near else ""
 
 
-def _known(names: Collection[str]) -> str:
+def _runs_in_outputs(names: Collection[str]) -> str:
     return f"; ./outputs has runs of {', '.join(names)}" if names else ""

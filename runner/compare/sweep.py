@@ -96,6 +96,19 @@ def compare_sweep(
     }
 
 
+def compare_on(
+    folder: Path, baseline: str, others: Collection[str], metrics: Sequence[str], *, seed: int, margin: float
+) -> list[dict[str, Any]]:
+    """Some runs of a sweep against one of them, on some metrics. JSON values, as in the record of `compare_sweep`;
+    nothing for a metric that fewer than two of them have."""
+    cells = Cells(open_cells(folder, [baseline, *others]), seed)
+    if baseline not in cells.snapshots or len(cells.snapshots) < 2:
+        return []
+    names = [name for name in metrics if all(name in each.cases.values for each in cells.snapshots.values())]
+    found = (_metric(cells, baseline, name, margin) for name in names)
+    return [_record(swept_metric) for swept_metric in found if swept_metric is not None]
+
+
 def _beside(snapshots: Mapping[str, Snapshot], baseline: str) -> dict[str, Snapshot]:
     """Runs that share cases with the baseline: those on other data are apart."""
     ids = set(snapshots[baseline].cases.ids)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,7 +18,20 @@ LAUNCHERS = {  # choice -> the extra that brings it, and its module among the pl
     "slurm": ("slurm", "hydra_submitit_launcher"),
     "submitit": ("slurm", "hydra_submitit_launcher"),
 }
+SWEEPER = "hydra/sweeper"
+SEARCH = "optuna"  # of the sweepers
 ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder of its own choices
+
+
+def conf_packages() -> tuple[EntryPoint, ...]:
+    """The entry points by which installed packages name folders of choices. They are looked for once, as Python loads
+    a module once: to read what all installed packages say of themselves takes as long as to compose a run."""
+    return _conf_packages(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _conf_packages(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=ENTRY_POINTS))
 
 
 def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
@@ -29,6 +44,8 @@ def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
     group, groups = str(override.key_or_group), _all_groups(search_path)
     if group == LAUNCHER and not override.is_delete() and (problem := launcher_problem(str(override.value()))):
         return problem
+    if group == SWEEPER and str(override.value()) == SEARCH and find_spec(SEARCH) is None:
+        return Problem(SWEEPER, f"{SEARCH} needs the extra `{SEARCH}`: {installing(SEARCH)}")
     if group in groups:
         return None if override.is_delete() else choice_problem(group, override.value(), groups[group])
     if group.startswith("hydra/") or override.package is not None:
@@ -57,6 +74,20 @@ def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=1)
 def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
+    """Of a command; listed again by the next one where a file came, went or changed."""
+    from runner.config.hydra_internals import state_of_files
+
+    state = state_of_files(loader, search_path)
+    if state is None or _listed.get("state") != state:
+        _listed.update(state=state, groups=_list_groups(loader, search_path))
+    groups: dict[str, list[str]] = _listed["groups"]
+    return groups
+
+
+_listed: dict[str, Any] = {}  # the groups that were listed last, and the state of the files that they were listed from
+
+
+def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]]:
     from hydra.core.object_type import ObjectType
 
     from runner.config.hydra_internals import repository

@@ -22,10 +22,12 @@ SHARED = {"SEED": "seed", "LANGUAGE": "language", "TRUST": "trust", "URI": "uri"
 def offered(words: Sequence[str]) -> list[str]:
     """Whole words that may stand in place of the last one, each of which begins as that does."""
     *before, current = words or [""]
-    return sorted(dict.fromkeys(word for word in _all(before, current) if word.startswith(current) and word != current))
+    return sorted(
+        dict.fromkeys(word for word in _candidates(before, current) if word.startswith(current) and word != current)
+    )
 
 
-def _all(before: Sequence[str], current: str) -> Iterator[str]:
+def _candidates(before: Sequence[str], current: str) -> Iterator[str]:
     folders = [word.partition("=")[2] for word in before if word.startswith("--config-dir=")]
     folders += [after for flag, after in pairwise(before) if flag in ("--config-dir", "-cd")]
     key, equals, _ = current.partition("=")

@@ -55,6 +55,7 @@ ROOTS: Mapping[str, str] = {
 }
 
 # Run options that decide how long something may take, what is told of it or where it is kept, not what comes out.
+IMPLIED = "\0implied"  # stands for a component that its place had before it could be chosen
 NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "cache_dir", "cold_start", "dry_run"})
 
 
@@ -174,7 +175,7 @@ def misspelt_attributes(node: DictConfig) -> list[tuple[str, str, str]]:
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Component:
         targets[key] = current(target)
         for name, role in schema_of(target).roles.items():
-            for part in _held(arguments.get(name)):
+            for part in _components_in(arguments.get(name)):
                 roles[part.key].add(role)
         return Component(key, load(target))
 
@@ -279,10 +280,14 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
         cls = load(target)
         if offered(cls, "not_in_identity"):
             return ""
+        if offered(cls, "is_implied"):
+            return IMPLIED
         kept = {
             name: value
             for name, value in arguments.items()
-            if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY and name not in offered(cls, "incidental")
+            if value != IMPLIED
+            and walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
+            and name not in offered(cls, "incidental")
         }
         return fingerprint([current(target), marked(kept), _source_of(current(target)) if with_code else None])
 
@@ -334,20 +339,20 @@ def _misplaced(key: str, schema: Schema, given: Mapping[str, Any]) -> list[Probl
     """Components that are not what the arguments which hold them take."""
     found: list[Problem | None] = []
     for name, value in given.items():
-        held = list(_held(value))
+        held = list(_components_in(value))
         if held and not schema.takes_components(name):
             found.append(Problem(f"{key}.{name}", f"no component belongs here ({held[0].key} is one)"))
         found += [component.problem(schema.wanted.get(name, ())) for component in held]
     return [problem for problem in found if problem is not None]
 
 
-def _held(value: Any) -> Iterator[Component]:
+def _components_in(value: Any) -> Iterator[Component]:
     """The components in an argument."""
     if isinstance(value, Component):
         yield value
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _held(inner)
+            yield from _components_in(inner)
 
 
 def _data_problems(key: str, target: str) -> list[Problem]:

@@ -12,7 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
-from runner.config.choices import group_problem, known_groups, nested_problem, of_all_jobs
+from runner.config.choices import SEARCH, group_problem, known_groups, nested_problem, of_all_jobs
+from runner.config.choices import SWEEPER as SWEEPER_GROUP
 from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolded
@@ -21,6 +22,7 @@ from runner.config.options import RunOptions, evaluation_name, experiment_name, 
 from runner.config.provider_files import placed
 from runner.config.references import chosen, reference_overrides
 from runner.config.refused_overrides import composed, refused
+from runner.config.space import QUESTIONS, Space, axes_of, default_words, is_search
 from runner.config.vetting import Vetting
 from runner.errors import ConfigError, InputError, Problem
 from runner.system.metadata import without_credentials
@@ -52,13 +54,15 @@ class Cell:
 @dataclass(frozen=True)
 class Plan:
     """All cells of one command, validated. `frozen`: what the overrides are on top of, where it is not the
-    configuration of the program. `references` by name: no systems, but what the cells are held against."""
+    configuration of the program. `references` by name: no systems, but what the cells are held against. `space`: of a
+    search, of which the only cell before the start is the default."""
 
     cells: Sequence[Cell]
     overrides: Sequence[str]
     is_sweep: bool
     frozen: Frozen | None = None
     references: Mapping[str, Cell] = field(default_factory=dict)
+    space: Space | None = None
 
     @property
     def runs(self) -> list[Cell]:
@@ -82,6 +86,10 @@ class Plan:
     @property
     def fingerprint(self) -> str:
         """Hash over the settings of the run, or of all runs of the sweep."""
+        if self.space is not None:
+            wanted = OmegaConf.to_container(self.cells[0].cfg.search)
+            metric = wanted["metric"] if isinstance(wanted, dict) else None
+            return fingerprint([self.cells[0].fingerprint, [axis.text for axis in self.space.axes], metric])
         prints = [cell.fingerprint for cell in self.cells]
         return fingerprint(prints) if self.is_sweep else prints[0]
 
@@ -94,6 +102,8 @@ def plan_of(line: arguments.Line) -> Plan:
         vet = Vetting(frozen, line.overrides, folders, line.trusts).of
         keys = [str(arguments.parse(override).key_or_group) for override in overrides]
         overrides = arguments.checked(frozen.over(overrides, keys))
+    if is_search(overrides):
+        return _search(with_search_path(overrides, folders, frozen), folders, frozen, vet)
     with composable(folders), unfolded(frozen) as main:
         overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main, vet)
         references = {
@@ -106,6 +116,45 @@ def plan_of(line: arguments.Line) -> Plan:
     note_misspelt(nodes, cells[0].cfg.report.language)
     is_sweep = line.multirun or any(map(arguments.is_sweep, overrides)) or bool(references)
     return Plan(cells, overrides, is_sweep, frozen, references)
+
+
+def _search(
+    overrides: Sequence[str], folders: Sequence[str], frozen: Frozen | None, vet: Callable[[DictConfig], None] | None
+) -> Plan:
+    """A plan with a space. Every value of it is composed once beside the defaults of the others, so that what is wrong
+    with any is told before the first trial."""
+    fixed, axes, problems = axes_of(overrides)
+
+    def compose(words: Sequence[str]) -> tuple[list[str], list[Cell]]:
+        with composable(list(folders)), unfolded(frozen) as main:
+            return compose_cells(words, main, vet)
+
+    checked: list[Cell] = []
+    for words in [fixed, *([*fixed, _together(axis.ends)] for axis in axes)]:
+        try:
+            checked += compose(words)[1]
+        except ConfigError as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise ConfigError(problems)
+    hydra = checked[0].hydra
+    choices = {str(name): str(choice) for name, choice in (hydra.runtime.choices if hydra is not None else {}).items()}
+    default = default_words(axes, checked[0].cfg, choices)
+
+    def cell(words: Sequence[str], questions: str) -> Cell:
+        return replace(compose([*fixed, *words, f"{QUESTIONS}={questions}"])[1][0], swept=list(words))
+
+    if problems := list(_idle_axes(checked[1:])):
+        raise ConfigError(problems)
+    note_misspelt([each.cfg.evaluation for each in checked], checked[0].cfg.report.language)
+    space = Space(axes, default, checked, cell)
+    return Plan([cell(default, "searched")], [*fixed, f"{QUESTIONS}=searched"], True, frozen, space=space)
+
+
+def _together(words: Sequence[str]) -> str:
+    """`k=1,19` of `k=1` and `k=19`."""
+    key, _, first = words[0].partition("=")
+    return f"{key}={','.join([first, *(word.partition('=')[2] for word in words[1:])])}"
 
 
 def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
@@ -253,8 +302,8 @@ def _of_sweeper(hydra: DictConfig) -> list[Problem]:
     if str(OmegaConf.select(hydra, "sweeper._target_")) != SWEEPER:
         choice = hydra.runtime.choices.get("hydra/sweeper")
         name = choice if choice != "basic" else hydra.sweeper._target_
-        instead = "expected basic, with all values on the command line (k=3,5,10)"
-        return [Problem("hydra/sweeper", f"'{name}' is not supported yet; {instead}")]
+        instead = f"expected basic, with all values on the command line (k=3,5,10), or {SEARCH}, which searches them"
+        return [Problem(SWEEPER_GROUP, f"'{name}' is not supported; {instead}")]
     return [Problem(PARAMS, NO_PARAMS)] if OmegaConf.select(hydra, PARAMS.removeprefix("hydra.")) else []
 
 

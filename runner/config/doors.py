@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
 from math import isfinite
 from operator import gt
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import orjson
@@ -166,10 +166,15 @@ def guarded(door: Door) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        leaving = door.passed(error)
-        if leaving is error:
-            raise
-        raise leaving from error
+        raise_passed(door, error)
+
+
+def raise_passed(door: Door, error: BaseException) -> NoReturn:
+    """Raise an error as it leaves its door."""
+    leaving = door.passed(error)
+    if leaving is error:
+        raise error
+    raise leaving from error
 
 
 # --- doors of a component -------------------------------------------------------------------------
@@ -230,7 +235,7 @@ def missing_methods(component: Any, protocol: type, key: str) -> None:
     if problem is None and protocol is protocols.Judge:
         on_failure = getattr(component, "on_failure", None)
         if on_failure not in ("zero", "exclude"):
-            problem = f"on_failure: expected 'zero' or 'exclude', got {_shown(on_failure)}"
+            problem = f"on_failure: expected 'zero' or 'exclude', got {_short_repr(on_failure)}"
     if problem is not None:
         raise ComponentError(f"{key} ({name}): {problem}", 1)
 
@@ -276,6 +281,9 @@ Check = Callable[..., Any]
 
 
 def _around(own: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> Any:
+    if inspect.isfunction(own):
+        return _door(door, declared, check, functools.partial(types.MethodType, own), own)
+
     def bound(self: Any) -> Callable[..., Any]:
         found = own.__get__(self, type(self)) if hasattr(own, "__get__") else own
         return typing.cast(Callable[..., Any], found)
@@ -296,39 +304,47 @@ def _on_the_object(component: Any, method: str, door: Door, declared: Callable[.
 def _door(
     door: Door, declared: Callable[..., Any], check: Check | None, bound: Callable[[Any], Any], own: Any
 ) -> Callable[..., Any]:
-    hint = _returned(declared)
-
-    def checked(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        if check is not None and check in WHOLE:
-            return check(door, self, result, *arguments, **named)
-        if (problem := wrong_type(result, hint)) is not None:
-            raise door.wrong(problem)
-        return result if check is None else check(door, self, result, *arguments, **named)
-
+    checked = _checking(door, _returned(declared), check)
     if inspect.iscoroutinefunction(declared):
 
         async def waits(self: Any, *arguments: Any, **named: Any) -> Any:
-            with guarded(door):
+            try:
                 pending = bound(self)(*arguments, **named)
                 if not inspect.isawaitable(pending):
                     raise door.wrong(f"is not async: expected `async def {door.method}`")
                 result = await pending
                 return checked(self, result, arguments, named)
+            except BaseException as error:
+                raise_passed(door, error)
 
-        return _named(waits, own)
+        return _wrap(waits, own)
 
     def calls(self: Any, *arguments: Any, **named: Any) -> Any:
-        with guarded(door):
+        try:
             result = bound(self)(*arguments, **named)
             if inspect.isawaitable(result):
                 getattr(result, "close", lambda: None)()
                 raise door.wrong(f"is async: expected `def {door.method}`, whose result is there when it returns")
             return checked(self, result, arguments, named)
+        except BaseException as error:
+            raise_passed(door, error)
 
-    return _named(calls, own)
+    return _wrap(calls, own)
 
 
-def _named(door: Callable[..., Any], own: Any) -> Callable[..., Any]:
+def _checking(door: Door, hint: Any, check: Check | None) -> Callable[..., Any]:
+    """What passes on a result that is as it should be."""
+    wrong = None if check is not None and check in WHOLE else _checker(hint, True)
+
+    def checked(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        if wrong is not None and (problem := wrong(result)) is not None:
+            raise door.wrong(problem)
+        return result if check is None else check(door, self, result, *arguments, **named)
+
+    return checked
+
+
+def _wrap(door: Callable[..., Any], own: Any) -> Callable[..., Any]:
     return functools.wraps(own)(door) if callable(own) else door
 
 
@@ -352,7 +368,7 @@ def _provenance(own: Any, door: Door) -> property:
 
 def _check_provenance(door: Door, found: Any) -> Any:
     if not isinstance(found, Mapping):
-        raise door.wrong(f"expected a mapping of JSON values, got {_shown(found)}")
+        raise door.wrong(f"expected a mapping of JSON values, got {_short_repr(found)}")
     _json(door, found)
     return found
 
@@ -375,23 +391,23 @@ def _checker(hint: Any, deep: bool) -> Problem:
     if hint is Any:
         return lambda value: None
     if hint is None or hint is types.NoneType:
-        return lambda value: None if value is None else f"expected nothing, got {_shown(value)}"
+        return lambda value: None if value is None else f"expected nothing, got {_short_repr(value)}"
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _union_checker(hint, arguments)
     if origin is typing.Literal:
-        return lambda value: None if value in arguments else f"expected {_words(hint)}, got {_shown(value)}"
+        return lambda value: None if value in arguments else f"expected {_words(hint)}, got {_short_repr(value)}"
     kind = origin or hint
     if not isinstance(kind, type):
         return lambda value: _wrong_part(value, kind, arguments, deep=deep)
     accepts = _acceptor(kind)
     if kind in (str, bool, int, float):  # without parts
-        return lambda value: None if accepts(value) else f"expected {_words(hint)}, got {_shown(value)}"
+        return lambda value: None if accepts(value) else f"expected {_words(hint)}, got {_short_repr(value)}"
 
     def check(value: Any) -> str | None:
         if accepts(value):
             return _wrong_part(value, kind, arguments, deep=deep)
-        return f"expected {_words(hint)}, got {_shown(value)}"
+        return f"expected {_words(hint)}, got {_short_repr(value)}"
 
     return check
 
@@ -403,7 +419,7 @@ def _union_checker(hint: Any, arguments: tuple[Any, ...]) -> Problem:
     def check(value: Any) -> str | None:
         if (value is None and optional) or any(check(value) is None for check in checkers):
             return None
-        return f"expected {_words(hint)}, got {_shown(value)}"
+        return f"expected {_words(hint)}, got {_short_repr(value)}"
 
     return check
 
@@ -422,6 +438,16 @@ def _acceptor(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kind)
 
 
+@functools.cache
+def _exact(hint: Any) -> frozenset[type]:
+    """Types whose values are as annotated, whatever they hold: a sequence or mapping of these needs no closer look."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return frozenset().union(*map(_exact, typing.get_args(hint)))
+    if hint in (None, types.NoneType):
+        return frozenset({types.NoneType})
+    return frozenset({float: (float, int), int: (int,), str: (str,), bool: (bool,)}.get(hint, ()))
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (float, int, np.integer, np.floating)) and not isinstance(value, bool)
 
@@ -430,10 +456,14 @@ def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool
     if isinstance(value, list | tuple):
         return _wrong_element(value, kind, arguments) if arguments else None
     if isinstance(value, Mapping) and len(arguments) == 2:
+        if _exact(arguments[0]).issuperset(map(type, value)) and _exact(arguments[1]).issuperset(
+            map(type, value.values())
+        ):
+            return None
         check_name, check_part = _checker(arguments[0], True), _checker(arguments[1], deep)
         for name, part in value.items():
             if (problem := check_name(name)) is not None:
-                return f"key {_shown(name)}: {problem}"
+                return f"key {_short_repr(name)}: {problem}"
             if (problem := check_part(part)) is not None:
                 return _placed(str(name), problem)
     elif deep:
@@ -445,6 +475,8 @@ def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool
 
 def _wrong_element(value: Sequence[Any], kind: Any, arguments: tuple[Any, ...]) -> str | None:
     if kind is not tuple or arguments[-1] is Ellipsis:
+        if _exact(arguments[0]).issuperset(map(type, value)):
+            return None
         checkers: Iterable[Problem] = itertools.repeat(_checker(arguments[0], False), len(value))
     elif len(arguments) == len(value):
         checkers = [_checker(each, False) for each in arguments]
@@ -494,7 +526,7 @@ def _words(hint: Any) -> str:
     return f"{getattr(origin, '__name__', origin)}[{', '.join(map(_words, arguments))}]"
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     """A small value itself, of others the type."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -534,7 +566,7 @@ def _as_json(value: Any) -> Any:
 def _share(door: Door, value: Any, of: str) -> float:
     """A number in 0..1, as it is or rounded to it."""
     if not _is_number(value) or not -ROUNDING <= value <= 1 + ROUNDING:
-        raise door.wrong(f"{of} is {_shown(value)}; expected a number in 0..1")
+        raise door.wrong(f"{of} is {_short_repr(value)}; expected a number in 0..1")
     if type(value) in (int, float) and 0 <= value <= 1:
         return typing.cast(float, value)
     return min(1.0, max(0.0, float(value)))
@@ -552,7 +584,7 @@ def _index(door: Door, retriever: Any, facts: Mapping[str, Any], corpus: Any, *_
 
 def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query], *_: Any, **__: Any) -> Any:
     if not isinstance(rankings, list | tuple):
-        raise door.wrong(f"expected list[Ranking], got {_shown(rankings)}")
+        raise door.wrong(f"expected list[Ranking], got {_short_repr(rankings)}")
     if len(rankings) != len(queries):
         raise door.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
     known = door.state.get(("corpus", id(retriever)))
@@ -570,9 +602,9 @@ def _same(one: object, other: object) -> bool:
 def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Ranking:
     """The ranking itself, or one in plain tuples, with ties by id: an order that decides nothing is put right."""
     if not isinstance(ranking, Ranking):
-        raise door.wrong(f"{of}expected a Ranking, got {_shown(ranking)}")
+        raise door.wrong(f"{of}expected a Ranking, got {_short_repr(ranking)}")
     if not isinstance(ranking.trajectory, Trajectory | None):
-        raise door.wrong(f"{of}trajectory: expected a Trajectory or None, got {_shown(ranking.trajectory)}")
+        raise door.wrong(f"{of}trajectory: expected a Trajectory or None, got {_short_repr(ranking.trajectory)}")
     legs = ranking.legs if ranking.legs == {} else _legs(door, ranking.legs, of, corpus)
     if legs is ranking.legs and _is_in_order(ranking, corpus):
         return ranking
@@ -632,13 +664,13 @@ def _plain(door: Door, column: Any, of: str) -> tuple[Any, ...]:
         return tuple(column)
     if isinstance(column, np.ndarray) and column.ndim == 1:
         return tuple(column.tolist())
-    raise door.wrong(f"{of}: expected a tuple, got {_shown(column)}")
+    raise door.wrong(f"{of}: expected a tuple, got {_short_repr(column)}")
 
 
 def _check_ids(door: Door, ids: tuple[Any, ...], of: str, corpus: Corpus | None) -> None:
     for place, id in enumerate(ids, start=1):
         if not isinstance(id, str) or not id:
-            raise door.wrong(f"{of}ids: expected the id of a chunk, got {_shown(id)} at rank {place}")
+            raise door.wrong(f"{of}ids: expected the id of a chunk, got {_short_repr(id)} at rank {place}")
     if len(set(ids)) < len(ids):
         twice = next(id for place, id in enumerate(ids) if id in ids[:place])
         raise door.wrong(f"{of}ids: {twice!r} stands there twice")
@@ -656,18 +688,18 @@ def _check_ids(door: Door, ids: tuple[Any, ...], of: str, corpus: Corpus | None)
 def _finite(door: Door, numbers: tuple[Any, ...], ids: tuple[str, ...], of: str) -> tuple[float, ...]:
     for id, number in zip(ids, numbers, strict=True):
         if not _is_number(number) or not -LARGEST <= number <= LARGEST:
-            raise door.wrong(f"{of} of {id!r} is {_shown(number)}; expected a finite number")
+            raise door.wrong(f"{of} of {id!r} is {_short_repr(number)}; expected a finite number")
     return tuple([float(number) for number in numbers])
 
 
 def _legs(door: Door, legs: Any, of: str, corpus: Corpus | None) -> Any:
     if not isinstance(legs, Mapping):
-        raise door.wrong(f"{of}legs: expected rankings by name, got {_shown(legs)}")
+        raise door.wrong(f"{of}legs: expected rankings by name, got {_short_repr(legs)}")
     checked = {name: _ranking(door, leg, f"{of}leg {name}: ", corpus) for name, leg in legs.items()}
     return legs if all(checked[name] is leg for name, leg in legs.items()) else checked
 
 
-def _each(door: Door, component: Any, result: Any, asked: Sequence[Any], *_: Any, **__: Any) -> Any:
+def _one_answer_each(door: Door, component: Any, result: Any, asked: Sequence[Any], *_: Any, **__: Any) -> Any:
     """One answer to each."""
     if len(result) != len(asked):
         raise door.wrong(f"returned {len(result)} values for {len(asked)}")
@@ -682,7 +714,7 @@ def _prepared(door: Door, embedder: Any, result: Any, *_: Any, **__: Any) -> Any
 def _vectors(door: Door, embedder: Any, vectors: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
     expected = f"expected float32 [{len(texts)}, dim]"
     if not isinstance(vectors, np.ndarray):
-        raise door.wrong(f"{expected}, got {_shown(vectors)}")
+        raise door.wrong(f"{expected}, got {_short_repr(vectors)}")
     if vectors.ndim != 2 or len(vectors) != len(texts) or (len(texts) and not vectors.shape[1]):
         raise door.wrong(f"{expected}, got an array of shape {list(vectors.shape)}")
     if vectors.dtype.kind != "f":
@@ -713,25 +745,25 @@ def _check_lengths(door: Door, vectors: Any) -> None:
 
 def _tokens(door: Door, tokenizer: Any, tokens: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
     if not isinstance(tokens, list | tuple):
-        raise door.wrong(f"expected list[list[str]], got {_shown(tokens)}")
+        raise door.wrong(f"expected list[list[str]], got {_short_repr(tokens)}")
     if len(tokens) != len(texts):
         raise door.wrong(f"returned tokens of {len(tokens)} texts for {len(texts)}")
     for place, terms in enumerate(tokens, start=1):
         if not isinstance(terms, list | tuple):
-            raise door.wrong(f"text {place}: expected list[str], got {_shown(terms)}")
+            raise door.wrong(f"text {place}: expected list[str], got {_short_repr(terms)}")
         if not set(map(type, terms)) <= {str}:
             odd = next(term for term in terms if type(term) is not str)
             if not isinstance(odd, str):
-                raise door.wrong(f"text {place}: expected list[str], got {_shown(odd)} in it")
+                raise door.wrong(f"text {place}: expected list[str], got {_short_repr(odd)} in it")
     return tokens
 
 
 def _passages(door: Door, chunker: Any, passages: Any, text: str, *_: Any, **__: Any) -> Any:
     if not isinstance(passages, Sequence) or isinstance(passages, str):
-        raise door.wrong(f"expected Sequence[Passage], got {_shown(passages)}")
+        raise door.wrong(f"expected Sequence[Passage], got {_short_repr(passages)}")
     for passage in passages:
         if not isinstance(passage, Passage):
-            raise door.wrong(f"returned {_shown(passage)} among passages, expected Passage")
+            raise door.wrong(f"returned {_short_repr(passage)} among passages, expected Passage")
         if not 0 <= passage.start < passage.end <= len(text):
             stretch = f"{passage.start}..{passage.end}"
             raise door.wrong(f"a passage is {stretch}; expected a stretch of the text, 0..{len(text)}")
@@ -740,12 +772,12 @@ def _passages(door: Door, chunker: Any, passages: Any, text: str, *_: Any, **__:
 
 def _data(door: Door, dataset: Any, data: Any, *_: Any, **__: Any) -> Any:
     if not isinstance(data, DataSet):
-        raise door.wrong(f"expected DataSet, got {_shown(data)}")
+        raise door.wrong(f"expected DataSet, got {_short_repr(data)}")
     corpus = data.corpus
     if not isinstance(corpus, Corpus):
-        raise door.wrong(f"corpus: expected a Corpus, got {_shown(corpus)}")
+        raise door.wrong(f"corpus: expected a Corpus, got {_short_repr(corpus)}")
     if not isinstance(corpus.fingerprint, str):
-        raise door.wrong(f"corpus.fingerprint: expected text, got {_shown(corpus.fingerprint)}")
+        raise door.wrong(f"corpus.fingerprint: expected text, got {_short_repr(corpus.fingerprint)}")
     for name, listed, by_id in (
         ("documents", corpus.documents, corpus.document_by_id),
         ("chunks", corpus.chunks, corpus.chunk_by_id),
@@ -755,9 +787,9 @@ def _data(door: Door, dataset: Any, data: Any, *_: Any, **__: Any) -> Any:
     _check_problems(door, data.problems)
     for chunk in corpus.chunks:
         if not isinstance(chunk.text, str):
-            raise door.wrong(f"chunk {chunk.id!r}: text: expected str, got {_shown(chunk.text)}")
+            raise door.wrong(f"chunk {chunk.id!r}: text: expected str, got {_short_repr(chunk.text)}")
         if chunk.document_id not in corpus.document_by_id:
-            document = _shown(chunk.document_id)
+            document = _short_repr(chunk.document_id)
             raise door.wrong(f"chunk {chunk.id!r} is of {document}, which is no document of the corpus")
     _check_cases(door, data.queries, Query)
     return data
@@ -770,14 +802,14 @@ def _check_problems(door: Door, problems: Any) -> None:
 
 def _check_cases(door: Door, cases: Any, kind: type | None) -> None:
     if not isinstance(cases, Sequence) or isinstance(cases, str | bytes):
-        raise door.wrong(f"expected a sequence of cases, got {_shown(cases)}")
+        raise door.wrong(f"expected a sequence of cases, got {_short_repr(cases)}")
     seen: set[str] = set()
     for place, case in enumerate(cases, start=1):
         if kind is not None and not _is_plain(case) and (problem := wrong_type(case, kind)) is not None:
             raise door.wrong(f"case {place}: {problem}")
         id = getattr(case, "id", None)
         if not isinstance(id, str) or not id:
-            raise door.wrong(f"case {place}: id: expected text, got {_shown(id)}")
+            raise door.wrong(f"case {place}: id: expected text, got {_short_repr(id)}")
         if id in seen:
             raise door.wrong(f"case {place}: id: {id!r} is that of an earlier case")
         seen.add(id)
@@ -851,7 +883,7 @@ def _assessment(
 
 
 def _suggestions(door: Door, suggester: Any, found: Any, places: Sequence[Any], *_: Any, **__: Any) -> Any:
-    _each(door, suggester, found, places)
+    _one_answer_each(door, suggester, found, places)
     for suggestions, place in zip(found, places, strict=True):
         for name, listed in (("best", suggestions.best), *suggestions.legs.items()):
             _check_suggestions(door, listed, place, f"{place.note}: {name}: ")
@@ -877,7 +909,7 @@ def _novelty(door: Door, novelty: Any, found: Any, traces: Any, wanted: Any, *_:
         if id not in found:
             raise door.wrong(f"says nothing of trace {id!r}")
         if not -ROUNDING <= found[id] <= 2 + ROUNDING:  # 1 - cosine
-            raise door.wrong(f"novelty of {id!r} is {_shown(found[id])}; expected a number in 0..2")
+            raise door.wrong(f"novelty of {id!r} is {_short_repr(found[id])}; expected a number in 0..2")
     return found
 
 
@@ -886,7 +918,7 @@ def _novelty(door: Door, novelty: Any, found: Any, traces: Any, wanted: Any, *_:
 
 def _case_set(door: Door, evaluation: Any, cases: Any, *_: Any, **__: Any) -> Any:
     if not isinstance(cases, CaseSet):
-        raise door.wrong(f"expected CaseSet, got {_shown(cases)}")
+        raise door.wrong(f"expected CaseSet, got {_short_repr(cases)}")
     if (problem := wrong_type(cases.identity, Mapping[str, str])) is not None:
         raise door.wrong(f"identity: {problem}")
     _check_problems(door, cases.problems)
@@ -902,7 +934,7 @@ def _preparation(door: Door, evaluation: Any, prepared: Preparation, *_: Any, **
 
 def _output(door: Door, evaluation: Any, output: Any, *_: Any, **__: Any) -> Any:
     if not callable(getattr(type(output), "record", None)):
-        raise door.wrong(f"expected an output with `timings` and `record()`, got {_shown(output)}")
+        raise door.wrong(f"expected an output with `timings` and `record()`, got {_short_repr(output)}")
     return output
 
 
@@ -915,7 +947,7 @@ def _judgements(door: Door, evaluation: Any, judgements: Mapping[str, Judgement]
 def _scores(door: Door, evaluation: Any, scores: Scores, *_: Any, **__: Any) -> Scores:
     for name, weight in scores.weights.items():
         if not 0 <= weight <= LARGEST:
-            raise door.wrong(f"weights: {name}: expected a number of 0 or more, got {_shown(weight)}")
+            raise door.wrong(f"weights: {name}: expected a number of 0 or more, got {_short_repr(weight)}")
     return scores
 
 
@@ -928,7 +960,7 @@ def _sums(door: Door, evaluation: Any, sums: Any, *_: Any, **__: Any) -> Any:
     _json(door, sums)
     timing = sums.get("timing", {})
     if not isinstance(timing, Mapping) or not isinstance(timing.get("latency", {}), Mapping):
-        raise door.wrong(f"timing: expected {{'latency': stages}}, got {_shown(timing)}")
+        raise door.wrong(f"timing: expected {{'latency': stages}}, got {_short_repr(timing)}")
     return sums
 
 
@@ -954,24 +986,30 @@ def _opened(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any
 
 def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
     """What `record()` and `timings` of an output say. Raises ComponentError for what they raise, or should not say."""
-    cls = type(evaluation)
-    door = Door("evaluation", f"{cls.__module__}.{cls.__qualname__}", "timings of its output")
+    cls: type = type(evaluation)
+    door, record_door = _output_doors(cls.__module__, cls.__qualname__)
     with guarded(door):
         timings = output.timings
         if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
             raise door.wrong(problem)
         for stage, timing in timings.items():
             if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
-                raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_shown(timing.ms)}")
-    door = replace(door, method="record() of its output")
-    with guarded(door):
+                raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_short_repr(timing.ms)}")
+    with guarded(record_door):
         record = output.record()
         if inspect.isawaitable(record):
             getattr(record, "close", lambda: None)()
         if not isinstance(record, Mapping):
-            raise door.wrong(f"expected a mapping of JSON values, got {_shown(record)}")
-        _storable(door, record)
+            raise record_door.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
+        _storable(record_door, record)
     return record, timings
+
+
+@functools.lru_cache(maxsize=100)
+def _output_doors(module: str, name: str) -> tuple[Door, Door]:
+    """Around `timings` and `record()` of the outputs of an evaluation."""
+    door = Door("evaluation", f"{module}.{name}", "timings of its output")
+    return door, replace(door, method="record() of its output")
 
 
 CHECKS: Mapping[tuple[str, str], Check] = {
@@ -980,10 +1018,10 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Tokenizer", "tokenize"): _tokens,
     ("Embedder", "prepare"): _prepared,
     ("Embedder", "embed"): _vectors,
-    ("Embedder", "is_cached"): _each,
+    ("Embedder", "is_cached"): _one_answer_each,
     ("Retriever", "index"): _index,
     ("Retriever", "search"): _rankings,
-    ("Retriever", "is_cached"): _each,
+    ("Retriever", "is_cached"): _one_answer_each,
     ("Generator", "generate"): _answer,
     ("System", "opened"): _opened,
     ("Judge", "judge"): _judgement,

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from runner.config import arguments
-from runner.config.choices import ENTRY_POINTS
+from runner.config.choices import conf_packages
 from runner.config.frozen import CONF, Frozen, check_bounded, files_of, read_mapping
 from runner.errors import ConfigError, InputError
 
@@ -24,7 +23,7 @@ def with_search_path(
     hydra.searchpath stays."""
     places = [] if frozen is None else ["pkg://conf"]
     places += [f"file://{Path(folder).resolve()}" for folder in config_folders]
-    places += [f"pkg://{point.value}" for point in entry_points(group=ENTRY_POINTS)]
+    places += [f"pkg://{point.value}" for point in conf_packages()]
     others = []
     for override in overrides:
         parsed = arguments.parse(override)

@@ -128,7 +128,7 @@ def unfold(frozen: Frozen, folder: Path) -> None:
     main = read_mapping(CONF / "config.yaml")
     shared = {group for entry in main["defaults"] if isinstance(entry, dict) for group in entry}
     groups = {name: choice for name, choice in frozen.choices.items() if name != "experiment" and "@" not in name}
-    nodes = {f"{group}/{choice}": _at(frozen.values, group.split("/")) for group, choice in groups.items()}
+    nodes = {f"{group}/{choice}": _value_at(frozen.values, group.split("/")) for group, choice in groups.items()}
     if missing := [place for place, node in {**frozen.others, **nodes}.items() if not isinstance(node, Mapping)]:
         raise InputError(f"{frozen.name}: damaged: {missing[0]} is chosen and does not stand there")
     parts = {group: choice for group, choice in groups.items() if group not in shared and "/" not in group}
@@ -192,7 +192,7 @@ def _with_choices(evaluation: dict[str, Any], choices: Mapping[str, str]) -> dic
     return {**evaluation, "defaults": defaults}
 
 
-def _at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
+def _value_at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
     """None where nothing stands there."""
     found: Any = values
     for name in path:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from runner.config.choices import ENTRY_POINTS
+from runner.config.choices import conf_packages
 from runner.errors import InputError, did_you_mean
 from runner.words.wording import wording
 
@@ -107,7 +106,7 @@ def as_run(word: str) -> str | None:
 
 def _installed() -> Iterator[Path]:
     """Folders of packages that name one; a package that cannot be found has none."""
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in conf_packages():
         try:
             spec = find_spec(point.value)
         except ImportError:

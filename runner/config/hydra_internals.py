@@ -466,20 +466,66 @@ def repository(loader: Any, search_path: Sequence[str]) -> Any:
     return caching
 
 
+def state_of_files(loader: Any, choices: Sequence[str]) -> tuple[Any, ...] | None:
+    """Of all files of a configuration, those on a hydra.searchpath among the choices included: the same as long as
+    none of them changes. None where that cannot be told."""
+    return loader._state(choices) if isinstance(loader, RememberingLoader) else None
+
+
 # --- starting runs ----------------------------------------------------------------------------------
 
 
-def start(task: Any, overrides: Sequence[str], *, is_sweep: bool, composed: Sequence[Cell] = ()) -> None:
-    """Hand the jobs to Hydra's launcher; `composed` are not composed again. Only while Hydra is initialised. Hydra's
-    own main function would compose the configuration once more to learn the mode."""
+def start(
+    task: Any,
+    overrides: Sequence[str],
+    *,
+    is_sweep: bool,
+    composed: Sequence[Cell] = (),
+    jobs: Sequence[Sequence[str]] = (),
+) -> None:
+    """Hand the jobs to Hydra's launcher; `composed` are not composed again. Without `jobs` they are those of the
+    overrides, all combinations of what is swept. Only while Hydra is initialised. Hydra's own main function would
+    compose the configuration once more to learn the mode."""
     from hydra.core.global_hydra import GlobalHydra
 
     hydra: Any = GlobalHydra.instance().hydra
     if composed:
         hydra.config_loader = Composed(hydra.config_loader, composed)
     mode = f"hydra.mode={'MULTIRUN' if is_sweep else 'RUN'}"
+    if jobs:
+        _launch(hydra, task, [*overrides, mode], jobs)
+        return
     launch = hydra.multirun if is_sweep else hydra.run
     launch(config_name="config", task_function=task, overrides=[*overrides, mode])
+
+
+class QuicklyCopied(DictConfig):
+    """A node that `deepcopy` copies as OmegaConf does, in a fifth of the time."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> QuicklyCopied:
+        above = self._get_parent()
+        self._set_parent(None)
+        try:
+            copied: QuicklyCopied = pickle.loads(pickle.dumps(self))  # noqa: S301 - made here
+        finally:
+            self._set_parent(above)
+        copied._set_parent(above)  # as DictConfig does it: kept, and not copied
+        return copied
+
+
+def _launch(hydra: Any, task: Any, overrides: Sequence[str], jobs: Sequence[Sequence[str]]) -> None:
+    """As Hydra's sweeper does with the jobs that it makes itself."""
+    from hydra._internal.callbacks import Callbacks
+    from hydra.core.plugins import Plugins
+    from hydra.types import HydraContext, RunMode
+
+    cfg = hydra.compose_config(
+        config_name="config", overrides=list(overrides), with_log_configuration=False, run_mode=RunMode.MULTIRUN
+    )
+    context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(cfg))
+    launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=cfg)
+    for done in launcher.launch([list(job) for job in jobs], 0):
+        _ = done.return_value  # raises what the job raised
 
 
 class Composed:
@@ -501,6 +547,8 @@ class Composed:
         copied, hydra = pickle.loads(self._pickled[key])  # noqa: S301 - made here
         with flag_override(copied, "no_deepcopy_set_nodes", True):
             copied["hydra"] = hydra
+        for node in (copied, hydra):  # Hydra copies each of them several times for one job
+            object.__setattr__(node, "__class__", QuicklyCopied)  # `node.__class__ =` would add a setting
         return copied
 
     def __getattr__(self, name: str) -> Any:

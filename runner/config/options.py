@@ -34,7 +34,8 @@ NOT_IN_FINGERPRINT = {
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "calls", "budget", "provider",
     "run_timeout_ms",
     "metric", "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
-    "save_snapshot", "baseline", "baselines", "verbose",
+    "save_snapshot", "baseline", "baselines", "verbose", "search",
+    "shards",
 }  # fmt: skip
 
 
@@ -61,6 +62,19 @@ class BudgetOptions(Strict):
     confirm_over: Annotated[float, Field(ge=0)] | None
 
 
+class SearchOptions(Strict):
+    """`search`: what hydra/sweeper=optuna makes best, over how many trials, and which questions it never sees."""
+
+    metric: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)] | None = None
+    trials: Positive = 20
+    batch: Positive = 1
+    holdout: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    questions: Literal["all", "searched", "held_out"] = "all"
+
+
+NESTED: Mapping[str, type[Strict]] = {"report": ReportOptions, "budget": BudgetOptions, "search": SearchOptions}
+
+
 class RunOptions(Strict):
     """The run options of conf/config.yaml; their meaning stands there."""
 
@@ -73,6 +87,7 @@ class RunOptions(Strict):
     case_timeout_ms: Positive | None
     run_timeout_ms: Positive | None
     max_concurrency: Annotated[int, Field(ge=1, le=4096)]
+    shards: Annotated[int, Field(ge=1, le=256)] = 1
     strict: bool
     dry_run: bool
     cold_start: bool
@@ -98,6 +113,7 @@ class RunOptions(Strict):
     budget: BudgetOptions
     provider: dict[str, ProviderSettings]
     metric: dict[str, Any] = Field(default_factory=dict)  # of which the evaluation takes what it can
+    search: SearchOptions = Field(default_factory=SearchOptions)  # records may be older than it
     report: ReportOptions
 
     @field_validator("cutoffs")
@@ -205,7 +221,13 @@ def run_fingerprint(cfg: DictConfig) -> str:
     """Hash over everything that changes results: what `evaluation` reaches, and the options that matter."""
     with marking():
         options = {name: value for name, value in _options(cfg).items() if name not in NOT_IN_FINGERPRINT}
-    return fingerprint([__version__, identity(cfg.evaluation), marked(options)])
+    return fingerprint([__version__, identity(cfg.evaluation), marked(options), *_questions(cfg)])
+
+
+def _questions(cfg: DictConfig) -> list[Any]:
+    """Nothing for a run that takes them all."""
+    search = SearchOptions.model_validate(plain_value(cfg, "search")) if "search" in cfg else SearchOptions()
+    return [] if search.questions == "all" else [search.questions, search.holdout]
 
 
 def reached(cfg: DictConfig) -> set[str]:
@@ -270,8 +292,7 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
         return violation("", error, list(kind.__annotations__))
     if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
         return _unknown(cfg, name)
-    nested: Mapping[str, type[BaseModel]] = {"report": ReportOptions, "budget": BudgetOptions}
-    inner = nested.get(name)
+    inner = NESTED.get(name)
     return violation("", {**error, "loc": error["loc"][: 2 if inner else 1]}, list((inner or RunOptions).model_fields))
 
 
@@ -280,8 +301,7 @@ def _settings(loc: Sequence[str | int]) -> list[str]:
     if loc[0] == "provider":
         of_provider = {2: ProviderSettings, 3: Prices if loc[-1] == "prices" else None, 5: Price}
         return list(getattr(of_provider.get(len(loc)), "__annotations__", ()))
-    nested: Mapping[str, type[BaseModel]] = {"report": ReportOptions, "budget": BudgetOptions}
-    return list(nested[str(loc[0])].model_fields) if loc[0] in nested else []
+    return list(NESTED[str(loc[0])].model_fields) if loc[0] in NESTED else []
 
 
 def _unknown(cfg: DictConfig, name: str) -> Problem:
@@ -293,7 +313,7 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
         return Problem(name, f"unknown option{did_you_mean(name, known)}")
     if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(OmegaConf.to_container(node_of(cfg, "evaluation"))):
         return Problem(name, "expected a component (a mapping with _target_)")
-    near = did_you_mean(name, [*used, "report", "budget", "provider"]) if name not in PARTS else ""
+    near = did_you_mean(name, [*used, *NESTED, "provider"]) if name not in PARTS else ""
     if "did you mean" in near:
         return Problem(name, f"unknown option{near}")
     return Problem(name, f"{evaluation_name(cfg)} has no {name}; it uses {', '.join(used)}")

@@ -94,9 +94,9 @@ def _misplaced(override: str, cfg: DictConfig) -> Problem | None:
 def _misshapen(key: str, node: Any, value: Any) -> Problem | None:
     """A list for a mapping, or a mapping for a list; of what is Hydra's own, anything else for a mapping."""
     if isinstance(node, DictConfig) and (isinstance(value, list) or key.startswith("hydra")):
-        return None if isinstance(value, Mapping) else not_a_mapping(key, _got(value), _names(node))
+        return None if isinstance(value, Mapping) else not_a_mapping(key, _kind_given(value), _names(node))
     if isinstance(node, ListConfig) and isinstance(value, Mapping):
-        return Problem(key, f"expected a list ({key}=[…]){_got(value)}")
+        return Problem(key, f"expected a list ({key}=[…]){_kind_given(value)}")
     return None
 
 
@@ -104,7 +104,7 @@ def _names(node: DictConfig) -> list[str]:
     return [str(name) for name in node if not str(name).startswith("_")]
 
 
-def _got(value: Any) -> str:
+def _kind_given(value: Any) -> str:
     kind = "a list" if isinstance(value, list) else "a mapping" if isinstance(value, Mapping) else "one value"
     return f", got {kind}"
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
-from runner.config.choices import ENTRY_POINTS
+from runner.config.choices import conf_packages
 from runner.config.frozen import CONF, Frozen, files_of, read_mapping
 from runner.config.hydra_internals import key_of, node_of, written
 from runner.config.schema import load
@@ -140,7 +140,7 @@ def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
 
 
 def _files(folders: Sequence[str]) -> Iterator[Path]:
-    places = [CONF, *map(Path, folders), *(_folder_of(point) for point in entry_points(group=ENTRY_POINTS))]
+    places = [CONF, *map(Path, folders), *(_folder_of(point) for point in conf_packages())]
     for place in places:
         yield from files_of(place)
 
@@ -226,11 +226,13 @@ def _hydras(frozen: Frozen) -> Iterator[Strange]:
     """What a frozen file holds for Hydra itself."""
     for name in [*frozen.values, *frozen.choices, *frozen.others]:
         if re.search(r"(^|@)hydra\b", str(name)):
-            yield Strange(str(name), _shown(frozen.values.get(name, "…")), OF_HYDRA)
+            yield Strange(str(name), _short_repr(frozen.values.get(name, "…")), OF_HYDRA)
     for key, value in frozen.sweep.items():
         text = f"{key}={value}"
         if re.match(r"[+~]*hydra\b", str(key)) or any(part in text for part in IN_SWEEP):
-            yield Strange(f"frozen.sweep.{key}", _shown(value), "a sweep of a record varies settings and choices alone")
+            yield Strange(
+                f"frozen.sweep.{key}", _short_repr(value), "a sweep of a record varies settings and choices alone"
+            )
     yield from _composing({**frozen.values, **frozen.others})
 
 
@@ -239,13 +241,13 @@ def _composing(value: Any, key: str = "") -> Iterator[Strange]:
         for name, inner in value.items():
             place = f"{key}.{name}".lstrip(".")
             if name == "defaults":
-                yield Strange(place, _shown(inner), "a record has its choices written out")
+                yield Strange(place, _short_repr(inner), "a record has its choices written out")
             yield from _composing(inner, place)
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _composing(inner, f"{key}.{number}")
     elif isinstance(value, str) and "${" in REFERENCE.sub("", value):
-        yield Strange(key, _shown(value), COMPUTES)
+        yield Strange(key, _short_repr(value), COMPUTES)
 
 
 def strange(cfg: DictConfig, own: Own) -> Iterator[Strange]:
@@ -261,11 +263,11 @@ def _in_mapping(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
         skipped = SERVER_KEYS
         url, variable = (_value(node, name) if name in node else None for name in SERVER_KEYS)
         if not own.knows_server(url, variable):
-            with_key = "" if variable is None else f" with the key in {_shown(variable)}"
-            yield Strange(f"{key}.base_url", ("null" if url is None else _shown(url)) + with_key, NO_PROVIDER)
+            with_key = "" if variable is None else f" with the key in {_short_repr(variable)}"
+            yield Strange(f"{key}.base_url", ("null" if url is None else _short_repr(url)) + with_key, NO_PROVIDER)
     target = str(_value(node, "_target_")) if "_target_" in node else ""
     if "_target_" in node and (why := _misplaced(target, own)):
-        settings = (f"{name!s}={_shown(_raw(node, name))}" for name in node if name != "_target_")
+        settings = (f"{name!s}={_short_repr(_raw(node, name))}" for name in node if name != "_target_")
         yield Strange(key, printable(f"{target}({', '.join(settings)})")[:SHOWN], why)
     if target.startswith(SYSTEMS):
         yield from _code(node, key, own)
@@ -281,7 +283,7 @@ def _code(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
         value = _value(node, name) if name in node else None
         words = list(value) if isinstance(value, ListConfig) else [] if value is None else [value]
         if any((name, str(word)) not in own.named for word in words):
-            yield Strange(f"{key}.{name}".lstrip("."), _shown(words[0] if len(words) == 1 else words), NO_CODE)
+            yield Strange(f"{key}.{name}".lstrip("."), _short_repr(words[0] if len(words) == 1 else words), NO_CODE)
 
 
 def _inside(parent: DictConfig | ListConfig, place: Any, key: str, name: str, own: Own) -> Iterator[Strange]:
@@ -353,9 +355,7 @@ def installed_class(target: str) -> type | None:
 
 @cache
 def _installed() -> frozenset[str]:
-    return frozenset(
-        [*OWN_PACKAGES, *(name for point in entry_points(group=ENTRY_POINTS) for name in _packages(point))]
-    )
+    return frozenset([*OWN_PACKAGES, *(name for point in conf_packages() for name in _packages(point))])
 
 
 def _packages(point: EntryPoint) -> Iterator[str]:
@@ -388,7 +388,7 @@ def _raw(parent: DictConfig | ListConfig, place: Any) -> Any:
     return OmegaConf.to_container(node) if OmegaConf.is_config(node) else written(parent, place)
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     return printable(repr(value))[:SHOWN]
 
 

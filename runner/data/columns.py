@@ -186,7 +186,7 @@ def chosen_columns(
 ) -> dict[str, Column]:
     """By field: what is named, then what can be guessed. Raises `error` for a name that nothing has."""
     known = column_names(rows)
-    columns = {field: _named(field, name, known, rows, key, error) for field, name in named.items()}
+    columns = {field: _column_called(field, name, known, rows, key, error) for field, name in named.items()}
     taken = {column.name for column in columns.values()}
     for field in FIELDS if guesses else ():
         if field not in columns and (guessed := guess(field, [name for name in known if not _within(name, taken)])):
@@ -231,7 +231,7 @@ def _within(name: str, taken: Iterable[str]) -> bool:
     return any(name == other or name.startswith(f"{other}.") or other.startswith(f"{name}.") for other in taken)
 
 
-def _named(
+def _column_called(
     field: str, name: str, known: Sequence[str], rows: Sequence[Row], key: str, error: type[RunnerError]
 ) -> Column:
     if name in known:
@@ -288,7 +288,7 @@ class Cases:
 
     def of(self, number: int, line: int | None, cells: Mapping[str, Any]) -> dict[str, Any] | None:
         """`cells` by field. None, and an error in the log, for a row without a question."""
-        question, history = asked(cells.get("question"))
+        question, history = question_in(cells.get("question"))
         if not question.strip():
             self.log.error(
                 self.path, "expected a question, found a blank cell", line, None if line else f"[{number - 1}]"
@@ -306,7 +306,7 @@ class Cases:
             "answer": self._answer(cells),
             "language": _word(cells.get("language")),
             "difficulty": _word(cells.get("difficulty")),
-            "tags": [clean(str(tag)) for tag in listed(cells.get("tags"), (",", ";"))],
+            "tags": [clean(str(tag)) for tag in list_in(cells.get("tags"), (",", ";"))],
             "created_at": _time(cells.get("created_at")),
             "checks": cells.get("checks"),
         }
@@ -321,7 +321,7 @@ class Cases:
     def _answer(self, cells: Mapping[str, Any]) -> str | None:
         if "answer" not in cells:
             return None
-        answer = said(cells["answer"])
+        answer = answer_in(cells["answer"])
         self.blank_answers += not answer.strip()
         return answer
 
@@ -333,7 +333,7 @@ class Cases:
         return f"{id}#{times}" if times > 1 else id
 
 
-def asked(value: Any) -> tuple[str, list[dict[str, str]]]:
+def question_in(value: Any) -> tuple[str, list[dict[str, str]]]:
     """The question of a cell, and the turns before it where the cell is a conversation."""
     turns = turns_of(value)
     while turns and turns[-1]["role"] != "user":
@@ -342,32 +342,32 @@ def asked(value: Any) -> tuple[str, list[dict[str, str]]]:
         return turns[-1]["text"], turns[:-1]
     value = _unpacked(value)
     if isinstance(value, dict) and set(value) <= {"args", "kwargs"}:  # the call of a function
-        return asked(value["kwargs"] if value.get("kwargs") else next(iter(value.get("args") or ()), None))
+        return question_in(value["kwargs"] if value.get("kwargs") else next(iter(value.get("args") or ()), None))
     if isinstance(value, dict):
         name = guess("question", [str(name) for name in value])
         inner = value[name] if name is not None else next(iter(value.values())) if len(value) == 1 else None
         if inner is not None:
-            return asked(inner)
+            return question_in(inner)
     return text_of(value), []
 
 
-def said(value: Any) -> str:
+def answer_in(value: Any) -> str:
     """The answer of a cell: a text, or what a model or a chain returned."""
     value = _unpacked(value)
     if isinstance(value, list):
         turns = turns_of(value)
         if turns or not value:
             return next((turn["text"] for turn in reversed(turns) if turn["role"] == "assistant"), "")
-        return said(value[0]) if len(value) == 1 else text_of(value)
+        return answer_in(value[0]) if len(value) == 1 else text_of(value)
     if not isinstance(value, dict):
         return text_of(value)
     for name in ("choices", "messages", "generations", "message", "kwargs", "content", "text"):
         if value.get(name):
-            return said(value[name][0] if name in ("choices", "generations") else value[name])
+            return answer_in(value[name][0] if name in ("choices", "generations") else value[name])
     answer = guess("answer", [str(name) for name in value])
     if answer is None and len(value) == 1:
         answer = next(iter(value))
-    return text_of(value) if answer is None else said(value[answer])
+    return text_of(value) if answer is None else answer_in(value[answer])
 
 
 CHAT = frozenset({"choices", "messages", "generations"})
@@ -418,7 +418,7 @@ def text_of(value: Any) -> str:
 
 def references_of(value: Any) -> list[str]:
     """Ids in a cell or list, without blanks and repeats, in their order."""
-    texts = [said(item).strip() for item in listed(value, ())]
+    texts = [answer_in(item).strip() for item in list_in(value, ())]
     return list(dict.fromkeys(text for text in texts if text))
 
 
@@ -429,7 +429,7 @@ def answerable_of(value: Any) -> bool:
 
 def contexts_of(value: Any, separator: str | None = None) -> list[Any]:
     """Retrieved texts in a cell or list; `separator` divides a cell, where SEPARATORS do not."""
-    return [context for item in listed(value, SEPARATORS, separator) if (context := _context(item))]
+    return [context for item in list_in(value, SEPARATORS, separator) if (context := _context(item))]
 
 
 def _context(item: Any) -> Any:
@@ -449,13 +449,13 @@ def _context(item: Any) -> Any:
     return {**{name: value for name, value in named.items() if value}, "text": text} if id or title else text
 
 
-def listed(value: Any, separators: Sequence[str], separator: str | None = None) -> list[Any]:
+def list_in(value: Any, separators: Sequence[str], separator: str | None = None) -> list[Any]:
     """A list, of a cell that may write one as JSON, as Python or numpy do, or with separators."""
     if value is None:
         return []
     if isinstance(value, dict):
         inner = next((value[name] for name in ("documents", "docs", "contexts", "output") if name in value), None)
-        return [value] if inner is None else listed(inner, separators, separator)
+        return [value] if inner is None else list_in(inner, separators, separator)
     if not isinstance(value, str):
         return list(value) if isinstance(value, list | tuple) else [value]
     text = value.strip()
@@ -463,7 +463,7 @@ def listed(value: Any, separators: Sequence[str], separator: str | None = None) 
         inner = _json(text)
         inner = inner if isinstance(inner, list | dict) else of_python(text)
         if isinstance(inner, list | dict):
-            return listed(inner, separators)
+            return list_in(inner, separators)
     used = separator or next((each for each in separators if each in text), None)
     return [part.strip() for part in (text.split(used) if used else [text]) if part.strip()]
 
@@ -512,7 +512,7 @@ def _without_commas(text: str, items: list[str]) -> list[str]:
 
 
 def _ids_of(value: Any, separator: str | None) -> list[Any]:
-    return [clean(str(item)) for item in listed(value, (",", ";"), separator) if item is not None]
+    return [clean(str(item)) for item in list_in(value, (",", ";"), separator) if item is not None]
 
 
 def _word(value: Any) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from runner.data.columns import NAMES, contexts_of, guess, said, text_of, turns_of
+from runner.data.columns import NAMES, answer_in, contexts_of, guess, text_of, turns_of
 from runner.data.tables import Row, Table
 from runner.metrics.checks import KEYS, read_check
 
@@ -216,7 +216,7 @@ def _of_vars(variables: Mapping[str, Any], id: str) -> Cells:
 def _checks(assertions: Sequence[Any], variables: Mapping[str, Any]) -> Cells:
     """Assertions that are checks here, and the types of those that are none."""
     kept, left = [], []
-    for assertion in _filled(assertions, variables):
+    for assertion in _with_variables(assertions, variables):
         check = _check(assertion)
         try:
             read_check(check)
@@ -239,7 +239,7 @@ def _check(assertion: Mapping[str, Any]) -> dict[str, Any]:
     return check
 
 
-def _filled(checks: Sequence[Any], variables: Mapping[str, Any]) -> list[Any]:
+def _with_variables(checks: Sequence[Any], variables: Mapping[str, Any]) -> list[Any]:
     """With the values of `{{variables}}`; what is more than a name stays as it is written."""
 
     def fill(value: Any) -> Any:
@@ -358,7 +358,7 @@ def _read_runs(table: Table) -> Export:
             "question": value_of(row.get("inputs")),
             "answer": outputs,
         }
-        cells |= {"reference": _told(row.get("reference_outputs")), "created_at": row.get("start_time")}
+        cells |= {"reference": _answer_of(row.get("reference_outputs")), "created_at": row.get("start_time")}
         contexts = retrieved.get(row.get("trace_id") or row.get("id")) or _inner(outputs, "contexts")
         cells |= {"tags": row.get("tags"), **({"contexts": _once(contexts)} if contexts else {})}
         read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
@@ -375,8 +375,8 @@ def _inner(outputs: Any, field: str) -> list[Any]:
     return [outputs[name]] if name is not None else []
 
 
-def _told(value: Any) -> str | None:
-    return None if value in (None, "", {}) else said(value_of(value))
+def _answer_of(value: Any) -> str | None:
+    return None if value in (None, "", {}) else answer_in(value_of(value))
 
 
 def _read_examples(table: Table) -> Export:
@@ -384,7 +384,7 @@ def _read_examples(table: Table) -> Export:
     read = []
     for line, row in table.rows:
         inputs = value_of(row.get("inputs"))
-        cells: Cells = {"id": row.get("id"), "question": inputs, "reference": _told(row.get("outputs"))}
+        cells: Cells = {"id": row.get("id"), "question": inputs, "reference": _answer_of(row.get("outputs"))}
         contexts = _inner(inputs, "contexts")
         cells |= {"contexts": _once(contexts)} if contexts else {}
         read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
@@ -448,7 +448,11 @@ def _read_langfuse(table: Table) -> Export:
 
 
 def _item(row: Row) -> Cells:
-    cells = {"id": row.get("id"), "question": value_of(row.get("input")), "reference": _told(row.get("expectedOutput"))}
+    cells = {
+        "id": row.get("id"),
+        "question": value_of(row.get("input")),
+        "reference": _answer_of(row.get("expectedOutput")),
+    }
     return {name: value for name, value in cells.items() if value is not None}
 
 

@@ -60,7 +60,7 @@ def slices_fingerprint(queries: Iterable[Query]) -> str:
 
 def given_fingerprint(queries: Iterable[Query]) -> str:
     """What another system returned: rankings, contexts and answers, in order."""
-    return fingerprint_of_each([query.id, _given(query)] for query in queries)
+    return fingerprint_of_each([query.id, _given_values(query)] for query in queries)
 
 
 def _history(query: Query) -> list[object]:
@@ -74,7 +74,7 @@ def _labels(query: Query) -> list[object]:
     return [query.id, query.answerable, grades, sorted(query.expected_chunks), spans, sorted(query.answers)]
 
 
-def _given(query: Query) -> list[object]:
+def _given_values(query: Query) -> list[object]:
     contexts = query.given.contexts
     shown = None if contexts is None else [[context.id, context.title, context.text] for context in contexts]
     return [query.given.ranking, shown, query.given.answer]

@@ -112,14 +112,14 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
         return None
     ratings = wanted.read(fields, "ratings", rated)
     contexts, history = contexts_of(fields), history_of(fields)
-    more = _seen(fields, wanted, ratings)
+    more = _rubric_fields(fields, wanted, ratings)
     found = RatedAnswer(
         id=answer_id,
         question=question,
         answer=answer or "",
         contexts=contexts or (),
         ratings=ratings,
-        group=fields.text("group") or asked(question, history),
+        group=fields.text("group") or question_key(question, history),
         system=fields.text("system"),
         language=fields.text("language", "lang"),
         history=history,
@@ -128,7 +128,7 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
     return None if fields.failed else found
 
 
-def _seen(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]) -> dict[str, Any]:
+def _rubric_fields(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]) -> dict[str, Any]:
     """What rubrics see beside what every answer has. What is missing is an error."""
     more: dict[str, Any] = {}
     for rubric in ratings:
@@ -145,7 +145,7 @@ def _seen(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]) -> dict
     return more
 
 
-def asked(question: str, history: tuple[Turn, ...]) -> str:
+def question_key(question: str, history: tuple[Turn, ...]) -> str:
     """The same for the same question after the same history."""
     return fingerprint([question, [[turn.role, turn.text] for turn in history]])[:16]
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from runner.errors import DataError
 from runner.records import DataProblem
+from runner.words.bilingual import in_language
+from runner.words.wording import Wording
 
 SHOWN = 20  # errors named in one message
+NAMED = 5  # records that a command names among those that it leaves out
 
 
 class ProblemLog:
@@ -54,6 +59,15 @@ def listed(problems: list[DataProblem]) -> str:
     if len(problems) > SHOWN:
         lines.append(f"  … and {len(problems) - SHOWN} more")
     return "\n".join(lines)
+
+
+def skipped(problems: Sequence[DataProblem], say: Wording) -> Iterator[str]:
+    """A line for each of the first errors, and how many more records are left out; `say`: of the room `outcomes`."""
+    errors = [problem for problem in problems if problem.severity == "error"]
+    for problem in errors[:NAMED]:
+        yield say("skipped", problem=in_language(str(problem), say.language))
+    if len(errors) > NAMED:
+        yield say("skipped_more", n=len(errors) - NAMED)
 
 
 def why_empty(problems: ProblemLog, path: str) -> str:

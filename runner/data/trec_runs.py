@@ -80,7 +80,7 @@ def judgements(lines: Iterable[bytes], refuse: Refuse, repeated: str = REPEATED)
             judged = qrels.get(stretch.query, {})
             for number, document, grade in zip(stretch.numbers, stretch.documents, grades, strict=True):
                 if (first := judged.setdefault(document, grade)) != grade:
-                    ids = {"document": _shown(document), "query": _shown(stretch.query)}
+                    ids = {"document": _decoded(document), "query": _decoded(stretch.query)}
                     refuse(number, "grade", repeated.format(**ids, first=first, grade=grade))
         qrels[stretch.query] = judged
         first_lines.setdefault(stretch.query, stretch.numbers[0])
@@ -170,14 +170,14 @@ def _refused(row: Sequence[bytes], number: int, columns: Sequence[str], refuse: 
         return True
     named = dict(zip(columns, row, strict=False))
     if "rank" in columns and not _has_rank(row, columns):
-        found = f"'{_shown(named['rank'])}' (of {len(row)} columns the first {len(columns)} count)"
+        found = f"'{_decoded(named['rank'])}' (of {len(row)} columns the first {len(columns)} count)"
         refuse(number, "rank", f"expected a whole number, found {found}")
     elif "grade" in columns and not _GRADE.fullmatch(named["grade"]):
-        refuse(number, "grade", f"expected a whole number, found '{_shown(named['grade'])}'")
+        refuse(number, "grade", f"expected a whole number, found '{_decoded(named['grade'])}'")
     elif "score" in columns and not _is_score(named["score"]):
-        refuse(number, "score", f"expected a finite number, found '{_shown(named['score'])}'")
+        refuse(number, "score", f"expected a finite number, found '{_decoded(named['score'])}'")
     elif wrong := [id for id in (named["query"], named["document"]) if not _is_utf8(id)]:
-        refuse(number, "", f"the id '{_shown(wrong[0])}' is not UTF-8")
+        refuse(number, "", f"the id '{_decoded(wrong[0])}' is not UTF-8")
     else:
         return False
     return True
@@ -218,5 +218,5 @@ def _nfc(id: bytes) -> bytes:
     return id if id.isascii() else unicodedata.normalize("NFC", id.decode()).encode()
 
 
-def _shown(value: bytes) -> str:
+def _decoded(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace")

@@ -35,6 +35,7 @@ from runner.llm.metering import owner_of
 from runner.system import terminal
 from runner.system.redaction import redacted_bytes, redacted_value
 from runner.system.writing import in_words
+from runner.words.wording import spoken
 
 if TYPE_CHECKING:
     from zstandard import ZstdCompressor
@@ -187,6 +188,17 @@ class CallLog:
         self._end += len(group)
 
 
+def joined(source: Path, target: Path) -> None:
+    """Put the calls of one file behind those of another; what is not as it was written stays where it is."""
+    if not source.exists():
+        return
+    end = _mended(source)
+    with target.open("ab") as whole, source.open("rb") as part:
+        while (block := part.read(min(end, 2**20))) and end > 0:
+            whole.write(block)
+            end -= len(block)
+
+
 def _compressor() -> ZstdCompressor:
     from zstandard import ZstdCompressor
 
@@ -321,7 +333,7 @@ def _mended(path: Path) -> int:
             end = max((group.start + group.length for group in _groups(file)), default=0)
         except _DamageError as error:
             aside = path.with_name(f"{FILE}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-            terminal.note(f"note: {path} is not as it was written ({error}); it is now {aside.name}")
+            terminal.note(spoken()("progress.aside.calls", path=path, error=error, aside=aside.name))
             path.rename(aside)
             return 0
     if end < path.stat().st_size:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from runner.errors import Problem, did_you_mean
@@ -54,6 +53,12 @@ class Chosen:
         self.names = frozenset(name for names in offering for name in names)
         if choices is None:
             self.names = frozenset(metric.name for metric in self._offered.metrics)
+        self._scoring = [  # what stands for metrics of the evaluation alone has nothing to score
+            choice
+            for choice in self.choices.values()
+            if isinstance(choice, Measuring) or not isinstance(choice, Offering)
+        ]
+        self._is_wanted: dict[str, bool] = {}  # by names in rows
         self._asking = {name: choice for name, choice in self.choices.items() if isinstance(choice, Asking)}
         if self._asking and isinstance(judge, Learning):
             judge.learn(self.rubrics)
@@ -141,26 +146,29 @@ class Chosen:
     ) -> Scores:
         """What was chosen of `own`, and the scores of the choices. `asked`: rubrics of the choices that apply to the
         case; `output` None: it failed."""
-        found = [self._kept(own)]
+        scores = [self._wanted(own)]
         if output is None:
-            found.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
+            scores.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
         else:
-            found += [choice.score(case, output, judgements) for choice in self.choices.values()]
-            found.append(self._failed(judgements, asked))
+            scores += [choice.score(case, output, judgements) for choice in self._scoring]
+            scores += [self._failed(judgements, asked)] if asked else []
+        if len(scores) == 1:
+            return scores[0]
         return Scores(
-            values={name: value for each in found for name, value in each.values.items()},
-            unscored=tuple(dict.fromkeys(name for each in found for name in each.unscored)),
-            weights={name: weight for each in found for name, weight in each.weights.items()},
-            labels={name: label for each in found for name, label in each.labels.items()},
+            values={name: value for each in scores for name, value in each.values.items()},
+            unscored=tuple(dict.fromkeys(name for each in scores for name in each.unscored)),
+            weights={name: weight for each in scores for name, weight in each.weights.items()},
+            labels={name: label for each in scores for name, label in each.labels.items()},
         )
 
-    def _kept(self, own: Scores) -> Scores:
-        def is_wanted(name: str) -> bool:
-            metric = self._offered.variant(name).metric
-            return metric is None or metric.name in self.names
-
-        values = {name: value for name, value in own.values.items() if is_wanted(name)}
-        return replace(own, values=values, unscored=tuple(filter(is_wanted, own.unscored)))
+    def _wanted(self, own: Scores) -> Scores:
+        is_wanted = self._is_wanted
+        for name in (*own.values, *own.unscored):
+            if name not in is_wanted:
+                metric = self._offered.variant(name).metric
+                is_wanted[name] = metric is None or metric.name in self.names
+        values = {name: value for name, value in own.values.items() if is_wanted[name]}
+        return Scores(values, tuple(name for name in own.unscored if is_wanted[name]), own.weights, own.labels)
 
     def _failed(self, judgements: Judgements, asked: Collection[str]) -> Scores:
         """What was asked without an answer counts as the worst, or not at all."""

@@ -143,7 +143,7 @@ class Criteria:
         system = prompt(f"criteria_{self.mode}").system(
             language,
             label=word(self.label, language),
-            fields=_listed(self.fields, language),
+            fields=_field_names(self.fields, language),
             criteria=word(self.texts, language).strip(),
             low=f"{self.low:g}",
             high=f"{self.high:g}",
@@ -236,7 +236,7 @@ def _value(name: str, value: Any) -> str | Sequence[Item]:
     return str(value or "")
 
 
-def _listed(fields: Sequence[Field], language: Language) -> str:
+def _field_names(fields: Sequence[Field], language: Language) -> str:
     """`the question (question) and the answer (answer)`"""
     names = [_FIELD_WORDS[language][name] for name in fields]
     if language == "ko":

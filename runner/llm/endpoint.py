@@ -259,7 +259,7 @@ class Endpoint:
             body += more
         if len(body) > LONGEST_REPLY:
             raise ValueError(f"a reply of more than {LONGEST_REPLY:,} bytes")
-        said = _shown(body) or self._say("service.no_message")
+        said = _excerpt(body) or self._say("service.no_message")
         told = self._say("service.status", status=response.status, said=said)
         headers = {name.lower(): value for name, value in response.headers.items()}
         return _Reply(response.status, body, retry_after_s(headers), told, kind=response.content_type)
@@ -275,15 +275,15 @@ class Endpoint:
         except ValueError:
             if toll is not None:
                 toll.lose(may_be_billed=False)
-            raise EvaluationError(self._told(request, self._say("service.no_json", said=_shown(body)))) from None
+            raise EvaluationError(self._message(request, self._say("service.no_json", said=_excerpt(body)))) from None
 
     def _check_patience(self, request: Request, reply: _Reply, lasting_s: float) -> None:
         if reply.after_s is not None and reply.after_s > self._patience.throttled_s:
             asked = self._say("service.wait", told=reply.told, seconds=f"{reply.after_s:,.0f}")
-            raise StopRunError(self._told(request, asked))
+            raise StopRunError(self._message(request, asked))
         if lasting_s > self._patience.throttled_s:
             lasting = self._say("service.throttled", told=reply.told, seconds=f"{lasting_s:,.0f}")
-            raise StopRunError(self._told(request, lasting))
+            raise StopRunError(self._message(request, lasting))
 
     def _raise_if_final(self, request: Request, reply: _Reply, failures: int) -> None:
         say, setting = self._say, self.setting
@@ -292,22 +292,22 @@ class Endpoint:
             variables = ", ".join(header["value_env"] for header in self._headers)
             key = "service.access" if variables else "service.access_none"
             held = say(key, told=reply.told, variables=variables, setting=f"{setting}.headers")
-            raise StopRunError(self._told(request, held))
+            raise StopRunError(self._message(request, held))
         if 300 <= reply.status < 400:
             elsewhere = say("service.elsewhere", told=reply.told, setting=f"{setting}.url")
-            raise StopRunError(self._told(request, elsewhere))
+            raise StopRunError(self._message(request, elsewhere))
         if reply.status in (404, 405):
             place = f"{setting}.{request.name}.path" if request.name != "url" else f"{setting}.url"
-            raise StopRunError(self._told(request, say("service.missing", told=reply.told, setting=place)))
+            raise StopRunError(self._message(request, say("service.missing", told=reply.told, setting=place)))
         if reply.status > 0 and reply.status not in AGAIN:
-            raise EvaluationError(self._told(request, asked))
+            raise EvaluationError(self._message(request, asked))
         if failures < self._patience.attempts:
             return
         if reply.is_down:
-            raise StopRunError(self._told(request, say("service.down", told=asked, setting=f"{setting}.url")))
-        raise EvaluationError(self._told(request, asked))
+            raise StopRunError(self._message(request, say("service.down", told=asked, setting=f"{setting}.url")))
+        raise EvaluationError(self._message(request, asked))
 
-    def _told(self, request: Request, message: str) -> str:
+    def _message(self, request: Request, message: str) -> str:
         path = request.path.partition("?")[0]
         return redacted(f"{self.setting}.{request.name}: {request.method} {self.url}{path}: {message}")
 
@@ -328,7 +328,7 @@ class _Reply:
         return 200 <= self.status < 300
 
 
-def _shown(body: bytes) -> str:
+def _excerpt(body: bytes) -> str:
     return " ".join(body.decode("utf-8", "replace").split())[:SHOWN]
 
 
@@ -381,7 +381,7 @@ _NOTHING = _Nothing()
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
     """A template with its placeholders filled in. What is filled in is not looked at again. Raises KeyError for a
     placeholder that has no value."""
-    made = _filled(template, values)
+    made = _fill(template, values)
     return None if made is _NOTHING else made
 
 
@@ -390,17 +390,17 @@ def filled_path(template: str, values: Mapping[str, Any]) -> str:
     return PLACEHOLDER.sub(lambda match: quote(_written(values[match[1]]), safe=""), template)
 
 
-def _filled(template: Any, values: Mapping[str, Any]) -> Any:
+def _fill(template: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(template, str):
         if whole := PLACEHOLDER.fullmatch(template):
             value = values[whole[1]]
             return _NOTHING if value in ("", None) else value
         return PLACEHOLDER.sub(lambda match: _written(values[match[1]]), template)
     if isinstance(template, Mapping):
-        made = {str(name): _filled(inner, values) for name, inner in template.items()}
+        made = {str(name): _fill(inner, values) for name, inner in template.items()}
         return {name: inner for name, inner in made.items() if inner is not _NOTHING}
     if isinstance(template, list | tuple):
-        entries = [(inner, _filled(inner, values)) for inner in template]
+        entries = [(inner, _fill(inner, values)) for inner in template]
         return [made for inner, made in entries if made is not _NOTHING and not _lost(inner, made)]
     return template
 
@@ -437,7 +437,7 @@ def expression_problem(expression: str) -> str | None:
     try:
         jmespath.compile(expression)
     except JMESPathError as error:
-        why = _shown(str(error).encode())
+        why = _excerpt(str(error).encode())
         return f"expected a JMESPath expression such as results[].memory, found '{expression}': {why}"
     return None
 
@@ -452,4 +452,4 @@ def found_by(expression: str | None, reply: Any) -> Any:
     try:
         return jmespath.search(expression, reply)
     except JMESPathError as error:
-        raise EvaluationError(f"{expression}: {_shown(str(error).encode())}") from None
+        raise EvaluationError(f"{expression}: {_excerpt(str(error).encode())}") from None

@@ -21,6 +21,7 @@ from runner.llm.presence import Presence, is_present
 from runner.llm.settings import Budget
 from runner.system import terminal
 from runner.system.database import DamagedError, Database, damaged
+from runner.words.wording import spoken
 
 T = TypeVar("T")
 
@@ -88,7 +89,7 @@ def begin(folder: Path, limits: Budget) -> Path | None:
 def begin_again(folder: Path, limits: Budget) -> None:
     """The same, with a note where a damaged ledger was put aside."""
     if (aside := begin(folder, limits)) is not None:
-        terminal.note(f"note: {folder / FILE} was damaged, and is now {aside}; what it counted is not shown")
+        terminal.note(spoken()("progress.aside.ledger", path=folder / FILE, aside=aside))
 
 
 class Ledger:
@@ -177,12 +178,12 @@ class Ledger:
         by_role: dict[str, dict[str, dict[str, Any]]] = {}
         totals: dict[str, list[int]] = {"live": [0] * len(NUMBERS), "cached": [0] * len(NUMBERS)}
         for role, model, source, *numbers in rows:
-            beginning = {"live": _shown(NO_USE), "cached": _shown(NO_USE)}
-            by_role.setdefault(role, {}).setdefault(model, beginning)[source] = _shown(numbers)
+            beginning = {"live": _as_record(NO_USE), "cached": _as_record(NO_USE)}
+            by_role.setdefault(role, {}).setdefault(model, beginning)[source] = _as_record(numbers)
             totals[source] = _sums(totals.get(source, NO_USE), numbers)
         if not by_role:
             return {}
-        return {"usage": by_role, "usage_total": {source: _shown(numbers) for source, numbers in totals.items()}}
+        return {"usage": by_role, "usage_total": {source: _as_record(numbers) for source, numbers in totals.items()}}
 
     def close(self) -> None:
         """It opens again when it is used; what is kept in memory stays."""
@@ -292,7 +293,7 @@ def _sums(first: list[int], second: list[int]) -> list[int]:
     return [one + other for one, other in zip(first, second, strict=True)]
 
 
-def _shown(numbers: list[int]) -> dict[str, Any]:
+def _as_record(numbers: list[int]) -> dict[str, Any]:
     found: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
     nano, unpriced = found.pop("nano_usd"), found.pop("unpriced")
     return {**found, "usd": None if unpriced else nano / 1e9}

@@ -31,6 +31,7 @@ from runner.llm.tokens import PER_MESSAGE, count_tokens
 from runner.llm.toll import Toll
 from runner.system import stopwatch, terminal
 from runner.system.redaction import marked, marked_bytes
+from runner.words.wording import spoken
 
 T = TypeVar("T")
 
@@ -222,8 +223,8 @@ class Model:
             found = read(said)
             if not self.provider.is_miscounting and (counts := miscounted(said)):
                 self.provider.is_miscounting = True
-                what = f"{self.name} at {self.provider.address} counts tokens as nobody can ({counts})"
-                terminal.note(f"note: {what}; they are estimated")
+                server = {"model": self.name, "address": self.provider.address}
+                terminal.note(spoken()("progress.miscounted", counts=counts, **server))
             return found
 
         return reading

@@ -88,7 +88,7 @@ class Rubric:
         that are missing or of another kind."""
         chosen = self.modes[mode]
         language = self.language(mode, fields)
-        shown = {field.name: _value(self.name, field, fields) for field in chosen.fields_ if _given(field, fields)}
+        shown = {field.name: _value(self.name, field, fields) for field in chosen.fields_ if _is_given(field, fields)}
         system = {"en": chosen.en, "ko": chosen.ko}[language]
         return (
             Message("system", f"{system.strip()}\n\n{NOTICE[language]}"),
@@ -195,7 +195,7 @@ def _first(error: ValidationError) -> str:
     return f"{place}: {kind or found['msg'].replace('Input should be', 'expected')}"
 
 
-def _given(field: RubricField, fields: Mapping[str, Any]) -> bool:
+def _is_given(field: RubricField, fields: Mapping[str, Any]) -> bool:
     return not field.optional or bool(fields.get(field.name))
 
 

@@ -313,11 +313,11 @@ class ReplyForm:
         return clean(found)
 
     def _contexts(self, reply: Any) -> tuple[NamedContext, ...] | None:
-        texts, ids = self._listed("contexts", reply), self._listed("ids", reply)
+        texts, ids = self._list_of("contexts", reply), self._list_of("ids", reply)
         if texts is None and ids is None:
             return None
         n = len(texts if texts is not None else ids or ())
-        scores = self._listed("scores", reply)
+        scores = self._list_of("scores", reply)
         columns = {"contexts": texts, "ids": ids, "scores": scores}
         for name, column in columns.items():
             if column is not None and len(column) != n and any(each is not None for each in column):
@@ -333,7 +333,7 @@ class ReplyForm:
         )
         return tuple(each for each in named if each.id is not None or each.text is not None)
 
-    def _listed(self, name: str, reply: Any) -> list[Any] | None:
+    def _list_of(self, name: str, reply: Any) -> list[Any] | None:
         """One value for each entry, None where it has none; a text alone is a list of one. None where the expression
         finds nothing."""
         expression = self.settings.get(name)

@@ -43,7 +43,7 @@ async def structured(
         asked = replace(request, attempt=attempt)
         if attempt == IDENTICAL:
             asked = replace(asked, messages=_repairing(request, last_text, reason))
-        reply = await _given(ask, asked)
+        reply = await _checked_reply(ask, asked)
         if reply.used_limit and request.max_tokens == max_tokens and reply.limit is not None:
             request = replace(request, max_tokens=2 * max_tokens)
             reply = await _longer(ask, replace(asked, max_tokens=2 * max_tokens), reply)
@@ -54,7 +54,7 @@ async def structured(
     raise ReplyError(f"no usable answer in {IDENTICAL + 1} replies: {reason}; the last was {_short(last_text)!r}")
 
 
-async def _given(ask: Ask, request: ChatRequest) -> ChatReply:
+async def _checked_reply(ask: Ask, request: ChatRequest) -> ChatReply:
     """Raises ReplyError where the model or its server gives none."""
     reply = await ask(request)
     if reply.refusal:
@@ -67,7 +67,7 @@ async def _given(ask: Ask, request: ChatRequest) -> ChatReply:
 async def _longer(ask: Ask, request: ChatRequest, cut: ChatReply) -> ChatReply:
     """The reply to a request that allows more tokens than `cut` used."""
     try:
-        return await _given(ask, request)
+        return await _checked_reply(ask, request)
     except (StopRunError, ReplyError):
         raise
     except EvaluationError as error:  # of a model that cannot make so many

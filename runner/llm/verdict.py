@@ -61,7 +61,7 @@ def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
     if isinstance(error, ToldError) and error.status >= 400:
         return replace(_of_status(error.status, error.said, {}, sent), may_be_billed=True)
     if isinstance(error, APIStatusError):
-        return _of_status(error.status_code, _said(error.body), error.response.headers, sent)
+        return _of_status(error.status_code, _error_object(error.body), error.response.headers, sent)
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ClientConnectorError):
@@ -153,7 +153,7 @@ def _retry_delay_s(said: Mapping[str, object]) -> float | None:
     return None
 
 
-def _said(body: object) -> Mapping[str, object]:
+def _error_object(body: object) -> Mapping[str, object]:
     """The object that tells the error, wherever a server puts it."""
     if isinstance(body, list) and body:
         body = body[0]

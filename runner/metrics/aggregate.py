@@ -75,33 +75,64 @@ def latency(rows: Rows) -> dict[str, dict[str, float | int | None]]:
 
     A whole case counts when it ended well and every stage of it was live.
     """
-    times: dict[str, array[float]] = {"case": array("d")}
+    times = Times()
     for row in rows:
+        times.add(row)
+    return times.percentiles()
+
+
+class Times:
+    """Live timings of rows as they pass."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, array[float]] = {"case": array("d")}
+
+    def add(self, row: Row | Mapping[str, Any]) -> None:
+        """Count a row."""
         timings = _field(row, "timings", {})
         for stage, timing in timings.items():
             ms = _field(timing, "ms", None)
             if ms is not None and _field(timing, "live", True):
-                times.setdefault(stage, array("d")).append(ms)
+                self._times.setdefault(stage, array("d")).append(ms)
         whole = _field(row, "latency_ms", None)
         all_live = all(_field(timing, "live", True) for timing in timings.values())
         if whole is not None and all_live and _field(row, "status", "ok") == "ok":
-            times["case"].append(whole)
-    return {stage: _percentiles(times[stage]) for stage in sorted(times)}
+            self._times["case"].append(whole)
+
+    def percentiles(self) -> dict[str, dict[str, float | int | None]]:
+        """By stage."""
+        return {stage: _percentiles(self._times[stage]) for stage in sorted(self._times)}
 
 
 def cost(rows: Rows) -> dict[str, Any]:
     """`{"cases": n, "roles": {role: {"requests", "input_tokens", "output_tokens", "usd"}}}`: what the requests of cases
     that ended well came to, each once, live or from the cache; `usd` None where a price is unknown. Empty where no
     model was asked. The order of rows changes nothing."""
-    n, numbers = 0, defaultdict[str, list[list[Any]]](list)
+    costs = Costs()
     for row in rows:
+        costs.add(row)
+    return costs.sums()
+
+
+class Costs:
+    """What the requests of rows came to, as they pass."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._numbers: defaultdict[str, list[list[Any]]] = defaultdict(list)
+
+    def add(self, row: Row | Mapping[str, Any]) -> None:
+        """Count a row."""
         if _field(row, "status", "ok") == "ok":
-            n += 1
+            self._n += 1
             for role, spent in _field(row, "cost", {}).items():
-                numbers[role].append([_field(spent, name, None) for name in COST])
-    sums = {role: map(_total, zip(*numbers[role], strict=True)) for role in sorted(numbers)}
-    roles = {role: dict(zip(COST, found, strict=True)) for role, found in sums.items()}
-    return {"cases": n, "roles": roles} if roles else {}
+                self._numbers[role].append([_field(spent, name, None) for name in COST])
+
+    def sums(self) -> dict[str, Any]:
+        """By role."""
+        sums = {role: map(_total, zip(*self._numbers[role], strict=True)) for role in sorted(self._numbers)}
+        roles = {role: dict(zip(COST, totals, strict=True)) for role, totals in sums.items()}
+        return {"cases": self._n, "roles": roles} if roles else {}
 
 
 def _total(numbers: Sequence[float | None]) -> float | int | None:

@@ -30,13 +30,28 @@ def judging_of(rows: Iterable[Mapping[str, Any]], *, seed: int) -> dict[str, dic
     Votes stand in `details["votes"]` of a judgement: {label: score or null}, where the label is the number of the
     repeat, the name of a judge, or both (`judge/1`).
     """
-    rubrics: dict[str, _Votes] = {}
+    votes = RubricVotes()
     for row in rows:
+        votes.add(row)
+    return votes.judging(seed=seed)
+
+
+class RubricVotes:
+    """The votes of rows as they pass, by rubric."""
+
+    def __init__(self) -> None:
+        self._rubrics: dict[str, _Votes] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count the votes of a row."""
         for rubric, judgement in row["judgements"].items():
             votes = (judgement.get("details") or {}).get("votes")
             if votes:
-                rubrics.setdefault(rubric, _Votes()).add(votes)
-    return {rubric: _panel(votes.columns(), seed) for rubric, votes in sorted(rubrics.items())}
+                self._rubrics.setdefault(rubric, _Votes()).add(votes)
+
+    def judging(self, *, seed: int) -> dict[str, dict[str, Any]]:
+        """As `judging_of`."""
+        return {rubric: _panel(votes.columns(), seed) for rubric, votes in sorted(self._rubrics.items())}
 
 
 def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:

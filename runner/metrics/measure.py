@@ -28,7 +28,7 @@ class Measure:
     norm: Callable[[int, Any, Any], Any]
 
 
-def _one(number: Any, rank: Any, grade: Any) -> float:
+def _unit(number: Any, rank: Any, grade: Any) -> float:
     return 1.0
 
 
@@ -49,13 +49,13 @@ def _places(k: int, n_relevant: Any, ideal: Any) -> int:
     return k
 
 
-PRECISION = Measure("precision", _one, _places)
+PRECISION = Measure("precision", _unit, _places)
 
 
 # --- recall: the share of all relevant documents that stand in the first k places -------------------
 # The divisor is every relevant document of the query, also when that is more than k (trec_eval `recall.k`).
 
-RECALL = Measure("recall", _one, _relevant)
+RECALL = Measure("recall", _unit, _relevant)
 
 
 # --- hit rate: 1 when a relevant document stands in the first k places, else 0 (trec_eval `success.k`) ---

@@ -125,18 +125,25 @@ def undeclared(thresholds: Sequence[Threshold], catalogue: Catalogue, cutoffs: S
     """What can be known to be wrong from the metrics that an evaluation declares."""
     for threshold in thresholds:
         variant = catalogue.variant(threshold.metric)
-        known = _names(catalogue, cutoffs)
-        if variant.metric is None:
-            near = did_you_mean(threshold.metric, known)
-            meant = near if "did you mean" in near else f"; declared are {', '.join(known)}"
-            yield Problem(threshold.key, f"nothing declares which way '{threshold.metric}' is better{meant}")
-        elif variant.direction is None:
-            yield Problem(threshold.key, f"'{threshold.metric}' is better neither when higher nor when lower")
-        elif variant.fixed is not None and variant.fixed not in cutoffs:
-            yield Problem(threshold.key, f"the run has no cutoff {variant.fixed}; cutoffs={list(cutoffs)}, or _at_{K}")
+        if (problem := name_problem(threshold.key, threshold.metric, catalogue, cutoffs)) is not None:
+            yield problem
         elif not variant.range[0] <= threshold.limit <= variant.range[1]:
             low, high = (f"{end:g}" for end in variant.range)
             yield Problem(threshold.key, f"'{threshold.metric}' goes from {low} to {high}, got {threshold.limit:g}")
+
+
+def name_problem(key: str, name: str, catalogue: Catalogue, cutoffs: Sequence[int]) -> Problem | None:
+    """Of a metric that a setting names, and of which it must be known which way it is better."""
+    variant, known = catalogue.variant(name), _names(catalogue, cutoffs)
+    if variant.metric is None:
+        near = did_you_mean(name, known)
+        meant = near if "did you mean" in near else f"; declared are {', '.join(known)}"
+        return Problem(key, f"nothing declares which way '{name}' is better{meant}")
+    if variant.direction is None:
+        return Problem(key, f"'{name}' is better neither when higher nor when lower")
+    if variant.fixed is not None and variant.fixed not in cutoffs:
+        return Problem(key, f"the run has no cutoff {variant.fixed}; cutoffs={list(cutoffs)}, or _at_{K}")
+    return None
 
 
 def _names(catalogue: Catalogue, cutoffs: Sequence[int]) -> list[str]:

@@ -152,12 +152,12 @@ class Table:
 
     def in_medium(self, medium: Medium) -> Table:
         """Without the columns that are left out there."""
-        kept = [place for place in range(len(self.headers)) if medium not in self.not_in.get(place, ())]
-        if len(kept) == len(self.headers):
+        places = [place for place in range(len(self.headers)) if medium not in self.not_in.get(place, ())]
+        if len(places) == len(self.headers):
             return self
-        rows = [[row[place] for place in kept] for row in self.rows]
-        right = [number for number, place in enumerate(kept) if place in self.numbers]
-        return replace(self, headers=[self.headers[place] for place in kept], rows=rows, right=right, not_in={})
+        rows = [[row[place] for place in places] for row in self.rows]
+        right = [number for number, place in enumerate(places) if place in self.numbers]
+        return replace(self, headers=[self.headers[place] for place in places], rows=rows, right=right, not_in={})
 
 
 @dataclass(frozen=True, slots=True)

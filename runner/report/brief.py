@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from runner.report.document import Document
 from runner.report.page import FILE
 from runner.report.panels import cost, data_problems, ending, has_answers, notes, panel, panels_of_scores
 from runner.report.run import stages_of
+from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
 from runner.report.sweep_comparison import called, compared, gap, has_others, label, names, obstacles, warnings
 from runner.report.sweep_judges import judges
@@ -47,8 +49,8 @@ def brief(run: RunFolder) -> list[RenderableType]:
         *([Facts(facts, media=TERMINAL)] if facts else []),
         *_failing(document, ""),
     ]
-    found = (thresholds.thresholds(document), *document.offer.sections(document))
-    own = [each for each in found if each is not None]
+    candidates = (thresholds.thresholds(document), *document.offer.sections(document))
+    own = [part for part in candidates if part is not None]
     return [
         *panels_of_scores(document),
         *([panel(document.say("panel.details"), own)] if any(in_medium(own, "terminal")) else []),
@@ -70,21 +72,24 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     mark = "" if is_bold else MARK
     leader = _leader(sweep)
     blocks: list[Block] = [runs(sweep, folder, errors=False, mark=mark)]
-    blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
-    blocks += [Note(line, "quiet", TERMINAL) for line in _apart(sweep)]
+    if (found := search(sweep)) is not None:
+        blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
+    else:
+        blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
+        blocks += [Note(line, "quiet", TERMINAL) for line in _apart(sweep)]
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))
     if spent := _spent(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
-        *_asked(sweep),
+        *_what_ran(sweep),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_sweep(sweep, folder, leader), sweep.say),
     ]
 
 
-def _asked(sweep: Sweep) -> Iterator[Text]:
+def _what_ran(sweep: Sweep) -> Iterator[Text]:
     """Which runs over which cases."""
     first = next((cell for cell in sweep.cells if cell.summary), None)
     if first is None:
@@ -128,9 +133,9 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
         return
     first, *others = entries
     cells = [cell for cell in first["cells"] if "difference" in cell]
-    told = [cell for cell in cells if cell["verdict"] in (BETTER, WORSE)]
+    decided = [cell for cell in cells if cell["verdict"] in (BETTER, WORSE)]
     values = {"metric": label(sweep, first["name"]), "baseline": baseline, "n": f"{first['n']:,}"}
-    yield say("brief.differs" if told else "brief.open", **values, runs=_differences(sweep, told or cells))
+    yield say("brief.differs" if decided else "brief.open", **values, runs=_differences(sweep, decided or cells))
     for verdict in (BETTER, WORSE):
         if names_of := [line for entry in others if (line := _runs_that_are(verdict, sweep, entry))]:
             yield say(f"brief.{verdict}", baseline=baseline, metrics=listed(names_of, say))
@@ -144,13 +149,13 @@ def _apart(sweep: Sweep) -> Iterator[str]:
 
 def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
     say = sweep.say
-    shown = []
+    sentences = []
     for cell in cells:
         p = chance(cell["p_holm"], say)
         evidence = say("brief.evidence", difference=signed(cell["difference"], say, 3), interval=interval(cell, say, 3))
         verdict = f"{say.name('verdict', cell['verdict'])}, " if cell["verdict"] in (BETTER, WORSE) else ""
-        shown.append(f"{called(sweep, cell['folder'])} {verdict}{evidence}, p {p}")
-    return listed(shown, say, QUESTIONS) if len(shown) > QUESTIONS else "; ".join(shown)
+        sentences.append(f"{called(sweep, cell['folder'])} {verdict}{evidence}, p {p}")
+    return listed(sentences, say, QUESTIONS) if len(sentences) > QUESTIONS else "; ".join(sentences)
 
 
 def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
@@ -178,19 +183,19 @@ def _failing(document: Document, run: str) -> list[Block]:
     title = say("lost.total", failing=total - counts.get("none", 0), total=total)
     lead = f"{title} ({run})" if run else title
     remedy = say.texts.get(f"lost_meaning.{stages[0][0]}", "")
-    found = section("", lead, Table(["", "", ""], rows, right=(1,), media=TERMINAL), Note(remedy, media=TERMINAL))
-    return [found] if found is not None else []
+    block = section("", lead, Table(["", "", ""], rows, right=(1,), media=TERMINAL), Note(remedy, media=TERMINAL))
+    return [block] if block is not None else []
 
 
 def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:
-    found: dict[str, list[str]] = {stage: [] for stage in stages}
+    ids_at: dict[str, list[str]] = {stage: [] for stage in stages}
     for row in document.folder.rows():
-        ids = found.get(str((row.get("labels") or {}).get("lost_at")))
+        ids = ids_at.get(str((row.get("labels") or {}).get("lost_at")))
         if ids is not None and len(ids) < QUESTIONS:
             ids.append(str(row.get("id")))
-        if all(len(each) == QUESTIONS for each in found.values()):
+        if all(len(each) == QUESTIONS for each in ids_at.values()):
             break
-    return found
+    return ids_at
 
 
 # --- cost, and what to do next --------------------------------------------------------------------
@@ -213,9 +218,9 @@ def _ways_of_run(document: Document) -> Iterator[Way]:
     run, folder = document.run, document.folder.path
     yield from _report(folder)
     yield "brief.all", _command("results", str(folder))
-    if (asked := _asked_again(run)) and run.get("status") == "completed":
-        yield from _case(document, asked)
-        yield "brief.compare_change", _command(*asked, f"compare={folder}")
+    if (again := _asked_again(run)) and run.get("status") == "completed":
+        yield from _case(document, again)
+        yield "brief.compare_change", _command(*again, f"compare={folder}")
     yield from _ui(run)
 
 
@@ -236,8 +241,8 @@ def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[W
 def _ways_of_case(document: Document) -> Iterator[Way]:
     folder, case = document.folder.path, (document.run.get("config") or {}).get("case")
     yield from _report(folder)
-    if asked := _asked_again(document.run):
-        yield "brief.whole_case", _command(*asked, f"case={case}", "verbose=true")
+    if again := _asked_again(document.run):
+        yield "brief.whole_case", _command(*again, f"case={case}", "verbose=true")
     if (folder / CALLS).is_file():
         yield "brief.calls", _command("calls", str(folder), str(case))
 
@@ -247,11 +252,11 @@ def _report(folder: Path) -> Iterator[Way]:
         yield "brief.report", str(folder / FILE)
 
 
-def _case(document: Document, asked: Sequence[str]) -> Iterator[Way]:
+def _case(document: Document, again: Sequence[str]) -> Iterator[Way]:
     stages = sorted(stages_of(document), key=lambda entry: -entry[1])
     ids = _questions(document, [stages[0][0]])[stages[0][0]] if stages else []
-    if asked and ids:
-        yield "brief.case", _command(*asked, f"case={ids[0]}")
+    if again and ids:
+        yield "brief.case", _command(*again, f"case={ids[0]}")
 
 
 def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
@@ -266,8 +271,8 @@ def _asked_again(run: Mapping[str, Any]) -> list[str]:
         return []
     folders = [word for folder in run.get("config_folders") or () for word in ("--config-dir", folder)]
     words = run.get("overrides") or ()
-    kept = [word for word in words if not word.lstrip("+").startswith(("out=", "case=", "compare="))]
-    return [*folders, *kept] if kept else []
+    repeated = [word for word in words if not word.lstrip("+").startswith(("out=", "case=", "compare="))]
+    return [*folders, *repeated] if repeated else []
 
 
 def _command(*arguments: str) -> str:

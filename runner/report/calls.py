@@ -24,10 +24,10 @@ INDENT = "  "
 
 def kept_calls(folder: RunFolder, cases: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Of these cases, in the order in which they began; none where the file cannot be read."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    calls_by_case: dict[str, list[dict[str, Any]]] = {}
     with suppress(InputError):
-        found = calls_of(folder.path / FILE, cases)
-    return {case: in_order(calls) for case, calls in found.items() if calls}
+        calls_by_case = calls_of(folder.path / FILE, cases)
+    return {case: in_order(calls) for case, calls in calls_by_case.items() if calls}
 
 
 def in_order(calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -52,20 +52,20 @@ def name_of(call: Call, say: Wording) -> str:
 
 def measured(call: Call, say: Wording) -> str:
     """Tokens, cost, time, attempts."""
-    told = []
+    parts = []
     if call["input_tokens"] is not None:
-        told.append(say("calls.tokens", input=call["input_tokens"], output=call["output_tokens"]))
+        parts.append(say("calls.tokens", input=call["input_tokens"], output=call["output_tokens"]))
         usd = call["cost_usd"]
-        told.append(say("cost.unknown") if usd is None else usage.dollars(usd))
-    told.append(say("calls.cached") if call["cached"] else say("calls.ms", ms=f"{call['ms']:,.0f}"))
+        parts.append(say("cost.unknown") if usd is None else usage.dollars(usd))
+    parts.append(say("calls.cached") if call["cached"] else say("calls.ms", ms=f"{call['ms']:,.0f}"))
     if call["attempts"] not in (None, 0, 1):
-        told.append(say("calls.attempts", n=call["attempts"]))
+        parts.append(say("calls.attempts", n=call["attempts"]))
     if call["again"]:
-        told.append(say("calls.again", n=call["again"] + 1))
-    return ", ".join(told)
+        parts.append(say("calls.again", n=call["again"] + 1))
+    return ", ".join(parts)
 
 
-def said(call: Call, say: Wording) -> Iterator[tuple[str, str]]:
+def messages_of(call: Call, say: Wording) -> Iterator[tuple[str, str]]:
     """(who, text) of everything that was sent and came back, in order."""
     request, reply = call["request"], call["reply"] or {}
     for message in request.get("messages") or ():
@@ -94,7 +94,7 @@ def _functions(calls: Sequence[Mapping[str, Any]] | None) -> Iterator[str]:
 
 
 def _texts(call: Call, say: Wording) -> str:
-    return "\n\n".join(f"{who}:\n{text}" for who, text in said(call, say))
+    return "\n\n".join(f"{who}:\n{text}" for who, text in messages_of(call, say))
 
 
 def shown_calls(calls: Sequence[Call], say: Wording) -> Iterator[RenderableType]:
@@ -102,7 +102,7 @@ def shown_calls(calls: Sequence[Call], say: Wording) -> Iterator[RenderableType]
     for number, call in enumerate(calls, start=1):
         title = Text(f"{number}/{len(calls)} {name_of(call, say)}", "bold")
         texts: list[RenderableType] = []
-        for who, text in said(call, say):
+        for who, text in messages_of(call, say):
             body = "\n".join(INDENT + line for line in text.splitlines())
             texts += [Text(who, "bold cyan"), Text(body)]
         yield Group(Rule(title, align="left", style="dim"), Text(measured(call, say), "dim"), *texts)

@@ -65,8 +65,8 @@ def case_view(folder: Path) -> RenderableType:
     if row is None:
         return Text(document.say("metrics.none"))
     status = document.say.name("status", str(row.get("status")))
-    shown = renderables([CaseFacts(facts_in(document, row))])
-    return Panel(Group(*shown), title=Text(f"{row.get('id')} ({status})"), width=WIDTH)
+    blocks = renderables([CaseFacts(facts_in(document, row))])
+    return Panel(Group(*blocks), title=Text(f"{row.get('id')} ({status})"), width=WIDTH)
 
 
 def case_brief(folder: Path) -> list[RenderableType]:
@@ -151,7 +151,7 @@ def _placed(output: Mapping[str, Any], id: str, k: int | None, say: Wording) -> 
     return say("worst.rank" if k is None or rank <= k else "worst.rank_below", id=id, rank=rank, k=k)
 
 
-def _known(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+def _references(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     yield Fact(say("worst.known"), " / ".join(map(str, _output(row).get("answers") or ())), size="answer")
 
 
@@ -192,7 +192,7 @@ def _citations(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     yield Fact(say("case.citations"), text, media=PAGE | TERMINAL)
 
 
-def _why(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+def _reason(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     stage, by = lost_at(row), (row.get("labels") or {}).get(RIGHT_BY)
     yield Fact(say("worst.why"), say.name("lost_at", stage) if stage else "")
     yield Fact(say("right.by"), say.name("right_by", str(by)) if by else "")
@@ -226,7 +226,7 @@ def _contexts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     remembered = [
         Item(str(context.get("id")), text=str(context.get("text", ""))) for context in output.get("remembered") or ()
     ]
-    given = [
+    numbered = [
         Item(
             str(context.get("id")),
             lead=f"[{number}]",
@@ -237,7 +237,7 @@ def _contexts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
         for number, context in enumerate(output.get("contexts") or (), start=1)
     ]
     yield Fact("", "", remembered, size="context", media=TERMINAL)
-    yield Fact(say("html.contexts"), "", given, size="context", media=PAGE | TERMINAL)
+    yield Fact(say("html.contexts"), "", numbered, size="context", media=PAGE | TERMINAL)
 
 
 # --- what judges left behind ----------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _detail_texts(name: str, value: Any, say: Wording) -> list[str]:
     if name == "failures":
         return ["\n".join(f"{judge}: {error}" for judge, error in value.items())]
     values = value if isinstance(value, list) else [] if value is None or value is False else [value]
-    return [say.name("asked", str(item)) if name == "kind" else _shown(item, say) for item in values]
+    return [say.name("asked", str(item)) if name == "kind" else _item_text(item, say) for item in values]
 
 
 def _detail_title(name: str, say: Wording) -> str:
@@ -289,7 +289,7 @@ def _graded(entry: Mapping[str, Any], say: Wording) -> str:
     return f"{entry['score']:.4g}/10{f' ({types})' if types else ''}: {entry.get('reason') or '–'}"
 
 
-def _shown(item: Any, say: Wording) -> str:
+def _item_text(item: Any, say: Wording) -> str:
     if isinstance(item, bool):
         return say("yes" if item else "no")
     if isinstance(item, float):
@@ -297,14 +297,14 @@ def _shown(item: Any, say: Wording) -> str:
     if not isinstance(item, Mapping):
         return str(item)
     if "claim" not in item or "verdict" not in item:
-        return _listed(item, say)
-    rest = {name: value for name, value in item.items() if name not in ("claim", "verdict", "context", "chunk")}
+        return _pairs_text(item, say)
+    further = {name: value for name, value in item.items() if name not in ("claim", "verdict", "context", "chunk")}
     chunk = item.get("context") or item.get("chunk")
-    place, more = f" [{chunk}]" if chunk else "", _listed(rest, say)
+    place, more = f" [{chunk}]" if chunk else "", _pairs_text(further, say)
     return f"{say.name('verdict', str(item['verdict']))}{place}: {item['claim']}" + (f" ({more})" if more else "")
 
 
-def _listed(item: Mapping[str, Any], say: Wording) -> str:
+def _pairs_text(item: Mapping[str, Any], say: Wording) -> str:
     """`score: 0.5, missing: refund, parcel`"""
     known = {name: value for name, value in item.items() if value not in (None, [], "")}
     return ", ".join(f"{say.name('detail', name)}: {_plain(value, say)}" for name, value in known.items())
@@ -322,11 +322,11 @@ TELLING: Mapping[str, Callable[[Row, int | None, Wording], Iterable[Fact]]] = {
     "history": _history,
     "question": _question,
     "expected": _expected,
-    "known": _known,
+    "known": _references,
     "retrieved": _retrieved,
     "answer": _answer,
     "citations": _citations,
-    "why": _why,
+    "why": _reason,
     "scores": _scores,
     "judges": _judges,
     "error": _error,

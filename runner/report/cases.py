@@ -28,6 +28,7 @@ QUESTION = 200  # characters in the table
 COLUMNS = 6  # metrics at most
 DETAIL_BYTES = 2_000_000  # for everything that is known of cases, as JSON
 DETAILED = 5_000  # cases at most
+OF_CELL = 500  # of a cell of a sweep, whose own page lists the cases of all
 CALL_BYTES = 1_000_000  # for what models were asked, as JSON
 CALLED = 100  # cases at most of which a page shows that
 SHOWN = 10  # rows for readers without scripts
@@ -110,9 +111,9 @@ def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED)
 def _metrics(document: Document) -> list[str]:
     """Those that are declared to be shown beside cases; where there are none, whatever the run has."""
     metrics, say = document.metrics, document.say
-    shown = metric.scored(metrics, say.catalogue.shown(metrics, "cases"))
-    shown = shown or metric.scored(metrics, metric.result_names(metrics, say))
-    return [value.name for value in shown[:COLUMNS]]
+    scored = metric.scored(metrics, say.catalogue.shown(metrics, "cases"))
+    scored = scored or metric.scored(metrics, metric.result_names(metrics, say))
+    return [value.name for value in scored[:COLUMNS]]
 
 
 class _Names:
@@ -280,7 +281,8 @@ def _store(document: Document, cases: Cases) -> Store:
     """Cases that changed, then the worst, as long as there is room."""
     store = Store(DETAIL_BYTES)
     changed = [number for number in range(len(cases)) if cases.choices["change"][number]]
-    wanted = list(dict.fromkeys([*changed, *range(len(cases))]))[:DETAILED]
+    most = OF_CELL if document.folder.run.get("sweep_id") else DETAILED
+    wanted = list(dict.fromkeys([*changed, *range(len(cases))]))[:most]
     for number, row in cases.rows(wanted):
         if not store.add(number, details(facts_in(document, row))):
             break

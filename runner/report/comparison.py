@@ -103,9 +103,9 @@ def write_comparison(folder: Path, records: Sequence[Record], say: Wording) -> N
 def _numbered(number: int, record: Record, say: Wording) -> Iterator[Section]:
     """The sections of one comparison beside others, each under the name of its candidate."""
     label = record["candidate"]["label"]
-    for place, each in enumerate(of_page(record, say)):
-        title = f"{each.title}: {label}" if place else label
-        yield replace(each, id=f"{each.id}-{number}", title=title)
+    for place, part in enumerate(of_page(record, say)):
+        title = f"{part.title}: {label}" if place else label
+        yield replace(part, id=f"{part.id}-{number}", title=title)
 
 
 def panels(record: Record, say: Wording) -> list[RenderableType]:
@@ -123,10 +123,10 @@ def of_run(record: Record, say: Wording) -> list[Section]:
     """Sections of the report of a run that was compared with a baseline: summary.md has what compare.md begins
     with."""
     first, *rest = of_page(record, say)
-    shown = ("main", "verdict")
-    blocks = [b if not isinstance(b, Section) or b.id in shown else replace(b, media=PAGE) for b in first.blocks]
+    in_markdown = ("main", "verdict")
+    blocks = [b if not isinstance(b, Section) or b.id in in_markdown else replace(b, media=PAGE) for b in first.blocks]
     full = Note(own(say, record)("compare.full"), media=MARKDOWN)
-    return [replace(first, blocks=[*blocks, full]), *(replace(each, media=PAGE) for each in rest)]
+    return [replace(first, blocks=[*blocks, full]), *(replace(part, media=PAGE) for part in rest)]
 
 
 def of_page(record: Record, say: Wording) -> list[Section]:
@@ -165,7 +165,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
 def sections(record: Record, say: Wording) -> list[Section]:
     """The sections of a comparison in their order, without those that have nothing to say."""
     say = own(say, record)
-    found = (
+    candidates = (
         main(record, say),
         gate(record, say),
         runs(record, say),
@@ -179,7 +179,7 @@ def sections(record: Record, say: Wording) -> list[Section]:
         not_comparable(record, say),
         reading(record, say),
     )
-    return [each for each in found if each is not None]
+    return [part for part in candidates if part is not None]
 
 
 def _in_short(record: Record, say: Wording) -> Iterator[Block]:
@@ -204,12 +204,12 @@ def _in_short(record: Record, say: Wording) -> Iterator[Block]:
 
 
 def _flips_in_short(record: Record, say: Wording) -> Iterator[Note]:
-    found = record["flips"]
-    if found["by"] is None:
+    counted = record["flips"]
+    if counted["by"] is None:
         return
-    counts = [f"{say(f'compare.flips.{kind}')}: {len(found[kind])}" for kind in ("lost", "won")]
+    counts = [f"{say(f'compare.flips.{kind}')}: {len(counted[kind])}" for kind in ("lost", "won")]
     yield Note(f"{say('compare.head.flips')}: {', '.join(counts)}")
-    if found["lost"] or found["won"]:
+    if counted["lost"] or counted["won"]:
         yield Note(right(record, say), "quiet")
 
 
@@ -301,8 +301,8 @@ def gate(record: Record, say: Wording) -> Section | None:
         _result([say("compare.case", id=case["id"]), *blank, _case_result(case, say)], case["status"]) for case in cases
     ]
     title = say("compare.head.gate")
-    shown = Table([say(f"compare.{name}") for name in RULE_HEADERS], rows, title, right=range(1, 6))
-    return section("gate", title, shown, Note(say("compare.gate_explain") if rows else "", "quiet"))
+    table = Table([say(f"compare.{name}") for name in RULE_HEADERS], rows, title, right=range(1, 6))
+    return section("gate", title, table, Note(say("compare.gate_explain") if rows else "", "quiet"))
 
 
 def _result(cells: Sequence[str], status: str) -> list[str | Cell]:
@@ -349,9 +349,9 @@ def slices(record: Record, say: Wording) -> Section | None:
     for dimension, values in cells.items():
         ordered = sorted(values.items(), key=lambda item: (-_n(item[1]), item[0]))
         hidden += len(ordered[SLICES:])
-        for value, found in ordered[:SLICES]:
-            shown = [_change(found.get(name), say) for name in names]
-            rows.append([f"{say.name('slice', dimension)}: {value}", str(_n(found)), *shown])
+        for value, entries in ordered[:SLICES]:
+            changes = [_change(entries.get(name), say) for name in names]
+            rows.append([f"{say.name('slice', dimension)}: {value}", str(_n(entries)), *changes])
     if not rows or not names:
         return None
     headers = [say("compare.slice"), "n", *(metric.label(name, k_of(record), say) for name in names)]
@@ -359,8 +359,8 @@ def slices(record: Record, say: Wording) -> Section | None:
     return section("slices", title, Note(say("compare.slices_explain"), "quiet"), Table(headers, rows, title), more)
 
 
-def _n(found: Mapping[str, Record]) -> int:
-    return max((int(entry["n_paired"]) for entry in found.values()), default=0)
+def _n(entries: Mapping[str, Record]) -> int:
+    return max((int(entry["n_paired"]) for entry in entries.values()), default=0)
 
 
 def _change(entry: Record | None, say: Wording) -> str | Cell:
@@ -399,8 +399,8 @@ def not_comparable(record: Record, say: Wording) -> Section | None:
         why = "; ".join(reason_text(reason, say) for reason in entry["reasons"])
         grouped[why].append(metric.label(entry["metric"], None, say))
     rows = [[why, listed(names, say, 4 * NAMED)] for why, names in grouped.items()]
-    shown = Table([say("compare.why"), say("compare.metrics")], rows, right=())
-    return section("not_comparable", say("compare.head.not_comparable"), shown, folded=True)
+    table = Table([say("compare.why"), say("compare.metrics")], rows, right=())
+    return section("not_comparable", say("compare.head.not_comparable"), table, folded=True)
 
 
 def reading(record: Record, say: Wording) -> Section | None:

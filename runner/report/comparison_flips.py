@@ -20,17 +20,17 @@ SIDES = ("baseline", "candidate")
 
 def flips(record: Record, say: Wording) -> Section | None:
     """The cases that were lost or won, or why none can be named."""
-    found, title = record["flips"], say("compare.head.flips")
-    if found["by"] is None:
+    counted, title = record["flips"], say("compare.head.flips")
+    if counted["by"] is None:
         return section("flips", title, Note(say("compare.flips.none"), media=MARKDOWN))
-    kinds = (_kind(record, kind, say) for kind in ("lost", "won") if found[kind])
-    return section("flips", title, *_counts(found, say), *_notes(record, say), *kinds)
+    kinds = (_kind(record, kind, say) for kind in ("lost", "won") if counted[kind])
+    return section("flips", title, *_counts(counted, say), *_notes(record, say), *kinds)
 
 
 def _notes(record: Record, say: Wording) -> Iterator[Note]:
     """What tells right from wrong, and how flips are shown where there are any."""
-    found = record["flips"]
-    every = [*found["lost"], *found["won"]]
+    counted = record["flips"]
+    every = [*counted["lost"], *counted["won"]]
     yield Note(right(record, say), "quiet")
     if every:
         yield Note(say("compare.flips.order"), "quiet")
@@ -51,13 +51,13 @@ def right(record: Record, say: Wording) -> str:
     return say("compare.flips.by_label")
 
 
-def _counts(found: Mapping[str, Any], say: Wording) -> Iterator[Table]:
+def _counts(counted: Mapping[str, Any], say: Wording) -> Iterator[Table]:
     """A page draws them as parts of all questions."""
     counts = {
-        "both_right": ("rest", found["right_in_both"]),
-        "lost": ("loss", len(found["lost"])),
-        "won": ("gain", len(found["won"])),
-        "both_wrong": ("whole", found["wrong_in_both"]),
+        "both_right": ("rest", counted["right_in_both"]),
+        "lost": ("loss", len(counted["lost"])),
+        "won": ("gain", len(counted["won"])),
+        "both_wrong": ("whole", counted["wrong_in_both"]),
     }
     questions = say("compare.flips.questions")
     rows = [[say(f"compare.flips.{name}"), str(count)] for name, (_, count) in counts.items()]
@@ -73,22 +73,22 @@ def _counts(found: Mapping[str, Any], say: Wording) -> Iterator[Table]:
 
 
 def _kind(record: Record, kind: str, say: Wording) -> Section | None:
-    found = record["flips"][kind]
-    title = f"{say(f'compare.flips.{kind}')} ({len(found)})"
-    shown = (
+    cases = record["flips"][kind]
+    title = f"{say(f'compare.flips.{kind}')} ({len(cases)})"
+    blocks = (
         _flip(number, flip, record, say, in_markdown=number <= SHOWN[kind])
-        for number, flip in enumerate(found[:ON_A_PAGE], start=1)
+        for number, flip in enumerate(cases[:ON_A_PAGE], start=1)
     )
     more = [
-        Note(_more(found[start:], named, say), media=media)
+        Note(_more(cases[start:], named, say), media=media)
         for start, named, media in ((SHOWN[kind], NAMED, MARKDOWN), (ON_A_PAGE, NAMED_ON_A_PAGE, PAGE))
     ]
-    return section("", title, *shown, *more)
+    return section("", title, *blocks, *more)
 
 
-def _more(rest: list[Record], most: int, say: Wording) -> str:
-    named = listed([name_of(flip, say) for flip in rest], say, most)
-    return f"{say('compare.flips.more', count=len(rest))} {named}" if rest else ""
+def _more(others: list[Record], most: int, say: Wording) -> str:
+    named = listed([name_of(flip, say) for flip in others], say, most)
+    return f"{say('compare.flips.more', count=len(others))} {named}" if others else ""
 
 
 def name_of(flip: Record, say: Wording) -> str:

@@ -25,7 +25,7 @@ from runner.report.comparison_words import (
     warnings,
 )
 from runner.report.document import Document
-from runner.report.thresholds import asked, line_of, name_of, records_of
+from runner.report.thresholds import limit_text, line_of, name_of, records_of
 from runner.system.terminal import visible
 from runner.system.writing import no_place_for_a_file, replacing
 from runner.words.wording import Wording
@@ -86,7 +86,7 @@ def _thresholds(root: Element, run: Document) -> None:
     say = run.say
     suite = SubElement(root, "testsuite", name=_clean(f"{say('threshold.title')}: {run.run.get('id', '')}"))
     for record in records_of(run):
-        test = _case(suite, f"{name_of(record, run)} {asked(record, say)}", "threshold")
+        test = _case(suite, f"{name_of(record, run)} {limit_text(record, say)}", "threshold")
         if record["status"] != "passed":
             _failure(test, record["problem"] or line_of(record, run), "threshold")
     SubElement(suite, "system-out").text = _clean("\n".join(line_of(record, run) for record in records_of(run)))

@@ -26,8 +26,8 @@ def own(say: Wording, record: Record) -> Wording:
 
 def k_of(record: Record) -> int | None:
     """Of both runs; None where they differ, so that `Recall@k` stays what it is."""
-    one, other = record["baseline"]["k"], record["candidate"]["k"]
-    return None if one != other else one
+    baseline, candidate = record["baseline"]["k"], record["candidate"]["k"]
+    return None if baseline != candidate else baseline
 
 
 def label(entry: Record, record: Record, say: Wording) -> str:
@@ -113,8 +113,8 @@ def plain(value: float) -> str:
 
 def listed(items: Sequence[str], say: Wording, most: int = NAMED) -> str:
     """At most `most` items, and how many more there are."""
-    shown = ", ".join(items[:most])
-    return say("compare.and_more", items=shown, count=len(items) - most) if len(items) > most else shown
+    joined = ", ".join(items[:most])
+    return say("compare.and_more", items=joined, count=len(items) - most) if len(items) > most else joined
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def headline(record: Record, say: Wording) -> str:
     verdict = record["verdict"]
     undecided = groups["better"] and verdict in ("inconclusive", "within_noise", "too_few")
     text = say("compare.say.undecided" if undecided else f"compare.say.{verdict}", **values)
-    rest = [
+    others = [
         f"{label(entry, record, say)} {say.name('verdict', entry['verdict'])}"
         for verdict in ("within_noise", "inconclusive", "too_few")
         for entry in groups[verdict]
@@ -150,8 +150,8 @@ def headline(record: Record, say: Wording) -> str:
     lines = [text]
     if verdict == "worse" and groups["better"]:
         lines.append(say("compare.say.despite", **values))
-    if rest and (undecided or verdict in ("better", "worse", "mixed")):
-        lines.append(say("compare.say.too", others=", ".join(rest)))
+    if others and (undecided or verdict in ("better", "worse", "mixed")):
+        lines.append(say("compare.say.too", others=", ".join(others)))
     return " ".join([*lines, *_against(record, say)])
 
 
@@ -165,10 +165,10 @@ def _against(record: Record, say: Wording) -> list[str]:
     """What other metrics say that the verdict does not."""
     lines = []
     for verdict in ("worse", "better"):
-        found = [entry for entry in of_role(record, "other") if entry["verdict"] == verdict]
+        entries = [entry for entry in of_role(record, "other") if entry["verdict"] == verdict]
         changes = [
             say("compare.change", metric=label(entry, record, say), difference=signed(entry["difference"], say))
-            for entry in found
+            for entry in entries
         ]
         if changes and record["verdict"] not in (verdict, "mixed"):
             lines.append(say(f"compare.say.other_{verdict}", changes=listed(changes, say)))
@@ -204,23 +204,23 @@ def unfired(record: Record, say: Wording) -> list[str]:
 
 def warnings(record: Record, say: Wording) -> list[str]:
     """What stands between the two runs and a fair comparison."""
-    found = []
+    sentences = []
     if record["pairing"]["n_paired"] == 0:
-        found.append(say("compare.warn.pairs"))
+        sentences.append(say("compare.warn.pairs"))
     grave = _grave(reason for entry in record["not_comparable"] for reason in entry["reasons"])
     if grave:
-        found.append(say("compare.warn.measured", reasons="; ".join(reason_text(reason, say) for reason in grave)))
-    if record["verdict"] == "not_comparable" and not found:
-        found.append(say("compare.none"))
+        sentences.append(say("compare.warn.measured", reasons="; ".join(reason_text(reason, say) for reason in grave)))
+    if record["verdict"] == "not_comparable" and not sentences:
+        sentences.append(say("compare.none"))
     caveats = _grave(reason for entry in record["metrics"] for reason in entry["caveats"])
     if caveats:
-        found.append(say("compare.warn.caveat", reasons="; ".join(reason_text(reason, say) for reason in caveats)))
+        sentences.append(say("compare.warn.caveat", reasons="; ".join(reason_text(reason, say) for reason in caveats)))
     for side in ("baseline", "candidate"):
         status = record[side]["status"]
         if status in ("partial", "failed", "running"):
-            shown = say.name("status", status)
-            found.append(say("compare.warn.partial", side=say(f"compare.{side}"), status=shown))
-    return found
+            word = say.name("status", status)
+            sentences.append(say("compare.warn.partial", side=say(f"compare.{side}"), status=word))
+    return sentences
 
 
 def changes(record: Record, say: Wording) -> list[str]:
@@ -229,14 +229,14 @@ def changes(record: Record, say: Wording) -> list[str]:
         return []
     left_out, corpus = record["pairing"], record.get("corpus")
     lines = [(f"compare.left_out.{name}", left_out[name]) for name in ("new_question", "new_gold")]
-    found = _of_cases(lines, say)
+    sentences = _of_cases(lines, say)
     if corpus is None:
-        return found
+        return sentences
     kinds = [name for name in ("added", "removed", "edited") if corpus[name]]
     counts = ", ".join(say(f"compare.corpus.{name}", n=corpus[name]) for name in kinds)
-    said = say("compare.corpus", changes=counts or say("compare.corpus.unknown"))
+    documents = say("compare.corpus", changes=counts or say("compare.corpus.unknown"))
     met = [(f"compare.corpus.{name}", corpus[name] or ()) for name in ("gold", "retrieved")]
-    return [*found, said, *_of_cases(met, say)]
+    return [*sentences, documents, *_of_cases(met, say)]
 
 
 def _of_cases(lines: Iterable[tuple[str, Sequence[str]]], say: Wording) -> list[str]:
@@ -245,8 +245,8 @@ def _of_cases(lines: Iterable[tuple[str, Sequence[str]]], say: Wording) -> list[
 
 def _grave(reasons: Iterable[Record]) -> list[Record]:
     """Each once."""
-    found = {str(reason): reason for reason in reasons if reason["kind"] in ("identity", "question", "gold")}
-    return list(found.values())
+    reason_by_text = {str(reason): reason for reason in reasons if reason["kind"] in ("identity", "question", "gold")}
+    return list(reason_by_text.values())
 
 
 def reason_text(reason: Record, say: Wording) -> str:
@@ -265,9 +265,9 @@ def reason_text(reason: Record, say: Wording) -> str:
 def rule_name(rule: Record, record: Record, say: Wording) -> str:
     """`Hit Rate@3`, `Recall@5 [ko]`."""
     name = rule["metric"]
-    shown = expense_name(name, say) if name.startswith(("latency.", "cost.")) else metric.label(name, k_of(record), say)
+    title = expense_name(name, say) if name.startswith(("latency.", "cost.")) else metric.label(name, k_of(record), say)
     sliced = ", ".join(map(str, (rule["slice"] or {}).values()))
-    return f"{shown} [{sliced}]" if sliced else shown
+    return f"{title} [{sliced}]" if sliced else title
 
 
 def expense_name(name: str, say: Wording) -> str:

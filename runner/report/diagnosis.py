@@ -119,9 +119,9 @@ def _failures(document: Document) -> Iterator[Note]:
     name, share = say.name("lost_at", stage), f"{count / total:.1%}"
     yield Note(say("diagnosis.largest", stage=name, count=count, total=total, share=share), "strong", EVERYWHERE)
     ids = [str(row.get("id")) for row in document.folder.rows() if (row.get("labels") or {}).get("lost_at") == stage]
-    shown, left = ", ".join(ids[:MAX_QUESTIONS]), len(ids) - MAX_QUESTIONS
+    named, left = ", ".join(ids[:MAX_QUESTIONS]), len(ids) - MAX_QUESTIONS
     key = "diagnosis.questions_more" if left > 0 else "diagnosis.questions"
-    yield Note(say(key, ids=shown, left=left) if ids else "", media=EVERYWHERE)
+    yield Note(say(key, ids=named, left=left) if ids else "", media=EVERYWHERE)
     yield Note(say.texts.get(f"lost_meaning.{stage}", ""), media=EVERYWHERE)
 
 

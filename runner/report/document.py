@@ -62,8 +62,8 @@ class Document:
     @property
     def min_score(self) -> float | None:
         """What the best hit of a question was held against; None where only a refusal says "no answer here"."""
-        found: float | None = (self.summary.get("facts") or {}).get("min_score")
-        return found
+        score: float | None = (self.summary.get("facts") or {}).get("min_score")
+        return score
 
 
 def k_of(summary: Mapping[str, Any], run: Mapping[str, Any]) -> int | None:

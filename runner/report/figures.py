@@ -49,10 +49,10 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
 
 def drawings_of(blocks: Iterable[Block]) -> dict[str, Draw]:
     """By name; charts of one name are panels of one figure."""
-    found: dict[str, list[Drawn]] = {}
+    charts: dict[str, list[Drawn]] = {}
     for block in figures(blocks):
-        found.setdefault(block.name, []).append(block)
-    return {name: partial(drawn, same) for name, same in found.items()}
+        charts.setdefault(block.name, []).append(block)
+    return {name: partial(drawn, same) for name, same in charts.items()}
 
 
 # --- one figure each ------------------------------------------------------------------------------
@@ -115,9 +115,9 @@ def _bars(axes: Axes, chart: Chart) -> None:
 def _matrix(block: Matrix) -> Figure:
     """The numbers in their fields."""
     figure, (axes,) = figure_of(1, height=4.4)
-    shown = [[float("nan") if value is None else value for value in row] for row in block.values]
+    fields = [[float("nan") if value is None else value for value in row] for row in block.values]
     least = min(0.0, *(value for row in block.values for value in row if value))
-    image = axes.imshow(shown, cmap="Blues", vmin=least, vmax=1)
+    image = axes.imshow(fields, cmap="Blues", vmin=least, vmax=1)
     for y, row in enumerate(block.values):
         for x, value in enumerate(row):
             if value is not None:
@@ -141,7 +141,9 @@ def _histogram(block: Histogram) -> Figure:
 
 
 def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure | None:
-    there = [value for cell in cells if (found := cell.get("metrics")) for value in metric.scored(found, found)]
+    there = [
+        value for cell in cells if (measures := cell.get("metrics")) for value in metric.scored(measures, measures)
+    ]
     names = say.catalogue.headlines(dict.fromkeys(value.name for value in there))
     if not names:
         return None
@@ -178,11 +180,13 @@ def x_axis(params: Sequence[str], cells: Sequence[Mapping[str, Any]]) -> str | N
 
 def series_along(x: str, cells: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Cells that differ in `x` only, by the rest of their params, along x."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    series: dict[str, list[Mapping[str, Any]]] = {}
     for cell in cells:
-        rest = ", ".join(f"{name}={value}" for name, value in cell["params"].items() if name != x)
-        found.setdefault(rest, []).append(cell)
-    return {rest: sorted(members, key=lambda cell: _place(cell["params"].get(x))) for rest, members in found.items()}
+        others = ", ".join(f"{name}={value}" for name, value in cell["params"].items() if name != x)
+        series.setdefault(others, []).append(cell)
+    return {
+        others: sorted(members, key=lambda cell: _place(cell["params"].get(x))) for others, members in series.items()
+    }
 
 
 def _place(value: Any) -> tuple[bool, float, str]:

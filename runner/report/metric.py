@@ -52,8 +52,8 @@ def value_of(metrics: Mapping[str, Any], name: str) -> Value:
 
 def values(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
     """The metrics of `names` that apply to at least one case, in that order."""
-    found = [value_of(metrics, name) for name in names if name in metrics]
-    return [value for value in found if value.n > 0]
+    measured = [value_of(metrics, name) for name in names if name in metrics]
+    return [value for value in measured if value.n > 0]
 
 
 def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
@@ -64,9 +64,11 @@ def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
 def of_groups(metrics: Iterable[str], say: Wording, *groups: Group) -> list[str]:
     """Names in the order of a table: by group and as they were declared, those of chunks behind those of documents,
     those that nobody declared at the end of `own`. Without legs and fixed cutoffs, which have tables of their own."""
-    found = [say.catalogue.variant(name) for name in metrics]
-    shown = [each for each in found if each.part in ("", CHUNK) and (each.fixed is None or each.metric is None)]
-    return [each.name for each in sorted(shown, key=_row) if group_of(each) in groups]
+    variants = [say.catalogue.variant(name) for name in metrics]
+    of_the_whole = [
+        each for each in variants if each.part in ("", CHUNK) and (each.fixed is None or each.metric is None)
+    ]
+    return [each.name for each in sorted(of_the_whole, key=_row) if group_of(each) in groups]
 
 
 def _row(variant: Variant) -> tuple[int, bool, int, bool, str]:
@@ -86,8 +88,8 @@ def result_names(metrics: Iterable[str], say: Wording) -> list[str]:
 
 def families(metrics: Iterable[str], say: Wording) -> list[str]:
     """Declared metrics of the whole that are there at fixed cutoffs, without the cutoff, in their order."""
-    found = [say.catalogue.variant(name) for name in metrics]
-    fixed = (each for each in found if each.metric is not None and each.is_whole and each.fixed is not None)
+    variants = [say.catalogue.variant(name) for name in metrics]
+    fixed = (each for each in variants if each.metric is not None and each.is_whole and each.fixed is not None)
     return list(dict.fromkeys(each.base for each in sorted(fixed, key=lambda each: each.place)))
 
 
@@ -176,10 +178,10 @@ def meaning(name: str, say: Wording) -> str:
 
 def grade_notes(values: Iterable[Value], say: Wording) -> list[str]:
     """What grades mean, and why one of the values has none; nothing where none has a grade."""
-    found = list(values)
-    if not any(grade_of(value, say) for value in found):
+    graded = list(values)
+    if not any(grade_of(value, say) for value in graded):
         return []
-    variants = [say.catalogue.variant(value.name) for value in found]
+    variants = [say.catalogue.variant(value.name) for value in graded]
     without = (word(each.metric.no_grade, say.language) for each in variants if each.metric and each.is_whole)
     return [" ".join([say("metrics.grades"), *dict.fromkeys(filter(None, without))])]
 

@@ -79,11 +79,14 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
 
 def results(document: Document) -> Table | Note:
     """Of the terminal: whatever has no table of its own there, and the headlines of legs."""
-    say, found = document.say, document.metrics
-    legs = metric.legs(found)
-    names = [name for name in say.catalogue.headlines(found) if any(f"{leg}/{name}" in found for leg in legs)]
-    shown = [*metric.result_names(found, say), *(f"{leg}/{name}" for leg in legs for name in names[:LEG_METRICS])]
-    return rows_of(document, shown) or Note(say("metrics.none"), media=TERMINAL)
+    say, measures = document.say, document.metrics
+    legs = metric.legs(measures)
+    names = [name for name in say.catalogue.headlines(measures) if any(f"{leg}/{name}" in measures for leg in legs)]
+    names_shown = [
+        *metric.result_names(measures, say),
+        *(f"{leg}/{name}" for leg in legs for name in names[:LEG_METRICS]),
+    ]
+    return rows_of(document, names_shown) or Note(say("metrics.none"), media=TERMINAL)
 
 
 def generation(document: Document) -> Table | None:
@@ -119,11 +122,11 @@ def _depth(document: Document) -> Iterator[Block]:
 
 def _legs(document: Document) -> Section | None:
     """Each leg beside the fusion that was made of them."""
-    say, found = document.say, document.metrics
-    legs = metric.legs(found)
+    say, measures = document.say, document.metrics
+    legs = metric.legs(measures)
     if not legs:
         return None
-    names = [name for name in _of_legs(document) if metric.scored(found, [f"{leg}/{name}" for leg in legs])]
+    names = [name for name in _of_legs(document) if metric.scored(measures, [f"{leg}/{name}" for leg in legs])]
     prefixes = ["", *(f"{leg}/" for leg in legs)]
     rows = [[label(name, document.k, say), *(_cell(document, prefix + name) for prefix in prefixes)] for name in names]
     alone = f".{legs[0]}" if len(legs) == 1 else ""  # what was added to a single ranking has words of its own
@@ -137,7 +140,11 @@ def _of_legs(document: Document) -> list[str]:
     """What legs were measured by, but at fixed cutoffs, in order."""
     names = {name.partition("/")[2] for name in document.metrics if "/" in name}
     variants = (document.say.catalogue.variant(name) for name in names)
-    return [each.name for each in sorted(variants, key=lambda each: (each.place, each.name)) if each.fixed is None]
+    return [
+        variant.name
+        for variant in sorted(variants, key=lambda variant: (variant.place, variant.name))
+        if variant.fixed is None
+    ]
 
 
 def _cutoffs(document: Document) -> Section | None:
@@ -154,13 +161,13 @@ def _cutoffs(document: Document) -> Section | None:
 
 
 def _curves(document: Document, cutoffs: Sequence[int]) -> Chart:
-    say, found = document.say, document.metrics
-    names = [name for name in say.catalogue.in_order(metric.families(found, say)) if _is_headline(name, say)]
-    lines = {name: [metric.value_of(found, f"{name}_at_{cutoff}") for cutoff in cutoffs] for name in names}
-    shown = {
+    say, measures = document.say, document.metrics
+    names = [name for name in say.catalogue.in_order(metric.families(measures, say)) if _is_headline(name, say)]
+    lines = {name: [metric.value_of(measures, f"{name}_at_{cutoff}") for cutoff in cutoffs] for name in names}
+    curves = {
         label(name, None, say): values for name, values in lines.items() if any(v.value is not None for v in values)
     }
-    return Chart("metrics_at_cutoffs", say("cutoffs.cutoff"), cutoffs if shown else (), shown, media=FIGURE)
+    return Chart("metrics_at_cutoffs", say("cutoffs.cutoff"), cutoffs if curves else (), curves, media=FIGURE)
 
 
 def _is_headline(name: str, say: Wording) -> bool:
@@ -207,16 +214,16 @@ def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> Ite
     """One row a group, largest first; groups to which none of the metrics applies are left out."""
     say, catalogue = document.say, document.say.catalogue
     names = catalogue.headlines(document.metrics) if dimension == "tag" else catalogue.shown(document.metrics, "slices")
-    shown = [value.name for value in metric.scored(document.metrics, names)]
-    sizes = {name: max((value.n for value in metric.scored(groups[name], shown)), default=0) for name in groups}
+    columns = [value.name for value in metric.scored(document.metrics, names)]
+    sizes = {name: max((value.n for value in metric.scored(groups[name], columns)), default=0) for name in groups}
     ordered = sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))
     if not ordered:
         return
     rows: list[list[str | Cell]] = [
-        [Cell(name, is_data=True), *(measured(metric.value_of(groups[name], each), say) for each in shown)]
+        [Cell(name, is_data=True), *(measured(metric.value_of(groups[name], each), say) for each in columns)]
         for name in ordered
     ]
-    headers = [say.name("slice", dimension), *(label(name, document.k, say) for name in shown)]
+    headers = [say.name("slice", dimension), *(label(name, document.k, say) for name in columns)]
     yield Table(headers, rows[:MAX_SLICES])
     if len(rows) > MAX_SLICES:
         yield Note(say("slices.more", count=len(rows) - MAX_SLICES), "quiet")

@@ -79,10 +79,10 @@ def environment() -> Environment:
     """Every text that is put into a template is made visible and escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    made = Environment(
+    jinja = Environment(
         autoescape=True, loader=FunctionLoader(_asset), undefined=StrictUndefined, finalize=_clean, trim_blocks=True
     )
-    made.globals.update(
+    jinja.globals.update(
         kind_of=lambda block: type(block).__name__,
         as_cell=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
         grouped=_grouped,
@@ -92,7 +92,7 @@ def environment() -> Environment:
         narrow=drawings.NARROW,
         **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plotted", "corners", "px")},
     )
-    return made
+    return jinja
 
 
 def _clean(value: Any) -> Any:
@@ -120,8 +120,8 @@ def language_tag(language: str | None) -> str | None:
 
 def details(facts: Iterable[Fact]) -> list[tuple[str, Any]]:
     """Texts stand before lists, which are long."""
-    shown = sorted((fact for fact in facts if "html" in fact.media), key=lambda fact: bool(fact.items))
-    return [(fact.long_title or fact.title, _body(fact)) for fact in shown]
+    ordered = sorted((fact for fact in facts if "html" in fact.media), key=lambda fact: bool(fact.items))
+    return [(fact.long_title or fact.title, _body(fact)) for fact in ordered]
 
 
 def _body(fact: Fact) -> Any:

@@ -36,7 +36,11 @@ def paired(
 ) -> Paired | None:
     """`names` are metrics as summary.json calls them. None unless at least two of the runs have results."""
     files = {folder: sweep / folder / "per_item.jsonl" for folder in folders}
-    ids = {folder: found for folder, path in files.items() if (found := {str(row.get("id")) for row in lines(path)})}
+    ids = {
+        folder: ids_of_run
+        for folder, path in files.items()
+        if (ids_of_run := {str(row.get("id")) for row in lines(path)})
+    }
     if len(ids) < 2:
         return None
     shared = set.intersection(*ids.values())
@@ -46,20 +50,20 @@ def paired(
         for folder in ids
         if shared
     }
-    return Paired(len(shared), {folder: len(found) for folder, found in ids.items()}, estimates)
+    return Paired(len(shared), {folder: len(ids_of_run) for folder, ids_of_run in ids.items()}, estimates)
 
 
 def _rows(path: Path, ids: Collection[str], names: Collection[str]) -> list[dict[str, Any]]:
     """What the metrics `names`, as rows call them, of these cases are made of, in the order of their ids: that in which
     they came to their end does not matter."""
-    kept = []
+    rows = []
     for row in lines(path):
         if str(row.get("id")) in ids:
-            parts = {part: _only(row.get(part) or {}, names) for part in ("metrics", "weights")}
+            parts = {part: _subset(row.get(part) or {}, names) for part in ("metrics", "weights")}
             unscored = [name for name in row.get("unscored") or () if name in names]
-            kept.append({"id": row["id"], "status": row.get("status"), **parts, "unscored": unscored})
-    return sorted(kept, key=lambda row: str(row["id"]))
+            rows.append({"id": row["id"], "status": row.get("status"), **parts, "unscored": unscored})
+    return sorted(rows, key=lambda row: str(row["id"]))
 
 
-def _only(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def _subset(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in names}

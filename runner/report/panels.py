@@ -45,7 +45,7 @@ def panels_of_scores(document: Document) -> list[RenderableType]:
         [Text(say(f"reference.{document.run['reference']}"), style="bold")] if document.run.get("reference") else []
     )
     decided, generation = right(document), metrics.generation(document)
-    shown: list[RenderableType] = [
+    blocks: list[RenderableType] = [
         *(Text(line) for line in _head(document)),
         *reference,
         *([panel(decided.title, decided.blocks)] if decided is not None else []),
@@ -53,10 +53,10 @@ def panels_of_scores(document: Document) -> list[RenderableType]:
     results, of_run = metrics.results(document), say("panel.run", id=document.run.get("id", ""))
     has_results = isinstance(results, Table) or not isinstance(generation, Table)
     if has_results:
-        shown.append(panel(title, [results], of_run))
+        blocks.append(panel(title, [results], of_run))
     if isinstance(generation, Table):
-        shown.append(panel(say("panel.generation"), [generation, *notes(document)], "" if has_results else of_run))
-    return shown
+        blocks.append(panel(say("panel.generation"), [generation, *notes(document)], "" if has_results else of_run))
+    return blocks
 
 
 def _head(document: Document) -> Iterator[str]:
@@ -83,10 +83,10 @@ def panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:
 
 def notes(document: Document) -> list[Block]:
     """What speaks against the scores."""
-    found = [Note(warning, "alarm", TERMINAL) for warning in warnings(document.summary, document.say)]
+    alarms = [Note(warning, "alarm", TERMINAL) for warning in warnings(document.summary, document.say)]
     if baselines := (document.summary.get("facts") or {}).get("baselines"):
-        found.append(Note(document.say("baselines", names=", ".join(baselines)), "quiet", TERMINAL))
-    return [Warnings(found, TERMINAL)] if found else []
+        alarms.append(Note(document.say("baselines", names=", ".join(baselines)), "quiet", TERMINAL))
+    return [Warnings(alarms, TERMINAL)] if alarms else []
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:

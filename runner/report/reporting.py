@@ -99,11 +99,11 @@ def words_of(run: Run) -> Wording:
 def sections_of_sweep(sweep: Sweep) -> list[Section]:
     """What the evaluations of its completed runs bring to the report of a sweep, each in its own words."""
     offers = {id(offer): offer for cell in sweep.cells if cell.status == "completed" for offer in [offer_of(cell.run)]}
-    found: list[Section] = []
+    sections: list[Section] = []
     for offer in offers.values():
         own = sweep if offer.words is None else replace(sweep, say=sweep.say.with_words(offer.words))
-        found += [section for section in offer.sweep_sections(own) if section is not None]
-    return found
+        sections += [section for section in offer.sweep_sections(own) if section is not None]
+    return sections
 
 
 @cache

@@ -55,9 +55,9 @@ def head(document: Document) -> Section:
         folded=True,
     )
     blocks = (Warnings(tuple(notes(document))), Facts(_main_facts(document), headers, PAGE, is_key=True))
-    made = section("", say("title", experiment=run.get("experiment", "")), *blocks, ran)
-    assert made is not None  # noqa: S101  a run has a command
-    return made
+    top = section("", say("title", experiment=run.get("experiment", "")), *blocks, ran)
+    assert top is not None  # noqa: S101  a run has a command
+    return top
 
 
 def command(document: Document) -> str:
@@ -338,11 +338,11 @@ def _flat(facts: Mapping[str, Any], say: Wording, parts: tuple[str, ...] = ()) -
             yield from _flat(value, say, (*parts, name))
             continue
         word, part = say.texts.get(f"fact.{name}"), ", ".join(say.name("fact", each) for each in parts)
-        shown = ".".join((*parts, name)) if word is None else f"{word} ({part})" if part else word
+        label = ".".join((*parts, name)) if word is None else f"{word} ({part})" if part else word
         if name == "size_bytes" and value is not None:
-            yield shown, f"{value / 2**20:.1f} MiB"
+            yield label, f"{value / 2**20:.1f} MiB"
         else:
-            yield shown, f"{value:.4f}" if isinstance(value, float) else str(value)
+            yield label, f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 # --- what went wrong ------------------------------------------------------------------------------

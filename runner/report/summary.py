@@ -33,19 +33,19 @@ AFTER: tuple[Callable[[Document], Section | None], ...] = (
 def report_of(document: Document, wanted: Media = FILES) -> list[Section]:
     """The head, then the sections in the order of reading. What is long and of one medium only is made where that is
     among the `wanted`."""
-    found = [
+    sections = [
         run.head(document),
-        *_filled([right.right(document), thresholds.thresholds(document)]),
+        *_without_none([right.right(document), thresholds.thresholds(document)]),
         metrics.metrics(document),
         *_comparison(document, wanted),
     ]
-    found += _filled(document.offer.sections(document))
-    found += _filled(tell(document) for tell in AFTER)
+    sections += _without_none(document.offer.sections(document))
+    sections += _without_none(tell(document) for tell in AFTER)
     if "markdown" in wanted:
-        found += _filled([case.worst(document)])
+        sections += _without_none([case.worst(document)])
     if "html" in wanted:
-        found.append(cases.cases(document, _changes(document)))
-    return found
+        sections.append(cases.cases(document, _changes(document)))
+    return sections
 
 
 def write(folder: Path) -> None:
@@ -73,7 +73,7 @@ def _text(sections: list[Section]) -> str:
     return f"{markdown([head], 1)}\n\n{markdown(rest, 2)}\n"
 
 
-def _filled(sections: Any) -> Iterator[Section]:
+def _without_none(sections: Any) -> Iterator[Section]:
     return (section for section in sections if section is not None)
 
 

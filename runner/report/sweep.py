@@ -63,12 +63,12 @@ class Cell:
             "k": self.summary.get("k"),
             "cases": self.summary.get("cases"),
             "baselines": facts.get("baselines") or [],
-            **_kept(facts, "judge_health"),
+            **_if_set(facts, "judge_health"),
             "metrics": self.metrics,
-            **_kept(self.summary, "memory"),
-            **_kept(self.summary, "trace"),
-            **_kept(self.summary, "cost"),
-            "timing": {"latency": timing.get("latency") or {}, **_kept(timing, "usage")},
+            **_if_set(self.summary, "memory"),
+            **_if_set(self.summary, "trace"),
+            **_if_set(self.summary, "cost"),
+            "timing": {"latency": timing.get("latency") or {}, **_if_set(timing, "usage")},
         }
 
 
@@ -82,8 +82,8 @@ class View:
 
     def best(self, name: str) -> float | None:
         """The best value of a metric, where they differ and something says which one that is."""
-        found = [metric.value_of(metrics, name).value for metrics in self.metrics.values()]
-        numbers = [value for value in found if value is not None]
+        values = [metric.value_of(metrics, name).value for metrics in self.metrics.values()]
+        numbers = [value for value in values if value is not None]
         direction = self.catalogue.direction(name)
         if direction is None or len(set(numbers)) < 2:
             return None
@@ -132,8 +132,8 @@ class Sweep:
     @property
     def k(self) -> int | None:
         """k where all cells share it; None where it differs."""
-        found = {cell.summary.get("k") for cell in self.cells if cell.metrics}
-        return found.pop() if len(found) == 1 else None
+        ks = {cell.summary.get("k") for cell in self.cells if cell.metrics}
+        return ks.pop() if len(ks) == 1 else None
 
     @property
     def views(self) -> list[View]:
@@ -154,8 +154,8 @@ class Sweep:
         if self.comparison is None:
             value = metric.value_of(view.metrics.get(folder, {}), name).value
             return value is not None and value == view.best(name)
-        found = (entry for entry in self.comparison["metrics"] if entry["name"] == name and not entry["same"])
-        return any(folder in entry["within_noise_of_best"] for entry in found)
+        entries = (entry for entry in self.comparison["metrics"] if entry["name"] == name and not entry["same"])
+        return any(folder in entry["within_noise_of_best"] for entry in entries)
 
     def legend(self, mark: str, views: Iterable[View], names: Iterable[str]) -> str:
         """What the mark of a value that stands out means; nothing where none does."""
@@ -171,8 +171,8 @@ class Sweep:
         """What speaks against the judges of the runs, and against reading their scores as better and worse; each
         once."""
         is_weighed = "profile" in self.params and any(cell.summary.get("trace") for cell in self.cells)
-        found = [text for cell in self.cells for text in warnings(cell.summary, self.say)]
-        return list(dict.fromkeys([*([self.say("trace.weighed")] if is_weighed else []), *found]))
+        texts = [text for cell in self.cells for text in warnings(cell.summary, self.say)]
+        return list(dict.fromkeys([*([self.say("trace.weighed")] if is_weighed else []), *texts]))
 
 
 def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[str]:
@@ -183,20 +183,20 @@ def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[
     return [*catalogue.shown(names, "sweeps"), *undeclared]
 
 
-def coverage(sweep: Sweep, found: Paired) -> str:
+def coverage(sweep: Sweep, compared: Paired) -> str:
     """Over which cases the means are."""
     say = sweep.say
-    if found.same:
-        return say("sweep.common_same", n=found.n)
+    if compared.same:
+        return say("sweep.common_same", n=compared.n)
     done = [
-        say("sweep.done", run=_called(cell), done=found.done[cell.folder], total=case_counts(cell.summary)["total"])
+        say("sweep.done", run=_label(cell), done=compared.done[cell.folder], total=case_counts(cell.summary)["total"])
         for cell in sweep.cells
-        if cell.folder in found.done
+        if cell.folder in compared.done
     ]
-    return say("sweep.common_explain" if found.n else "sweep.common_none", n=found.n, done=", ".join(done))
+    return say("sweep.common_explain" if compared.n else "sweep.common_none", n=compared.n, done=", ".join(done))
 
 
-def _called(cell: Cell) -> str:
+def _label(cell: Cell) -> str:
     return " ".join(f"{name}={value}" for name, value in cell.params.items()) or cell.folder
 
 
@@ -249,8 +249,8 @@ def _paired(
         return None
     seed = next((cell.run["config"]["seed"] for cell in compared if "seed" in (cell.run.get("config") or {})), 0)
     names = columns([cell.metrics for cell in compared], catalogue)
-    found = paired(folder, [cell.folder for cell in compared], names, seed, catalogue)
-    return Paired(**written) if found is None and written else found
+    common = paired(folder, [cell.folder for cell in compared], names, seed, catalogue)
+    return Paired(**written) if common is None and written else common
 
 
 def _cell(
@@ -264,23 +264,23 @@ def _cell(
         opened = open_run(folder / str(listed["folder"]))
         run, summary = opened.run, opened.summary
     except InputError:
-        if (kept := folder / str(listed["folder"]) / SNAPSHOT).is_file():
-            return _cell_of(read_json(kept, "snapshot"), listed, params)
+        if (snapshot := folder / str(listed["folder"]) / SNAPSHOT).is_file():
+            return _cell_of(read_json(snapshot, "snapshot"), listed, params)
         record = records.get(str(listed["folder"]), {})
         run = {"id": record.get("run_id"), "fingerprint": record.get("fingerprint")}
         summary = {name: record.get(name) for name in ("k", "cases", "metrics", "memory", "trace", "cost", "timing")}
         summary["facts"] = {name: record.get(name) for name in ("baselines", "judge_health")}
-    return _told(listed, params, run, summary)
+    return _make_cell(listed, params, run, summary)
 
 
 def _cell_of(snapshot: Mapping[str, Any], listed: Mapping[str, Any], params: Mapping[str, str]) -> Cell:
     ran = snapshot.get("run") or {}
     run = {**ran, "config": snapshot.get("config"), DECLARED: snapshot.get(DECLARED) or []}
     parts = {name: snapshot.get(name) or {} for name in ("metrics", "slices", "counts", "cost", "timing")}
-    return _told(listed, params, run, {"k": ran.get("k"), "cases": snapshot.get("cases_count"), **parts})
+    return _make_cell(listed, params, run, {"k": ran.get("k"), "cases": snapshot.get("cases_count"), **parts})
 
 
-def _told(
+def _make_cell(
     listed: Mapping[str, Any], params: Mapping[str, str], run: Mapping[str, Any], summary: Mapping[str, Any]
 ) -> Cell:
     return Cell(
@@ -295,7 +295,7 @@ def _told(
     )
 
 
-def _kept(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _if_set(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {name: values[name]} if values.get(name) else {}
 
 

@@ -113,10 +113,10 @@ def _answer(row: Row) -> str:
         return clean(f"{row.get('status')}: {row.get('error') or ''}", ANSWER)
     if isinstance(output.get("answer"), str):
         return clean(shorten(output["answer"], ANSWER))
-    return clean(shorten(", ".join(_found(output)), ANSWER))
+    return clean(shorten(", ".join(_document_ids(output)), ANSWER))
 
 
-def _found(output: Row) -> list[str]:
+def _document_ids(output: Row) -> list[str]:
     return [str(hit.get("id")) for hit in (output.get("retrieved") or ())[:DOCUMENTS]]
 
 
@@ -139,9 +139,9 @@ class _Columns:
 
     def add(self, case: _Case, rows: Sequence[Row]) -> bool:
         """False where there is no room for what the runs answered."""
-        said = [f"{TICK[_is_right(row)]} {_answer(row)}" for row in rows]
+        answers = [f"{TICK[_is_right(row)]} {_answer(row)}" for row in rows]
         question = clean(" ".join(str(_output(rows[0]).get("query") or "").split()), QUESTION)
-        self._left -= sum(len(text.encode("utf-8", "replace")) + 16 for text in (question, case.id, *said))
+        self._left -= sum(len(text.encode("utf-8", "replace")) + 16 for text in (question, case.id, *answers))
         if self._left < 0:
             return False
         facts = list(_facts(self._runs, rows, self._sweep))
@@ -150,7 +150,7 @@ class _Columns:
         self._questions.append(question)
         self._agreements.append(case.agreement)
         self._languages.append(str(rows[0].get("language") or ""))
-        for column, text in zip(self._answers, said, strict=True):
+        for column, text in zip(self._answers, answers, strict=True):
             column.append(text)
         if len(self.ids) <= SHOWN:
             self._first.append(self._row(facts))
@@ -159,9 +159,9 @@ class _Columns:
     def _row(self, facts: Sequence[Fact]) -> CaseRow:
         """The case that was added last, as the script shows it."""
         agreement, tag = self._agreements[-1], language_tag(self._languages[-1])
-        said = [Shown(column[-1], "alarm" if column[-1].startswith(TICK[False]) else "") for column in self._answers]
+        answers = [Shown(column[-1], "alarm" if column[-1].startswith(TICK[False]) else "") for column in self._answers]
         cells = [Shown(self._sweep.say(f"html.answers.{agreement}"), "" if agreement == RIGHT_IN_ALL else "alarm")]
-        return CaseRow(self.ids[-1], self._questions[-1], tag, [*cells, *said], facts)
+        return CaseRow(self.ids[-1], self._questions[-1], tag, [*cells, *answers], facts)
 
     def table(self) -> blocks.Cases:
         say = self._sweep.say
@@ -173,9 +173,12 @@ class _Columns:
             "language": say.language,
             "columns": columns,
             "choices": {
-                "outcome": _told([say(f"html.answers.{name}") for name in agreement.names], agreement),
-                "language": _told(language.names, language),
-                **{f"run-{number}": _told(each.names, each) for number, each in enumerate(map(_choice, self._answers))},
+                "outcome": _script_data([say(f"html.answers.{name}") for name in agreement.names], agreement),
+                "language": _script_data(language.names, language),
+                **{
+                    f"run-{number}": _script_data(each.names, each)
+                    for number, each in enumerate(map(_choice, self._answers))
+                },
             },
             "language_tags": [language_tag(name) for name in language.names],
             "ids": self.ids,
@@ -195,7 +198,7 @@ def _choice(names: Sequence[str]) -> Choice:
     return Choice(list(numbers), [numbers[name] for name in names])
 
 
-def _told(words: Sequence[str], choice: Choice) -> Mapping[str, Sequence[Any]]:
+def _script_data(words: Sequence[str], choice: Choice) -> Mapping[str, Sequence[Any]]:
     """For the script. A mark says what a colour would, for those who do not see it."""
     bad = [name in FAILING or name.startswith(TICK[False]) for name in choice.names]
     return {"names": words, "bad": bad, "numbers": choice.numbers}
@@ -222,7 +225,9 @@ def _facts(runs: Sequence[_Run], rows: Sequence[Row], sweep: Sweep) -> Iterator[
     say = sweep.say
     for run, row in zip(runs, rows, strict=True):
         marks = scores(row, say.catalogue).items()
-        said = [f"{metric.label(name, sweep.k, say)} {value:.2f}" for name, value in marks if value is not None]
-        found = ", ".join(_found(_output(row)))
-        parts = [named("outcome", outcome(row), say), *said, found]
+        parts_of_scores = [
+            f"{metric.label(name, sweep.k, say)} {value:.2f}" for name, value in marks if value is not None
+        ]
+        documents = ", ".join(_document_ids(_output(row)))
+        parts = [named("outcome", outcome(row), say), *parts_of_scores, documents]
         yield Fact(run.title, " · ".join(part for part in parts if part))

@@ -86,14 +86,14 @@ def obstacles(sweep: Sweep) -> Iterator[str]:
     """What keeps runs, or metrics that could be compared, from being compared as asked."""
     say, record = sweep.say, sweep.comparison or {}
     if record["baseline"] != record["baseline_given"]:
-        given, used = (called(sweep, record[name]) for name in ("baseline_given", "baseline"))
-        yield say("sweep.other_baseline", given=given, used=used)
+        wanted, used = (called(sweep, record[name]) for name in ("baseline_given", "baseline"))
+        yield say("sweep.other_baseline", given=wanted, used=used)
     if record["left_out"]:
         yield say("sweep.only_common", runs=names(sweep, record["left_out"]))
     if record["apart"]:
         yield say("sweep.apart", runs=names(sweep, record["apart"]), baseline=called(sweep, record["baseline"]))
-    found = {entry["name"] for entry in record["metrics"]}
-    if judged := [name for name in judged_metrics(sweep) if name not in found]:
+    compared_names = {entry["name"] for entry in record["metrics"]}
+    if judged := [name for name in judged_metrics(sweep) if name not in compared_names]:
         yield say("sweep.judged_apart", metrics=", ".join(label(sweep, name) for name in judged))
     for entry in record["metrics"]:
         together: dict[str, list[str]] = {}
@@ -167,8 +167,8 @@ def _front_notes(sweep: Sweep, pareto: Record) -> list[str]:
 def _pareto(sweep: Sweep) -> Record | None:
     """Which run dominates which depends on measured latency, where latency counts. Older summaries do not say so."""
     comparison = sweep.comparison or {}
-    found: Record | None = (comparison.get("timing") or comparison).get("pareto")
-    return found
+    pareto: Record | None = (comparison.get("timing") or comparison).get("pareto")
+    return pareto
 
 
 def _qualities(pareto: Record) -> list[str]:
@@ -178,11 +178,11 @@ def _qualities(pareto: Record) -> list[str]:
 
 def _respects(sweep: Sweep, pareto: Record) -> str:
     say = sweep.say
-    found = [
+    respects = [
         *(label(sweep, name) for name in _qualities(pareto)),
         *([say(f"sweep.respect_{pareto['cost']}")] if pareto["cost"] else []),
     ]
-    return ", ".join([*found, *([say("sweep.respect_p95")] if pareto["latency"] else [])])
+    return ", ".join([*respects, *([say("sweep.respect_p95")] if pareto["latency"] else [])])
 
 
 # --- sections -------------------------------------------------------------------------------------
@@ -249,12 +249,12 @@ def _from_baseline(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell
 
 def _in_short(sweep: Sweep, title: str, common: Sequence[Note]) -> list[Block]:
     record, entries = sweep.comparison or {}, compared(sweep)[:SHOWN]
-    lines, shown = [note.text for note in common], list[Block]()
+    lines, blocks = [note.text for note in common], list[Block]()
     if entries:
         values = {"run": called(sweep, record["baseline"]), "n": record["n_common"], "margin": plain(record["margin"])}
         lines = [sweep.say("sweep.against_explain", **values), *lines, near_best(sweep)]
-        shown = [Note(title, "strong", TERMINAL), _differences(sweep, entries)]
-    return [*shown, *(Note(line, "quiet", TERMINAL) for line in [*lines, *front_lines(sweep)] if line)]
+        blocks = [Note(title, "strong", TERMINAL), _differences(sweep, entries)]
+    return [*blocks, *(Note(line, "quiet", TERMINAL) for line in [*lines, *front_lines(sweep)] if line)]
 
 
 def _differences(sweep: Sweep, entries: Sequence[Record]) -> Table:
@@ -337,10 +337,10 @@ def gap(sweep: Sweep) -> Section | None:
     headers = [say("compare.metric"), say("sweep.n"), say("gap.floor"), say("gap.ceiling"), say("gap.p")]
     headers += [called(sweep, folder) for folder in folders]
     rows = []
-    for each in gaps:
-        ends = [_end(sweep, each[end]) for end in ("floor", "ceiling")]
-        shares = [_share(sweep, each, folder) for folder in folders]
-        rows.append([label(sweep, each["name"]), str(each["n"]), *ends, chance(each["p"], say), *shares])
+    for entry in gaps:
+        ends = [_end(sweep, entry[end]) for end in ("floor", "ceiling")]
+        shares = [_share(sweep, entry, folder) for folder in folders]
+        rows.append([label(sweep, entry["name"]), str(entry["n"]), *ends, chance(entry["p"], say), *shares])
     explained = Note(say("gap.explain"), "quiet", EVERYWHERE) if rows else None
     blocks = (Table(headers, rows, say("gap.title")), _shares(sweep, gaps[:SHOWN], folders), explained)
     return section("gap", say("gap.title"), *blocks)
@@ -359,11 +359,11 @@ def _shares(sweep: Sweep, gaps: Sequence[Record], folders: Sequence[str]) -> Tab
 
 def _ends(sweep: Sweep, gaps: Sequence[Record]) -> list[list[str]]:
     """Rows of floors and ceiling; the floor of a metric stands in the row of what it was reached with."""
-    say, shown = sweep.say, []
+    say, rows = sweep.say, []
     for name in dict.fromkeys(gap["floor"]["folder"] for gap in gaps):
         values = [gap["floor"]["value"] if gap["floor"]["folder"] == name else None for gap in gaps]
-        shown.append([say(f"gap.row_{name}"), *("" if value is None else metric.four(value, say) for value in values)])
-    return [*shown, [say("gap.row_gold"), *(metric.four(gap["ceiling"]["value"], say) for gap in gaps)]]
+        rows.append([say(f"gap.row_{name}"), *("" if value is None else metric.four(value, say) for value in values)])
+    return [*rows, [say("gap.row_gold"), *(metric.four(gap["ceiling"]["value"], say) for gap in gaps)]]
 
 
 def _end(sweep: Sweep, end: Record) -> str:

@@ -37,24 +37,25 @@ def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> No
         **({"references": [cell.record() for cell in sweep.references]} if sweep.references else {}),
         **({"paired": sweep.paired.record()} if sweep.paired else {}),
         **({"comparison": sweep.comparison} if sweep.comparison else {}),
+        **({"search": sweep.head["search"]} if sweep.head.get("search") else {}),
     }
     replace_text(folder / "summary.json", json.dumps(record, ensure_ascii=False, indent=2) + "\n")
-    shown = sections(sweep, folder)
-    replace_text(folder / "summary.md", _markdown(shown))
+    blocks = sections(sweep, folder)
+    replace_text(folder / "summary.md", _markdown(blocks))
     replace_text(folder / "cells.csv", _csv(sweep))
-    _page(folder, sweep, shown)
+    _page(folder, sweep, blocks)
 
 
-def _markdown(shown: Sequence[Section]) -> str:
-    head, *rest = shown
+def _markdown(sections: Sequence[Section]) -> str:
+    head, *rest = sections
     return markdown([replace(head, blocks=[*head.blocks, *rest])], level=1) + "\n"
 
 
-def _page(folder: Path, sweep: Sweep, shown: Sequence[Section]) -> None:
+def _page(folder: Path, sweep: Sweep, sections: Sequence[Section]) -> None:
     """report.html, unless the runs were configured to leave reports out."""
     if not any((cell.run.get("config") or {}).get("format") == "json" for cell in sweep.cells):
-        found = answers(sweep, folder)
-        write_page(folder / FILE, sweep.say, shown if found is None else [*shown, found])
+        beside = answers(sweep, folder)
+        write_page(folder / FILE, sweep.say, sections if beside is None else [*sections, beside])
 
 
 def _csv(sweep: Sweep) -> str:
@@ -66,8 +67,8 @@ def _csv(sweep: Sweep) -> str:
     cost = sweep_cost.COLUMNS if sweep_cost.has_cost(sweep) else ()
     rows.append(["folder", "status", *sweep.params, *heads, *cost])
     for cell in sweep.cells:
-        found = [metric.value_of(cell.metrics, name) for name in names]
-        numbers = [number for value in found for number in (value.value, value.low, value.high, value.n_scored)]
+        values = [metric.value_of(cell.metrics, name) for name in names]
+        numbers = [number for value in values for number in (value.value, value.low, value.high, value.n_scored)]
         row = [cell.folder, cell.status, *(cell.params.get(name, "") for name in sweep.params), *numbers]
         rows.append([*row, *(sweep_cost.numbers(cell) if cost else ())])
     return csv_of(rows)

@@ -49,16 +49,16 @@ def _agreement(sweep: Sweep, group: Record) -> Iterator[Table]:
     """A row for each judge on each rubric; alpha, which is that of all of them, stands in the first."""
     say, rows, short = sweep.say, list[list[str | Cell]](), list[list[str | Cell]]()
     for rubric in group["rubrics"]:
-        beside = {each["folder"]: each for each in rubric["beside"]}
+        beside = {other["folder"]: other for other in rubric["beside"]}
         for place, folder in enumerate(group["folders"]):
             name = metric.rubric(rubric["name"], say)
             mean = metric.four(rubric["means"].get(folder), say)
             alpha = metric.four(rubric["alpha"], say) if place == 0 else ""
-            found = beside.get(folder)
+            entry = beside.get(folder)
             numbers = ["", "", "", ""]
-            if found is not None:
-                rank = metric.four(found["spearman"], say)
-                numbers = [rank, signed(found["bias"], say), interval(found, say), chance(found["p_holm"], say)]
+            if entry is not None:
+                rank = metric.four(entry["spearman"], say)
+                numbers = [rank, signed(entry["bias"], say), interval(entry, say), chance(entry["p_holm"], say)]
             counts = [str(rubric["n"]), str(rubric["failed"][folder])]
             rows.append([name, called(sweep, folder), mean, *counts, alpha, *numbers])
             short.append([name if place == 0 else "", called(sweep, folder), mean, alpha, *numbers[:2]])

@@ -35,6 +35,7 @@ from runner.report.figures import series_along, x_axis
 from runner.report.metrics import measured
 from runner.report.page import FILE
 from runner.report.reporting import sections_of_sweep
+from runner.report.search import search
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep, View, read_sweep
 from runner.report.sweep_comparison import against, called, front, gap
@@ -49,16 +50,17 @@ def sweep_panels(folder: Path, *, errors: bool = True, bold: bool | None = None)
     """What differs and the main metrics with their intervals, one row a cell; fits 80 columns. `errors`: with why runs
     have failed. `bold`: what stands out is bold, not marked; by default where stdout shows what is bold."""
     is_bold = Console().color_system is not None if bold is None else bold
-    shown = sections(read_sweep(folder), folder, errors=errors, mark="" if is_bold else MARK)
-    return renderables(shown, dense=True)
+    blocks = sections(read_sweep(folder), folder, errors=errors, mark="" if is_bold else MARK)
+    return renderables(blocks, dense=True)
 
 
 def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "") -> list[Section]:
     """`errors`, `mark`: in the terminal, with why runs have failed, and what stands before a value that stands out."""
-    found = (
+    candidates = (
         head(sweep),
         runs(sweep, folder, errors=errors, mark=mark),
         failures(sweep),
+        search(sweep),
         *of_evaluations(sweep),
         against(sweep),
         front(sweep),
@@ -67,13 +69,13 @@ def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "")
         sweep_cost.costs(sweep),
         _reports(sweep),
     )
-    return [each for each in found if each is not None]
+    return [part for part in candidates if part is not None]
 
 
 def of_evaluations(sweep: Sweep) -> Iterator[Section]:
     """What evaluations bring to the report of their sweeps."""
-    for number, each in enumerate(sections_of_sweep(sweep)):
-        yield replace(each, id=each.id or f"own-{number}")
+    for number, part in enumerate(sections_of_sweep(sweep)):
+        yield replace(part, id=part.id or f"own-{number}")
 
 
 # --- what ran -------------------------------------------------------------------------------------
@@ -145,10 +147,10 @@ def _view(sweep: Sweep, view: View, folder: Path, mark: str) -> Iterator[Block]:
     on_page = dict.fromkeys(further if len(names) > COLUMNS else (), PAGE)
     yield Table(headers, rows, say("html.runs"), right=range(start, len(headers)), media=media, fit=fit, not_in=on_page)
     if on_page:
-        kept = [0, *range(1, 1 + len(params)), *further]
-        cut = [[text_of(row[0]), *(row[place] for place in kept[1:])] for row in rows]  # the links stand above
-        shown, title = [headers[place] for place in kept], say("html.runs.further")
-        others = Table(shown, cut, title, right=range(1 + len(params), len(kept)), media=PAGE)
+        places = [0, *range(1, 1 + len(params)), *further]
+        cut = [[text_of(row[0]), *(row[place] for place in places[1:])] for row in rows]  # the links stand above
+        page_headers, title = [headers[place] for place in places], say("html.runs.further")
+        others = Table(page_headers, cut, title, right=range(1 + len(params), len(places)), media=PAGE)
         yield Section("", title, [others], PAGE)
 
 

@@ -50,19 +50,19 @@ _PIECES = re.compile(r"[^\s./=,:]*[\s./=,:]*")
 def renderables(blocks: Iterable[Block], *, dense: bool = False) -> list[RenderableType]:
     """The blocks that the terminal shows: parts of one thing with a heading each, and an empty line between sections;
     `dense`: things by themselves, under bold headings, without empty lines."""
-    parts = [list(_shown(block, dense)) for block in in_medium(blocks, "terminal")]
+    parts = [list(_rendered(block, dense)) for block in in_medium(blocks, "terminal")]
     if dense:
         return [line for part in parts for line in part]
     return [line for part in parts for line in [*part, Text()]][:-1]
 
 
-def _shown(block: Block, dense: bool = False, indent: str = "") -> Iterator[RenderableType]:
+def _rendered(block: Block, dense: bool = False, indent: str = "") -> Iterator[RenderableType]:
     """`indent`: of the rows of a table below a title."""
     match block:
         case Section(title=title, blocks=blocks):
             yield Text(title, style="bold") if dense else Text(f"{title}:")
             for part in blocks:
-                yield from _shown(part, dense, "" if dense else "  ")
+                yield from _rendered(part, dense, "" if dense else "  ")
         case Note(text=text, lead=lead):
             yield Text.assemble((f"{lead}: ", "bold"), (text, _style(block))) if lead else Text(text, _style(block))
         case Warnings(notes=notes):
@@ -87,22 +87,22 @@ def _grids(block: Block, indent: str) -> Iterator[RenderableType]:
             yield _case(fact for fact in facts if "terminal" in fact.media)
 
 
-def _style(shown: Note | Cell) -> str:
-    return VERDICTS.get(shown.verdict) or STYLES[shown.mark]
+def _style(marked: Note | Cell) -> str:
+    return VERDICTS.get(marked.verdict) or STYLES[marked.mark]
 
 
 def _table(block: Table, indent: str) -> Grid:
     """Columns stand under their headers; one without any headers has no head."""
     has_head = any(block.headers)
-    shown = Grid(box=None, padding=(0, 2, 0, 0), header_style="", show_header=has_head, pad_edge=has_head)
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="", show_header=has_head, pad_edge=has_head)
     for place, header in enumerate(block.headers):
         right = place in block.numbers
         head = Text(header if place or not block.title else block.title)
         least = min(max((len(text_of(row[place])) for row in block.rows), default=0) + len(indent), NARROWEST)
-        shown.add_column(head, justify="right" if right else "left", no_wrap=right, min_width=least)
+        grid.add_column(head, justify="right" if right else "left", no_wrap=right, min_width=least)
     for row in block.rows:
-        shown.add_row(*(_cell(cell, "" if place else indent) for place, cell in enumerate(row)))
-    return shown
+        grid.add_row(*(_cell(cell, "" if place else indent) for place, cell in enumerate(row)))
+    return grid
 
 
 def _cell(cell: str | Cell, indent: str = "") -> Text:
@@ -115,24 +115,24 @@ def _cell(cell: str | Cell, indent: str = "") -> Text:
 
 
 def _facts(pairs: Sequence[tuple[str, str]]) -> Grid:
-    shown = Grid.grid(padding=(0, 2))
+    grid = Grid.grid(padding=(0, 2))
     for name, text in pairs:
-        shown.add_row(Text(f"{name}:"), Text(text))
-    return shown
+        grid.add_row(Text(f"{name}:"), Text(text))
+    return grid
 
 
 def _case(facts: Iterable[Fact]) -> Grid:
     """Contexts have a row each."""
-    shown = Grid.grid(padding=(0, 2))
-    shown.add_column(no_wrap=True, style="bold")
-    shown.add_column(overflow="fold")  # rich would cut wide letters that do not fit with an ellipsis
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")  # rich would cut wide letters that do not fit with an ellipsis
     for fact in facts:
         if fact.size == "context":
             for item in fact.items:
-                shown.add_row(Text(f"{item.lead} {item.name}".strip()), Text(item.text))
+                grid.add_row(Text(f"{item.lead} {item.name}".strip()), Text(item.text))
         else:
-            shown.add_row(Text(fact.title), Text("\n".join(lines_of(fact))))
-    return shown
+            grid.add_row(Text(fact.title), Text("\n".join(lines_of(fact))))
+    return grid
 
 
 # --- wide tables ----------------------------------------------------------------------------------
@@ -142,16 +142,16 @@ def _fitted(block: Table, fit: Fit) -> Grid:
     """With the columns for which there is room, and lines between groups."""
     stacks = fit.stacks
     columns = [[Text(stack.header), *(_stacked(row, stack) for row in block.rows)] for stack in stacks]
-    left, taken = room_for(columns[: fit.left], columns[fit.left :], fit)
-    shown = Grid(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    texts = [*left, *(columns[fit.left + place] for place in taken)]
-    for place, (header, *_) in zip([*range(fit.left), *(fit.left + place for place in taken)], texts, strict=True):
+    left, chosen = room_for(columns[: fit.left], columns[fit.left :], fit)
+    grid = Grid(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    texts = [*left, *(columns[fit.left + place] for place in chosen)]
+    for place, (header, *_) in zip([*range(fit.left), *(fit.left + place for place in chosen)], texts, strict=True):
         right = place >= fit.left and stacks[place].columns[0] in block.numbers
-        shown.add_column(header, justify="right" if right else "left", no_wrap=right, overflow="fold")
+        grid.add_column(header, justify="right" if right else "left", no_wrap=right, overflow="fold")
     ends = {sum(count for _, count in block.groups[: number + 1]) for number in range(len(block.groups))}
     for number, row in enumerate(zip(*(column[1:] for column in texts), strict=True), start=1):
-        shown.add_row(*row, end_section=number in ends)
-    return shown
+        grid.add_row(*row, end_section=number in ends)
+    return grid
 
 
 def _stacked(row: Sequence[str | Cell], stack: Stack) -> Text:
@@ -168,19 +168,19 @@ def room_for(
     width = min(WIDTH, Console().width)
     order = fit.order or range(len(columns))
     for fold in (None, fit.fold):
-        shown = [[text if fold is None else _folded(text, fold) for text in column] for column in left]
-        room, taken = width - sum(_width(column) + GAP for column in shown), list[int]()
+        folded_left = [[text if fold is None else _folded(text, fold) for text in column] for column in left]
+        room, chosen = width - sum(_width(column) + GAP for column in folded_left), list[int]()
         for place in order:
             needed = _width(columns[place]) + GAP
-            if room < needed and len(taken) >= fit.kept:
+            if room < needed and len(chosen) >= fit.kept:
                 break
             room -= needed
-            taken.append(place)
-        if len(taken) == len(columns):
+            chosen.append(place)
+        if len(chosen) == len(columns):
             break
     if fold is not None and len(left) == 1:
-        shown = [[_folded(text, max(fold, _width(shown[0]) + room)) for text in left[0]]]
-    return shown, sorted(taken)
+        folded_left = [[_folded(text, max(fold, _width(folded_left[0]) + room)) for text in left[0]]]
+    return folded_left, sorted(chosen)
 
 
 def _folded(text: Text, width: int) -> Text:
@@ -196,15 +196,15 @@ def folded(text: str, width: int) -> str:
     than a line."""
     lines = [""]
     for piece in _PIECES.findall(text):
-        rest = piece
-        if cell_len(lines[-1] + rest.rstrip()) > width and lines[-1]:
+        remainder = piece
+        if cell_len(lines[-1] + remainder.rstrip()) > width and lines[-1]:
             lines.append("")
-        while cell_len(rest.rstrip()) > width:
-            most = next(place for place in range(len(rest), 0, -1) if cell_len(rest[:place]) <= width)
-            cut = max(rest.rfind("_", 0, most), rest.rfind("-", 0, most)) + 1 or most
-            lines[-1], rest = rest[:cut], rest[cut:]
+        while cell_len(remainder.rstrip()) > width:
+            most = next(place for place in range(len(remainder), 0, -1) if cell_len(remainder[:place]) <= width)
+            cut = max(remainder.rfind("_", 0, most), remainder.rfind("-", 0, most)) + 1 or most
+            lines[-1], remainder = remainder[:cut], remainder[cut:]
             lines.append("")
-        lines[-1] += rest
+        lines[-1] += remainder
     return "\n".join(line.rstrip() for line in lines)
 
 

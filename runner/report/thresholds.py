@@ -24,7 +24,7 @@ def thresholds(document: Document) -> Section | None:
     rows: list[list[str | Cell]] = [
         [
             Cell(name_of(record, document), is_data=bool(record["slice"])),
-            asked(record, say),
+            limit_text(record, say),
             Cell(_number(record["value"], say), limits=metric.interval(record["ci_low"], record["ci_high"])),
             f"{record['n']:,}",
             Cell(say.name("threshold", record["status"]), _mark(record)),
@@ -65,7 +65,11 @@ def line_of(record: Record, document: Document, *, with_status: bool = True) -> 
     interval = metric.interval(record["ci_low"], record["ci_high"])
     value = " ".join(filter(None, [_number(record["value"], say), interval]))
     line = say(
-        "threshold.line", metric=name_of(record, document), value=value, n=f"{record['n']:,}", asked=asked(record, say)
+        "threshold.line",
+        metric=name_of(record, document),
+        value=value,
+        n=f"{record['n']:,}",
+        asked=limit_text(record, say),
     )
     return f"{say.name('threshold', record['status'])}: {line}" if with_status else line
 
@@ -76,7 +80,7 @@ def name_of(record: Record, document: Document) -> str:
     return f"{label} [{record['slice']}]" if record["slice"] else label
 
 
-def asked(record: Record, say: Wording) -> str:
+def limit_text(record: Record, say: Wording) -> str:
     """The limit of a threshold, with its direction."""
     return say(f"threshold.{record['direction'] or 'higher'}", limit=f"{record['limit']:g}")
 

@@ -88,8 +88,8 @@ class Agreement:
 
 def healths(summary: Mapping[str, Any]) -> list[Health]:
     """The health of the judge for each rubric that was checked."""
-    found = (summary.get("facts") or {}).get("judge_health") or {}
-    return [_health(rubric, entry) for rubric, entry in found.items()]
+    health = (summary.get("facts") or {}).get("judge_health") or {}
+    return [_health(rubric, entry) for rubric, entry in health.items()]
 
 
 def _health(rubric: str, entry: Mapping[str, Any]) -> Health:
@@ -124,16 +124,16 @@ def _margin(noise_sd: float, n_votes: int) -> float:
 def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
     """A sentence for each way in which the judge cannot be trusted, with the rubrics that show it, and for what it was
     not asked."""
-    found, checks = [], healths(summary)
+    sentences, checks = [], healths(summary)
     for name, limit in LIMITS.items():
         wrong = [check for check in checks if getattr(check, name).share > limit]
         rates = [f"{metric.rubric(check.rubric, say)} {getattr(check, name)}" for check in wrong]
         if wrong:
-            found.append(say(f"judge.warn.{name}", rates=", ".join(rates)))
+            sentences.append(say(f"judge.warn.{name}", rates=", ".join(rates)))
     if unchecked := (summary.get("facts") or {}).get("judge_unchecked"):
-        found.append(say("judge.warn.unchecked", rubrics=", ".join(metric.rubric(name, say) for name in unchecked)))
+        sentences.append(say("judge.warn.unchecked", rubrics=", ".join(metric.rubric(name, say) for name in unchecked)))
     blind = ((summary.get("counts") or {}).get("contexts") or {}).get("without_texts")
-    return [*found, say("judge.warn.without_texts", count=blind)] if blind else found
+    return [*sentences, say("judge.warn.without_texts", count=blind)] if blind else sentences
 
 
 def failing(summary: Mapping[str, Any], rubrics: Iterable[str]) -> list[str]:
@@ -141,8 +141,10 @@ def failing(summary: Mapping[str, Any], rubrics: Iterable[str]) -> list[str]:
     obeys spoils the scores of texts that address it, which a warning says, and not the others."""
     checks = {check.rubric: check for check in healths(summary)}
     limits = {name: most for name, most in LIMITS.items() if name != "injection"}
-    asked = [checks[name] for name in rubrics if name in checks]
-    return [check.rubric for check in asked if any(getattr(check, name).share > most for name, most in limits.items())]
+    checked = [checks[name] for name in rubrics if name in checks]
+    return [
+        check.rubric for check in checked if any(getattr(check, name).share > most for name, most in limits.items())
+    ]
 
 
 def _rate(entry: Mapping[str, Any] | None) -> Rate:

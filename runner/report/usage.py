@@ -55,25 +55,25 @@ def of_a_case(summary: Mapping[str, Any], roles: Collection[str] | None = None) 
     """(USD, tokens) of the requests of one case, each once, in all roles or in some; USD None where a price is unknown.
     None where no model was asked, or by how many cases is not told."""
     cost = summary.get("cost") or {}
-    found = [spent for role, spent in (cost.get("roles") or {}).items() if roles is None or role in roles]
+    spending = [spent for role, spent in (cost.get("roles") or {}).items() if roles is None or role in roles]
     n = cost.get("cases") or 0
-    if not found or not n:
+    if not spending or not n:
         return None
-    usd = [spent["usd"] for spent in found]
-    tokens = sum(spent["input_tokens"] + spent["output_tokens"] for spent in found)
+    usd = [spent["usd"] for spent in spending]
+    tokens = sum(spent["input_tokens"] + spent["output_tokens"] for spent in spending)
     return None if None in usd else math.fsum(usd) / n, tokens / n
 
 
 def total(parts: Iterable[Spent]) -> Spent:
     """The sum of what was spent."""
-    found = list(parts)
+    spending = list(parts)
     return Spent(
-        requests=sum(part.requests for part in found),
-        input_tokens=sum(part.input_tokens for part in found),
-        output_tokens=sum(part.output_tokens for part in found),
-        retries=sum(part.retries for part in found),
-        usd=sum(part.usd for part in found),
-        unpriced=tuple(dict.fromkeys(name for part in found for name in part.unpriced)),
+        requests=sum(part.requests for part in spending),
+        input_tokens=sum(part.input_tokens for part in spending),
+        output_tokens=sum(part.output_tokens for part in spending),
+        retries=sum(part.retries for part in spending),
+        usd=sum(part.usd for part in spending),
+        unpriced=tuple(dict.fromkeys(name for part in spending for name in part.unpriced)),
     )
 
 
@@ -123,9 +123,9 @@ def spending(spent: Spent, say: Wording) -> str:
     return say("cost.line", cost=money(spent, say), requests=f"{spent.requests:,}", tokens=count(spent.tokens))
 
 
-def unanswered(found: Iterable[Use], say: Wording, words: str) -> list[str]:
+def unanswered(uses: Iterable[Use], say: Wording, words: str) -> list[str]:
     """`words` filled in with what attempts without an answer may have been billed; none where that is nothing."""
-    lost = total(use.unanswered for use in found)
+    lost = total(use.unanswered for use in uses)
     if not lost.tokens:
         return []
     cost = say("cost.unknown") if lost.unpriced else say("cost.up_to", usd=dollars(lost.usd))

@@ -55,18 +55,18 @@ def _mean(row: Mapping[str, Any], catalogue: Catalogue) -> float:
     if row.get("status") != "ok":
         return 0.0
     metrics, unscored = row.get("metrics") or {}, row.get("unscored") or ()
-    found = [
+    scores = [
         0.0 if value is None else zero + slope * value
         for name, zero, slope in catalogue.deciding
         if (value := metrics.get(name)) is not None or name in unscored
     ]
     called = (row.get("labels") or {}).get("answerability")
     if called is not None:
-        found.append(1.0 if called in RIGHT else 0.0)
-    if not found:
+        scores.append(1.0 if called in RIGHT else 0.0)
+    if not scores:
         shares = [catalogue.variant(name).goodness(value) for name, value in metrics.items() if value is not None]
-        found = [share for share in shares if share is not None]
-    return sum(found) / len(found) if found else 1.0
+        scores = [share for share in shares if share is not None]
+    return sum(scores) / len(scores) if scores else 1.0
 
 
 def _perfect(row: Mapping[str, Any], catalogue: Catalogue) -> bool:

@@ -25,6 +25,7 @@ from runner.llm.settings import CacheMode
 from runner.system import terminal
 from runner.system.database import Database
 from runner.system.store import fingerprint
+from runner.words.wording import spoken
 
 Kind = Literal["query", "passage"]
 Vectors = dict[bytes, NDArray[np.float32]]
@@ -104,7 +105,7 @@ class EmbeddingStore:
         """Which texts would be answered without the model. A blank one always is."""
         digests = [_digest(text, kind) for text in texts]
         with self._databases() as databases:
-            known = self._known(databases, [digest for digest in dict.fromkeys(digests) if digest])
+            known = self._read_stored(databases, [digest for digest in dict.fromkeys(digests) if digest])
         return [not digest or digest in known for digest in digests]
 
     def embed(
@@ -127,7 +128,7 @@ class EmbeddingStore:
         digests = [_digest(text, kind) for text in texts]
         wanted = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
         with self._databases() as databases:
-            vectors = self._known(databases, list(wanted))
+            vectors = self._read_stored(databases, list(wanted))
             if found := [wanted[digest] for digest in vectors if digest not in self._seen]:
                 stored(found)
             missing = [digest for digest in wanted if digest not in vectors and digest not in self._refused]
@@ -191,12 +192,9 @@ class EmbeddingStore:
         finally:
             database.close()
             if (aside := database.set_aside) is not None:
-                terminal.note(
-                    f"note: the stored embeddings were damaged or of another version, and are now {aside}; they count "
-                    "as not there"
-                )
+                terminal.note(spoken()("progress.aside.embeddings", aside=aside))
 
-    def _known(self, databases: Sequence[Database], digests: Sequence[bytes]) -> Vectors:
+    def _read_stored(self, databases: Sequence[Database], digests: Sequence[bytes]) -> Vectors:
         known = {digest: self._memory[digest] for digest in digests if digest in self._memory}
         sweep = self._sweep if self._mode == "refresh" else ""
         for database in databases if self._mode != "none" else ():

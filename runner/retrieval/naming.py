@@ -57,7 +57,7 @@ class Naming:
             return Named(Ranking((), (), ()), (), "nothing", has_texts=False)
         named = list(reply.contexts)
         places = [self._place(each, query) for each in named]
-        contexts = tuple(self._shown(named, places))
+        contexts = tuple(self._contexts(named, places))
         by = _by([place.by for place in places])
         strange = tuple(
             each.id or (each.text or "")[:40]
@@ -67,7 +67,7 @@ class Naming:
         return Named(_ranking(named, places), contexts, by, bool(contexts) or not named, strange)
 
     def _place(self, context: NamedContext, query: Query) -> _Place:
-        if context.id is not None and (known := self._known(context.id, query)) is not None:
+        if context.id is not None and (known := self._known_id(context.id, query)) is not None:
             return _Place(known, "ids")
         if context.text and (document := self._holding(context.text)) is not None:
             return _Place(document, "texts")
@@ -75,11 +75,11 @@ class Naming:
             return _Place(None, "nothing")
         return _Place(context.id, "strange" if self.corpus.documents else "ids")
 
-    def _known(self, id: str, query: Query) -> str | None:
+    def _known_id(self, id: str, query: Query) -> str | None:
         known = (self.corpus.chunk_by_id, self.corpus.document_by_id, query.relevance)
         return next((each for each in (id, id.rpartition("#")[0]) if each and any(each in ids for ids in known)), None)
 
-    def _shown(self, named: list[NamedContext], places: list[_Place]) -> Iterator[Context]:
+    def _contexts(self, named: list[NamedContext], places: list[_Place]) -> Iterator[Context]:
         """What the system read, as far as its text is known."""
         for number, (each, place) in enumerate(zip(named, places, strict=True), start=1):
             text = each.text or (self.corpus.text_of(place.id) if place.id is not None else None)

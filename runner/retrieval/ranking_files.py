@@ -31,7 +31,8 @@ FORMAT = 2  # what stands here, for keys of what is kept
 
 
 class RankingFiles:
-    """What a RankingWriter left in `folder`, which may be deleted meanwhile. Strings are decoded once."""
+    """What a RankingWriter left in `folder`, which may be deleted meanwhile. Strings are decoded once. `identity`: of
+    what was written at one time."""
 
     def __init__(self, folder: Path) -> None:
         self.legs: tuple[str, ...] = tuple(json.loads((folder / "legs.json").read_text(encoding="utf-8")))
@@ -43,6 +44,8 @@ class RankingFiles:
             _Stretches(folder, name) if (folder / f"{name}.bin").exists() else None for name in (TRAJECTORY, COST)
         )
         self._strings: dict[int, str] = {}
+        written = (folder / "0.bin").stat()
+        self.identity = written.st_dev, written.st_ino, written.st_mtime_ns
 
     def latency_ms(self, place: int) -> float | None:
         """Milliseconds of the query at a place; None where it was not timed."""
@@ -61,7 +64,8 @@ class RankingFiles:
     def ranking(self, place: int) -> Ranking:
         """The ranking of the query at a place, with its legs and trajectory."""
         legs = {name: self._part(number, place, {}) for number, name in enumerate(self.legs, start=1)}
-        return replace(self._part(0, place, legs), trajectory=self._trajectory(place))
+        ranking, trajectory = self._part(0, place, legs), self._trajectory(place)
+        return ranking if trajectory is None else replace(ranking, trajectory=trajectory)
 
     def _trajectory(self, place: int) -> Trajectory | None:
         told = b"" if self._trajectories is None else self._trajectories[place]

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import gt
 from pathlib import Path
+from typing import Any
 
 from runner import __version__
 from runner.data.identity import gold_digest
 from runner.llm.metering import by_role
 from runner.protocols import Reference, Workspace, offered
-from runner.records import Corpus, Query, Ranking, RoleCost
+from runner.records import Context, Corpus, Query, Ranking, RoleCost
 from runner.retrieval.ranking_files import FORMAT, RankingFiles, RankingWriter
 from runner.retrieval.searching import Searcher
+from runner.system.shared import shared_of
 from runner.system.store import fingerprint, fingerprint_of_each
 from runner.system.writing import replacing
+
+HITS_KEPT = 1_000_000  # by a sweep, of rankings that its cells read: some 60 bytes each
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Rankings(Mapping[str, Ranked]):
         self._files = files
         self.errors = errors
         self.reused = reused
+        self.identity = files.identity
 
     @property
     def latencies_ms(self) -> list[float]:
@@ -65,6 +70,39 @@ class Rankings(Mapping[str, Ranked]):
         return Ranked(self._files.ranking(place), self._files.latency_ms(place), error, self._files.cost(place))
 
 
+@dataclass(slots=True)
+class Reading:
+    """What a ranking comes to whatever k is. The rest is added as it is asked for: `values` of the measures by prefix
+    and cutoff, `record` and `hits` for the row, `contexts` by their places (None: without a text)."""
+
+    entry: Ranked
+    documents: Documents
+    answer_score: float | None
+    values: dict[tuple[str, int], Sequence[float | None]] = field(default_factory=dict)
+    record: Mapping[str, Any] | None = None
+    hits: list[dict[str, Any]] = field(default_factory=list)
+    contexts: list[Context | None] = field(default_factory=list)
+
+
+class Readings:
+    """Those that the cells of a sweep share, by query id: of the first queries, as long as there is room."""
+
+    def __init__(self, room: int = HITS_KEPT) -> None:
+        self._room = room
+        self._by_id: dict[str, Reading] = {}
+
+    def get(self, query_id: str) -> Reading | None:
+        """None where it is not kept."""
+        return self._by_id.get(query_id)
+
+    def keep(self, query_id: str, reading: Reading) -> None:
+        """For the cells that follow."""
+        ranking = reading.entry.ranking
+        self._room -= len(ranking.ids) + sum(len(leg.ids) for leg in ranking.legs.values()) + len(reading.documents.ids)
+        if self._room >= 0:
+            self._by_id[query_id] = reading
+
+
 def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace) -> Rankings:
     """Rank every query, or read what an earlier run ranked. Index first.
 
@@ -80,7 +118,7 @@ def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace)
         "corpus": searcher.corpus.fingerprint,
         "retriever": workspace.identity(retriever),
         "provenance": offered(retriever, "provenance"),
-        "queries": _query_fingerprint(queries, labels=isinstance(retriever, Reference)),
+        "queries": query_fingerprint(queries, isinstance(retriever, Reference)),
         "depth": searcher.depth,
     }
     asked_anew = str(offered(retriever, "sweep"))
@@ -137,9 +175,13 @@ class _IncompleteError(Exception):
         self.rankings = rankings
 
 
-def _query_fingerprint(queries: Sequence[Query], *, labels: bool) -> str:
+def query_fingerprint(queries: Sequence[Query], labels: bool) -> str:
     """Over what a retriever may look at, in order."""
-    seen = (
+    return shared_of("seen", queries, labels, lambda: fingerprint_of_each(_seen(queries, labels)))
+
+
+def _seen(queries: Sequence[Query], labels: bool) -> Iterator[list[Any]]:
+    return (
         [
             query.id,
             query.text,
@@ -151,7 +193,6 @@ def _query_fingerprint(queries: Sequence[Query], *, labels: bool) -> str:
         ]
         for query in queries
     )
-    return fingerprint_of_each(seen)
 
 
 @dataclass(frozen=True, slots=True)

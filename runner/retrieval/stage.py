@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -26,8 +26,8 @@ from runner.llm.metering import charge
 from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
-from runner.metrics.ranking import METRICS, ranking_metrics
-from runner.protocols import Dataset, Generator, Reference, Retriever, Workspace, offered
+from runner.metrics.ranking import MEASURES, METRICS, ranking_metrics
+from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -44,9 +44,18 @@ from runner.records import (
 )
 from runner.retrieval.answerability import HITS, NO_TERMS, AnswerModel, answer_model, cover_by, terms_of
 from runner.retrieval.naming import Named, Naming
-from runner.retrieval.rankings import Documents, Ranked, Rankings, documents, rank_all
+from runner.retrieval.rankings import (
+    Documents,
+    Ranked,
+    Rankings,
+    Reading,
+    Readings,
+    documents,
+    query_fingerprint,
+    rank_all,
+)
 from runner.retrieval.searching import Searcher
-from runner.system.shared import settings_of, shared
+from runner.system.shared import are_several, settings_of, shared, shared_of
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
 from runner.text.refusals import refusal_for
@@ -73,6 +82,8 @@ class Retrieved:
     """Whether it is known what was found: of another system perhaps the answer alone is."""
     named: Named | None = None
     """What a running system says that it answered from; None: the retriever found it."""
+    reading: Reading | None = None
+    """What was worked out of the ranking before, by this cell or another one of its sweep."""
 
     @property
     def message(self) -> str | None:
@@ -125,9 +136,11 @@ class Retrieval:
         self.timeout_ms, self.warmup, self.seed = timeout_ms, warmup, seed
         self.corpus = Corpus((), (), "")
         self.rankings: Rankings | None = None
+        self._readings: Readings | None = None
         self._legs: tuple[str, ...] = ()
         self._answer_model: AnswerModel | None = None
         self._terms = NO_TERMS
+        self._names: dict[str, Sequence[tuple[int, Sequence[tuple[int, str]]]]] = {}
 
     def load(self) -> CaseSet[Query]:
         """The data are read, and their hashes taken, once for all cells of a sweep."""
@@ -139,7 +152,7 @@ class Retrieval:
             "corpus": data.corpus.fingerprint,
             **{name: loaded.identity[name] for name in ("queries", "gold", "slices", "given")},
             "models": fingerprint(offered(self.retriever, "provenance")),
-            **checks_identity(data.queries),
+            **shared_of("checks", data.queries, None, lambda: checks_identity(data.queries)),
         }
         return CaseSet(data.queries, data.problems, identity, loaded.digests)
 
@@ -147,7 +160,12 @@ class Retrieval:
         started = time.perf_counter()
         index = await self.index(workspace)
         indexed = time.perf_counter()
-        self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+        try:
+            self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+        finally:
+            if isinstance(self.retriever, Closing):
+                await in_thread(self.retriever.close)
+        self._readings = self._shared_readings(self.rankings, cases)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
         is_agent = ranked is not None and ranked.ranking.trajectory is not None
@@ -162,6 +180,14 @@ class Retrieval:
             "rankings_reused": self.rankings.reused,
         }
         return Preparation(facts, timing)
+
+    def _shared_readings(self, rankings: Rankings, queries: Sequence[Query]) -> Readings | None:
+        """None where no other cell has the same: of one run, or of rankings that are not kept."""
+        if not are_several() or rankings.errors:
+            return None
+        model = offered(self.retriever, "answer_model")
+        depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity
+        return shared("readings", depends, Readings)
 
     def described(self) -> Preparation:
         """Where a running system is asked, and nothing is indexed or ranked here."""
@@ -202,34 +228,54 @@ class Retrieval:
         """What is found for a query that nobody knew before the index stood: its ranking is not stored. Raises as
         `retrieved`."""
         ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
-        return self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error))
+        return self._retrieved(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
 
     def retrieved(self, query: Query) -> Retrieved:
         """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
         be ranked."""
-        entry = self._entry(query)
-        charge(entry.cost)
-        return self._read(query, entry)
-
-    def _entry(self, query: Query) -> Ranked:
-        if self.rankings is None:
-            raise RuntimeError("prepare() comes before retrieved()")
-        return self.rankings[query.id]
+        reading = self._reading(query)
+        charge(reading.entry.cost)
+        return self._retrieved(query, reading)
 
     def found(self, query: Query) -> Retrieved:
         """As `retrieved`, without a charge: to look at it once more."""
-        return self._read(query, self._entry(query))
+        return self._retrieved(query, self._reading(query))
 
-    def _read(self, query: Query, entry: Ranked) -> Retrieved:
+    def _reading(self, query: Query) -> Reading:
+        """Where the query could not be ranked, its cost is charged before the error is raised."""
+        if self.rankings is None:
+            raise RuntimeError("prepare() comes before retrieved()")
+        known = None if self._readings is None else self._readings.get(query.id)
+        if known is not None:
+            return known
+        reading = self._read(query, self.rankings[query.id])
+        if self._readings is not None:
+            self._readings.keep(query.id, reading)
+        return reading
+
+    def _read(self, query: Query, entry: Ranked) -> Reading:
         if entry.error is not None:
+            charge(entry.cost)
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
+        of_documents = documents(entry.ranking, self.corpus)
+        return Reading(entry, of_documents, self._answer_score(query, entry.ranking, of_documents))
+
+    def _retrieved(self, query: Query, reading: Reading) -> Retrieved:
+        entry, ranking = reading.entry, reading.entry.ranking
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
-        found = documents(entry.ranking, self.corpus)
-        contexts = self._contexts(query, entry.ranking)
-        score = self._answer_score(query, entry.ranking, found)
-        is_known = bool(entry.ranking.ids) or not offered(self.retriever, "foreign_ids") or not _is_answer_alone(query)
-        has_texts = is_known and (bool(contexts) or not entry.ranking.ids or query.given.contexts is not None)
-        return Retrieved(entry.ranking, found, contexts, timings, score, has_texts, is_known)
+        contexts = self._contexts(query, reading)
+        is_known = bool(ranking.ids) or not offered(self.retriever, "foreign_ids") or not _is_answer_alone(query)
+        has_texts = is_known and (bool(contexts) or not ranking.ids or query.given.contexts is not None)
+        return Retrieved(
+            ranking,
+            reading.documents,
+            contexts,
+            timings,
+            reading.answer_score,
+            has_texts,
+            is_known,
+            reading=reading,
+        )
 
     def ranking_values(self, query: Query) -> Mapping[str, float | None]:
         """Of what was found, whatever came of it; nothing where the query was not ranked."""
@@ -249,13 +295,21 @@ class Retrieval:
             return found.relevance[0]
         return self._answer_model.score(cover_by(hits, query.text, self.corpus, self._terms))
 
-    def _contexts(self, query: Query, ranking: Ranking) -> tuple[Context, ...]:
+    def _contexts(self, query: Query, reading: Reading) -> tuple[Context, ...]:
         given = query.given.contexts
-        if given is not None and not isinstance(self.retriever, Reference):
+        if given is not None and not self._is_reference:
             return given[: self.k]
-        corpus = self.corpus
-        texts = [(id, corpus.text_of(id)) for id in ranking.ids[: self.k]]
-        return tuple(Context(id, text, corpus.title_of(id)) for id, text in texts if text is not None)
+        known = reading.contexts
+        known += [self._context(id) for id in reading.entry.ranking.ids[len(known) : self.k]]
+        return tuple([context for context in known[: self.k] if context is not None])
+
+    def _context(self, id: str) -> Context | None:
+        text = self.corpus.text_of(id)
+        return None if text is None else Context(id, text, self.corpus.title_of(id))
+
+    @cached_property
+    def _is_reference(self) -> bool:
+        return isinstance(self.retriever, Reference)
 
     def gives_up(self, found: Retrieved) -> bool:
         """Whether retrieval alone says "no answer here": by a best hit that is not relevant enough; an agent by a
@@ -302,11 +356,12 @@ class Retrieval:
         return found.named is None or not self.corpus.chunk_ids.isdisjoint(found.ranking.ids)
 
     def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
-        values = self._at_cutoffs("", found.documents.ids, query.relevance)
+        known = {} if found.reading is None else found.reading.values
+        values = self._at_cutoffs("", found.documents.ids, query.relevance, known)
         if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(found):
-            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
+            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks, known)
         for leg, ranking in found.ranking.legs.items():
-            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
+            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance, known)
         return values
 
     def lost_at(
@@ -361,17 +416,40 @@ class Retrieval:
         if not any(grade > 0 for grade in query.relevance.values()):
             return ()
         prefixes = ["", *(["chunk/"] if relevant_chunks(query, self.corpus) else []), *self._legs]
-        return tuple(name for prefix in prefixes for name in self._at_cutoffs(prefix, (), {"gold": 1}))
+        return tuple(name for prefix in prefixes for name in self._at_cutoffs(prefix, (), {"gold": 1}, {}))
 
-    def _at_cutoffs(self, prefix: str, ids: Sequence[str], relevance: Mapping[str, int]) -> dict[str, float | None]:
-        values = {}
-        for name, value in ranking_metrics(ids, relevance, self.cutoffs).items():
-            measure, _, cutoff = name.partition("@")
-            if int(cutoff) == self.k:
-                values[f"{prefix}mrr" if measure == "mrr" else f"{prefix}{measure}_at_k"] = value
-            if int(cutoff) in self.fixed:
-                values[f"{prefix}{measure}_at_{cutoff}"] = value
+    def _at_cutoffs(
+        self,
+        prefix: str,
+        ids: Sequence[str],
+        relevance: Mapping[str, int],
+        known: MutableMapping[tuple[str, int], Sequence[float | None]],
+    ) -> dict[str, float | None]:
+        """By the names of rows. Those of the fixed cutoffs, which no k changes, are added to the `known` ones."""
+        missing = [cutoff for cutoff in self.cutoffs if (prefix, cutoff) not in known]
+        numbers = [*ranking_metrics(ids, relevance, missing).values()] if missing else []
+        n = len(MEASURES)
+        here = {cutoff: numbers[place * n : place * n + n] for place, cutoff in enumerate(missing)}
+        known.update({(prefix, cutoff): found for cutoff, found in here.items() if cutoff in self.fixed})
+        values: dict[str, float | None] = {}
+        for cutoff, rows in self._row_names(prefix):
+            found = here[cutoff] if cutoff in here else known[prefix, cutoff]
+            values.update((name, found[place]) for place, name in rows)
         return values
+
+    def _row_names(self, prefix: str) -> Sequence[tuple[int, Sequence[tuple[int, str]]]]:
+        """By cutoff, (place of the measure, name): at k first."""
+        if prefix not in self._names:
+            names = []
+            for cutoff in self.cutoffs:
+                rows = []
+                for place, measure in enumerate(measure.name for measure in MEASURES):
+                    at_k = f"{prefix}mrr" if measure == "mrr" else f"{prefix}{measure}_at_k"
+                    rows += [(place, at_k)] if cutoff == self.k else []
+                    rows += [(place, f"{prefix}{measure}_at_{cutoff}")] if cutoff in self.fixed else []
+                names.append((cutoff, rows))
+            self._names[prefix] = names
+        return self._names[prefix]
 
 
 def _is_answer_alone(query: Query) -> bool:
@@ -417,6 +495,17 @@ def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[st
     """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents with their
     ranks, the best max(k, 10) hits, what an agent did to find them, and where gold chunks stand that are labelled by
     id, so that they can be found again in a corpus cut otherwise."""
+    reading = Reading(Ranked(found.ranking, None, None), found.documents, None)
+    if found.reading is not None and found.reading.documents is found.documents:
+        reading = found.reading
+    if reading.record is None:
+        reading.record = _record_but_hits(query, found, corpus)
+    depth, hits = max(k, 10), reading.hits
+    hits += _hits(found, corpus, range(len(hits), depth))
+    return {**reading.record, "retrieved": hits[:depth]}
+
+
+def _record_but_hits(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any]:
     history = [{"role": turn.role, "text": turn.text} for turn in query.history]
     trajectory = found.ranking.trajectory
     return {
@@ -428,7 +517,7 @@ def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[st
         "gold": gold_digest(query),
         **_gold_ranks(query, found),
         **({"answer_score": found.answer_score} if trajectory is None else {}),
-        "retrieved": _hits(found, corpus, max(k, 10)),
+        "retrieved": [],
         **({} if trajectory is None else {"trajectory": trajectory_record(trajectory)}),
     }
 
@@ -462,8 +551,8 @@ def _gold_ranks(query: Query, found: Retrieved) -> dict[str, Any]:
     return {"gold_ranks": {id: ranks.get(id) for id in gold}, "ranked": len(ranks)}
 
 
-def _hits(found: Retrieved, corpus: Corpus, depth: int) -> list[dict[str, Any]]:
-    """The best documents as the row of a case keeps them."""
+def _hits(found: Retrieved, corpus: Corpus, places: range) -> list[dict[str, Any]]:
+    """Documents of these places as the row of a case keeps them."""
     best = found.documents
     return [
         {
@@ -473,5 +562,5 @@ def _hits(found: Retrieved, corpus: Corpus, depth: int) -> list[dict[str, Any]]:
             "score": best.scores[place],
             "relevance": best.relevance[place],
         }
-        for place in range(min(depth, len(best.ids)))
+        for place in places[: max(0, len(best.ids) - places.start)]
     ]

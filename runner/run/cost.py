@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from omegaconf import DictConfig
 
@@ -18,14 +19,14 @@ from runner.system import terminal
 from runner.words.wording import LANGUAGES, wording
 
 
-def agree_on_cost(cells: Sequence[Cell]) -> None:
-    """Nothing for runs that ask no model. Raises what `agree` raises."""
+def agree_on_cost(cells: Sequence[Cell], times: int = 1) -> None:
+    """Nothing for runs that ask no model. `times`: how many runs each cell stands for. Raises what `agree` raises."""
     cfg = cells[0].cfg
     if not any("models" in reached(cell.cfg) for cell in cells):
         return
     found = (models_among(build(cell.cfg.evaluation).parts.values()) for cell in cells)
     models = next(one for one in found if one is not None)
-    plan_cells(cells, lambda planned: agree(planned, models, cfg))
+    plan_cells(cells, lambda planned: agree(replace(planned, cells=[*planned.cells] * times), models, cfg))
 
 
 def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from runner.config.doors import kept_of
 from runner.errors import InputError, RunnerError, StopRunError, text_of, unexpected
@@ -130,7 +130,8 @@ async def run_case(
     cancellation, StopRunError, InputError."""
     with metering() as meter, asking_for(case.id):
         row = await _run_case(evaluation, case, timeout_s, place or Place(), earlier)
-    return replace(row, cost=meter.by_role)
+    cost = meter.by_role
+    return replace(row, cost=cost) if cost else row
 
 
 async def _run_case(
@@ -144,7 +145,7 @@ async def _run_case(
             if output is None or earlier is None:
                 with stopwatch() as watch:
                     output = await evaluation.run(case)
-                kept = _kept(evaluation, output, watch)
+                kept = _output_record(evaluation, output, watch)
             else:
                 kept = _Kept(*kept_of(evaluation, output), earlier["latency_ms"])
                 judgements = _scored(earlier["judgements"])
@@ -164,7 +165,7 @@ async def _run_case(
 
 async def _restored(evaluation: Evaluation[Any, Any], case: Case, earlier: Mapping[str, Any] | None) -> Any | None:
     """What an earlier row was written for; None where the case is to be run."""
-    if earlier is None or earlier["output"] is None or not isinstance(evaluation, Rejudging):
+    if earlier is None or earlier["output"] is None or not _can_rejudge(evaluation):
         return None
     return await evaluation.restored(case, earlier)
 
@@ -177,10 +178,15 @@ def _scored(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, Judgement]
 
 async def _judge(evaluation: Evaluation[Any, Any], case: Case, output: Any, judgements: dict[str, Judgement]) -> None:
     """Those that came stay where another raises an error."""
-    if isinstance(evaluation, Rejudging):
+    if _can_rejudge(evaluation):
         await evaluation.judge_missing(case, output, judgements)
     else:
         judgements |= await evaluation.judge(case, output)
+
+
+def _can_rejudge(evaluation: Evaluation[Any, Any]) -> TypeGuard[Rejudging]:
+    """As `isinstance` says, at a tenth of its cost, which every case would pay."""
+    return callable(getattr(evaluation, "restored", None)) and callable(getattr(evaluation, "judge_missing", None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +202,7 @@ class _Kept:
 NOTHING = _Kept(None, {}, None)
 
 
-def _kept(evaluation: Evaluation[Any, Any], output: Any, run: Watch) -> _Kept:
+def _output_record(evaluation: Evaluation[Any, Any], output: Any, run: Watch) -> _Kept:
     """Asked for once, before the judge is: what an output cannot tell fails its case, and costs no judgement."""
     record, timings = kept_of(evaluation, output)
     if not timings:

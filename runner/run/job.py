@@ -25,7 +25,8 @@ OUTCOME = ".outcome.json"
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a pass over a run ended; `running`: well, and a later pass resumes it. `elapsed_s`: of all passes so far;
-    `told`: the terminal has its message; `unfinished`: cases with a row that lacks something that was asked for."""
+    `told`: the terminal has its message; `unfinished`: cases with a row that lacks something that was asked for;
+    `cases`: of the whole run, where a later pass resumes it."""
 
     status: str  # running | completed | partial | failed
     exit_code: int
@@ -34,6 +35,7 @@ class Outcome:
     wave: int = 0
     told: bool = False
     unfinished: int = 0
+    cases: int = 0
 
     def write(self, folder: Path) -> None:
         """Write it beside the rows."""
@@ -75,7 +77,7 @@ class Job:
     def title(self) -> str:
         """What the progress line calls the run."""
         title = f"{self.label}{self.experiment}"
-        if self.wave.sums_up:
+        if self.wave.sums_up or not self.wave.number:
             return title
         return self.say("progress.wave", title=title, number=self.wave.number, waves=WAVES)
 

@@ -65,7 +65,7 @@ def _launch(self: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: 
     import submitit
     from hydra.core.singleton import Singleton
 
-    executor = submitit.AutoExecutor(cluster=self._EXECUTOR, **_where(self))
+    executor = submitit.AutoExecutor(cluster=self._EXECUTOR, **_executor_settings(self))
     executor.update_parameters(**_resources(self))
     numbers = [initial_job_idx + number for number in range(len(job_overrides))]
     jobs = executor.map_array(
@@ -82,7 +82,7 @@ def _launch(self: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: 
     return [job.results()[0] for job in jobs]
 
 
-def _where(launcher: Any) -> dict[str, Any]:
+def _executor_settings(launcher: Any) -> dict[str, Any]:
     limit = {f"{launcher._EXECUTOR}_max_num_timeout": launcher.params.get("max_num_timeout")}
     return {"folder": launcher.params["submitit_folder"], **{name: n for name, n in limit.items() if n is not None}}
 

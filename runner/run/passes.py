@@ -6,18 +6,18 @@ because a launcher may lose a failure of a worker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from runner.config.arguments import as_typed, single_quoted
-from runner.config.compose import Plan, initialized
+from runner.config.arguments import as_typed, parse, single_quoted
+from runner.config.compose import Cell, Plan, initialized
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import start, yaml_of
-from runner.run import launchers, waves
+from runner.run import launchers, shards, waves
 from runner.run.engine import INTERRUPTED
 from runner.run.job import Job, Outcome
 from runner.run.run import execute
@@ -31,6 +31,7 @@ from runner.words.wording import LANGUAGES, Wording
 
 COMPOSED = ".hydra"
 MOST_FAILURES = 2  # of a launcher one after the other: then it is no single run that it fails with
+HELD_OUT = "held_out-"  # before the number of a run: the folder of the same over what a search did not see
 LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
 
 
@@ -39,6 +40,8 @@ def serve(plan: Plan, folder: Path) -> int:
     Returns 130 when interrupted."""
     code = 0
     for wave in waves.waves_of(plan.runs, folder):
+        if not _adds(plan, folder, wave):
+            continue
         code = _pass(plan, folder, wave)
         if wave.sums_up:
             break
@@ -48,13 +51,87 @@ def serve(plan: Plan, folder: Path) -> int:
     return code
 
 
-def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
-    if plan.is_sweep:
+def _adds(plan: Plan, folder: Path, wave: Wave) -> bool:
+    """Whether a wave takes any run further: of four cases, half of the waves have no new one. True for the first pass,
+    before which nobody knows how many cases there are."""
+    outcomes = [Outcome.read(folder / name) for name in plan.folders]
+    sizes = [outcome.cases for outcome in outcomes if outcome is not None and outcome.status == "running"]
+    return not sizes or any(map(wave.adds_to, sizes))
+
+
+def serve_jobs(plan: Plan, folder: Path, names: Collection[str]) -> int:
+    """Some of the runs, all at once, as far as the launcher can. Returns 130 when interrupted."""
+    cells = dict(zip(plan.folders, plan.runs, strict=True))
+    return _pass(plan, folder, Wave(), {name: cells[name] for name in names})
+
+
+def _pass(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None = None) -> int:
+    """One pass over runs; over the shards of each, where they have any, between preparing and summing up."""
+    runs = dict(zip(plan.folders, plan.runs, strict=True)) if jobs is None else jobs
+    for name in runs:
+        shards.join(folder / name)  # of a command that was killed
+    if shards.count_of(plan.cells[0].cfg) == 1 or wave.is_closing:
+        return _round(plan, folder, wave, jobs)
+    if code := _round(plan, folder, Wave(0), jobs):
+        return code
+    code, made = 0, [_job_of(plan, folder, name, cell, wave) for name, cell in runs.items()]
+    made = [job for job in made if job.before is not None and job.before.status == "running"]
+    try:
+        if launchers.is_here(plan.cells[0].hydra):
+            shards.make_here(made)
+        else:
+            _launch_shards(plan, folder, made)
+    except KeyboardInterrupt:
+        terminal.note(LANGUAGES[plan.language]("progress.interrupted", folder=folder))
+        code = INTERRUPTED.exit_code
+    stopped = [reason for job in made if (reason := shards.settle(job)) is not None]
+    last = replace(wave, reason=stopped[0]) if stopped else wave
+    return max(code, _round(plan, folder, last, jobs))
+
+
+def _job_of(plan: Plan, folder: Path, name: str, cell: Cell, wave: Wave) -> Job:
+    """Of a run that has prepared, for its shards."""
+    cfg, place = cell.cfg.copy(), folder / name
+    cfg.out = str(folder)
+    sweep = read_json(folder / "sweep.json") if plan.is_sweep else None
+    label = _label(name, sweep, LANGUAGES[plan.language]) if sweep else ""
+    choices, id = {"experiment": cell.experiment}, sweep["id"] if sweep else None
+    return Job(cfg, place, cell.overrides, choices, id, label, wave, Outcome.read(place))
+
+
+def _launch_shards(plan: Plan, folder: Path, made: Sequence[Job]) -> None:
+    """By the launcher. What was lost with its worker is launched once more."""
+    cell = plan.cells[0]
+    for job in made:
+        _begin(plan, folder, job.wave)
+        names = {f"{shards.SHARDS}/{number}": number for number in range(shards.count_of(cell.cfg))}
+        for number in names.values():
+            shards.drop_outcome(shards.place_in(job.folder, number))
+        _launch(plan, folder, plan.overrides, dict.fromkeys(names, cell))
+        lost = [name for name in names if Outcome.read(folder / name) is None]
+        for name in lost:
+            terminal.note(job.say("progress.lost_shard", number=names[name] + 1, run=job.folder))
+        if lost:
+            _launch(plan, folder, plan.overrides, dict.fromkeys(lost, cell))
+
+
+def _begin(plan: Plan, folder: Path, wave: Wave) -> None:
+    """Note for passes in other processes what they cannot be told otherwise."""
+    if plan.is_sweep or shards.count_of(plan.cells[0].cfg) > 1:
         waves.begin(wave, folder)
         if not launchers.is_here(plan.cells[0].hydra):
             write_state(folder, "place", {"path": str(Path.cwd())})
+    elif read_state(folder, "wave") is not None:  # of an earlier command, whose run had shards
+        write_state(folder, "wave", None)
+
+
+def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None) -> int:
+    _begin(plan, folder, wave)
     try:
-        went_well = [_launch(plan, folder, overrides) for overrides in _commands(plan)]
+        if jobs is not None:
+            went_well = [_launch(plan, folder, plan.overrides, jobs)]
+        else:
+            went_well = [_launch(plan, folder, overrides) for overrides in _commands(plan)]
         if not all(went_well):
             _launch_lost(plan, folder, wave)
     except KeyboardInterrupt:
@@ -86,25 +163,37 @@ def _commands(plan: Plan) -> Iterator[list[str]]:
         yield [*cell.overrides, f"hydra.sweep.subdir={name}"]
 
 
-def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> bool:
-    """False where the launcher failed, which may have lost workers."""
+def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[str, Cell] | None = None) -> bool:
+    """False where the launcher failed, which may have lost workers. `jobs` by the names of their folders: these runs,
+    which are no grid."""
     words = [f"out={single_quoted(str(folder))}", *overrides]
     if not launchers.is_here(plan.cells[0].hydra):  # a worker may begin in another folder
-        named = [word for word in overrides if not word.lstrip("+").startswith("out=")]
-        words = [f"out={single_quoted(str(folder.resolve()))}", *named]
+        words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
     composed = plan.runs if plan.frozen is None else ()  # its files are in another place by now
     try:
         with initialized(None if plan.frozen is None else folder / UNFOLDED):
             launchers.prepare(cell.hydra for cell in plan.runs)
-            start(task, words, is_sweep=plan.is_sweep, composed=composed)
+            told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
+            start(task, words, is_sweep=plan.is_sweep or bool(told), composed=composed, jobs=told)
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which
-        terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
+        say = LANGUAGES[plan.language]
+        terminal.fail(say("progress.launcher", error=f"{type(error).__name__}: {error}"))
         return launchers.is_here(plan.cells[0].hydra)
     finally:
         redaction.redact_file(folder / LAUNCHED)
     return True
+
+
+def _without_out(overrides: Sequence[str]) -> list[str]:
+    return [word for word in overrides if not word.lstrip("+").startswith("out=")]
+
+
+def _job(out: str, name: str, cell: Cell) -> list[str]:
+    """What is told of one run; what is for Hydra is told of all together."""
+    own = [word for word in _without_out(cell.overrides) if not parse(word).is_hydra_override()]
+    return [out, *own, f"hydra.sweep.subdir={name}"]
 
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
@@ -136,19 +225,22 @@ def _task(cfg: DictConfig) -> None:
 
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
-    launchers.go_to(read_state(folder.parent, "place"))
+    shard = int(folder.name) if folder.parent.name == shards.SHARDS else None
+    folder = folder if shard is None else folder.parents[1]
+    launchers.go_to(read_state(folder.parent if shard is None else folder, "place"))
     folder, cfg.out = from_here(folder), str(from_here(Path(cfg.out)))
-    many = hydra.mode == RunMode.MULTIRUN
+    many = hydra.mode == RunMode.MULTIRUN and shard is None
     sweep = read_json(folder.parent / "sweep.json") if many else None
     choices = {str(key): str(value) for key, value in hydra.runtime.choices.items() if "hydra" not in str(key)}
     label = _label(folder.name, sweep, LANGUAGES[cfg.report.language]) if sweep else ""
-    wave, before = waves.current(folder.parent) if sweep else Wave(), Outcome.read(folder)
+    wave, before = waves.current(folder.parent if sweep else folder), Outcome.read(folder)
     if before is not None and before.status == "failed":  # in an earlier wave
         return
     overrides = [as_typed(word) for word in hydra.overrides.task]
     redaction.learn(overrides)
-    _leave_configuration(cfg, hydra, folder)
-    redaction.redact_file(folder.parent / LAUNCHED)
+    if shard is None:
+        _leave_configuration(cfg, hydra, folder)
+        redaction.redact_file(folder.parent / LAUNCHED)
     job = Job(
         cfg,
         folder,
@@ -160,6 +252,9 @@ def _task(cfg: DictConfig) -> None:
         before,
         _config_folders(hydra.searchpath),
     )
+    if shard is not None:
+        shards.serve_shard(job, shard)
+        return
     outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     if sweep is not None:
         share_in_worker(f"{folder.parent} {sweep['updated_at']}")
@@ -192,8 +287,12 @@ def _leave(outcome: Outcome, folder: Path) -> None:
 
 def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
     """What a run is called in the terminal."""
-    is_cell = name.isdecimal()
-    called = f"{int(name) + 1}/{len(sweep['cells'])}" if is_cell else say("progress.reference", name=name)
+    if name.isdecimal():
+        called = f"{int(name) + 1}/{len(sweep['cells'])}"
+    elif name.startswith(HELD_OUT):
+        called = say("progress.on_held_out", number=int(name.removeprefix(HELD_OUT)) + 1)
+    else:
+        called = say("progress.reference", name=name)
     return f"[{called}] "
 
 

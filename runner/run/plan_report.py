@@ -139,7 +139,7 @@ def projection_view(projection: Projection, asked: Sequence[int | None], languag
         totals = [_usd(month.nano_usd, say), _usd(month.nano_usd_by_tokens, say)]
         table.add_row(str(month.turns_per_session), *each, *totals)
     units = [_unit(projection, kind, say) for kind in KINDS]
-    return [Text(), Text(title), table, Text(), *map(Text, (*units, *_asked(projection, asked, say)))]
+    return [Text(), Text(title), table, Text(), *map(Text, (*units, *_cost_lines(projection, asked, say)))]
 
 
 def _unit(projection: Projection, kind: Kind, say: Wording) -> str:
@@ -156,7 +156,7 @@ def _unit(projection: Projection, kind: Kind, say: Wording) -> str:
     )
 
 
-def _asked(projection: Projection, asked: Sequence[int | None], say: Wording) -> Iterator[str]:
+def _cost_lines(projection: Projection, asked: Sequence[int | None], say: Wording) -> Iterator[str]:
     for nano in asked:
         months = [
             say("with_turns", usd=_usd(None if nano is None else nano * projection.questions(turns), say), turns=turns)

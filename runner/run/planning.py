@@ -26,6 +26,7 @@ from runner.run.serving import opened_with
 from runner.system import terminal
 from runner.system.shared import sharing
 from runner.system.store import Store
+from runner.words.wording import spoken
 
 SECONDS = 1.5  # a request is taken to last
 
@@ -150,7 +151,5 @@ async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], works
                 output = await evaluation.run(case)
                 await evaluation.judge(case, output)
     if (aside := models.replies_set_aside) is not None:
-        terminal.note(
-            f"note: the stored replies were damaged or of another version, and are now {aside}; they count as not there"
-        )
+        terminal.note(spoken()("progress.aside.replies", aside=aside))
     return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +13,62 @@ import orjson
 from runner.config.components import Built
 from runner.config.options import RunOptions
 from runner.llm.models import models_among
-from runner.metrics.aggregate import aggregate, cost, latency
+from runner.metrics.aggregate import Costs, Times, aggregate
 from runner.metrics.catalogue import declared_in
 from runner.metrics.judged import ANSWER_MEANS
-from runner.metrics.judging import judging_of
+from runner.metrics.judging import RubricVotes
 from runner.protocols import Summing, offered
 from runner.records import DataProblem, Preparation
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome
-from runner.system.journal import Journal
+from runner.system.journal import Journal, is_finished
 from runner.system.metadata import SCHEMA
 from runner.system.writing import replacing
 
 SHOWN_CHARS = 300  # of an error, where it is one of many
 
 
+class Tally:
+    """What is counted of rows while they pass once. `errors`: ids of those for errors.jsonl; `unfinished`: how many
+    lack something that was asked for."""
+
+    def __init__(self) -> None:
+        self.times, self.costs, self.votes = Times(), Costs(), RubricVotes()
+        self.errors: list[str] = []
+        self.unfinished = 0
+
+    def passing(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """The same rows, each counted on its way."""
+        for row in rows:
+            self.times.add(row)
+            self.costs.add(row)
+            self.votes.add(row)
+            self.unfinished += not is_finished(row)
+            if row["status"] != "ok" or row["unscored"]:
+                self.errors.append(row["id"])
+            yield row
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """What the engine left behind, before it is summed up: what was wrong with the data, and the ids of all cases.
-    `stop`: why cases are pending; `elapsed_s`: of all passes over the run."""
+    `stop`: why cases are pending; `elapsed_s`: of all passes over the run; `tally`: of the rows, once summed up."""
 
     problems: Sequence[DataProblem]
     ids: Sequence[str]
     preparation: Preparation
     stop: Stop | None
     elapsed_s: float
+    tally: Tally = field(default_factory=Tally)
 
 
 def summary_of(
     job: Job, head: Mapping[str, Any], options: RunOptions, built: Built, finished: Finished, journal: Journal
 ) -> dict[str, Any]:
     """summary.json of a run, from the rows of its journal."""
-    ids = finished.ids
-    numbers = aggregate(journal.rows(ids), declared_in(head), seed=options.seed, total=len(ids))
+    ids, tally = finished.ids, finished.tally
+    rows = tally.passing(journal.rows(ids))
+    numbers = aggregate(rows, declared_in(head), seed=options.seed, total=len(ids))
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
     idle |= set(offered(built.root, "idle"))  # of an evaluation they are whole groups
     baselines = [
@@ -54,9 +77,9 @@ def summary_of(
         if offered(part, "baseline") and key not in idle
     ]
     models = models_among(built.parts.values())
-    judging = judging_of(journal.rows(ids), seed=options.seed)
+    judging = tally.votes.judging(seed=options.seed)
     more = built.root.sums(journal.rows(ids)) if isinstance(built.root, Summing) else {}
-    spent = cost(journal.rows(ids))
+    spent = tally.costs.sums()
     timing = more.pop("timing", {}).get("latency", {})
     errors = sum(problem.severity == "error" for problem in finished.problems)
     return {
@@ -74,7 +97,7 @@ def summary_of(
         "facts": {**finished.preparation.facts, "baselines": sorted(baselines)},
         "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},
         "timing": {
-            "latency": {**latency(journal.rows(ids)), **timing},
+            "latency": {**tally.times.percentiles(), **timing},
             **finished.preparation.timing,
             **({} if models is None else models.usage(job.cell)),
             "created_at": head["created_at"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,20 +37,22 @@ from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
+from runner.run.parts import of_search
 from runner.run.results import Finished, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
 from runner.system.folder import DOCUMENTS, RunFolder
-from runner.system.journal import UNFINISHED, Journal, is_finished
+from runner.system.journal import UNFINISHED, Journal
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
+from runner.system.shared import shared_of
 from runner.system.sources import code_digest
 from runner.system.spool import Part
 from runner.system.store import fingerprint
 from runner.system.writing import in_words, write_text
-from runner.words.bilingual import beside
-from runner.words.wording import Wording
+from runner.words.bilingual import beside, in_language
+from runner.words.wording import Wording, speak
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
@@ -65,6 +68,7 @@ ASKING = (
 
 def execute(job: Job) -> Outcome:
     """Run, write every file of the folder, upload, print."""
+    speak(job.say.language)
     head = head_of(job)
     summary: dict[str, Any] | None = None
     try:
@@ -109,10 +113,11 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()
     if job.before is None:
-        _tell(case_set.problems, job.say)
+        _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
-    cases = selected(case_set.cases, options)
+    chosen = (options.case, options.sample, options.takes_all, options.seed)
+    cases = shared_of("cases", case_set.cases, chosen, lambda: selected(case_set.cases, options))
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
@@ -133,18 +138,32 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
             return _fallen_short(job, head, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
-            return _passed(stop, elapsed_s), None
+            return _passed(stop, elapsed_s, len(cases)), None
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
-        reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
-        unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
-    outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
+        reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
+        _index_cases(journal, service.ids)
+    outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
     summary |= thresholds_in(job, summary, declared_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _index_cases(journal: Journal, ids: Sequence[str]) -> None:
+    """Of many rows, columns are kept for those who look at the cases later."""
+    from runner.compare import case_index
+
+    state = case_index.state_of(journal.path)
+    if state[0] < case_index.LARGE:
+        return
+    indexing = case_index.Indexing()
+    for place, row in journal.placed(ids):
+        indexing.add(place, row)
+    if len(indexing) == len(journal):  # no row is of a case that this command was not asked for
+        case_index.write(indexing.cases(journal.path), state)
 
 
 def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
@@ -176,15 +195,21 @@ def _reference(parts: Iterable[Any]) -> dict[str, str]:
     return {"reference": names[0]} if names else {}
 
 
-def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
+def _passed(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outcome:
     """Before the last pass: what comes of it is for later passes to say."""
     if stop is None:
-        return Outcome("running", 0, elapsed_s=elapsed_s)
+        return Outcome("running", 0, elapsed_s=elapsed_s, cases=n_cases)
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
 
 
 def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
-    """One case, a seeded sample in file order, or all. Raises InputError when nothing is left."""
+    """One case, a seeded sample in file order, or all; of these, where a search is made, what it sees or what it does
+    not. Raises InputError when nothing is left."""
+    chosen = _chosen(cases, options)
+    return chosen if options.case is not None else of_search(chosen, options.search)
+
+
+def _chosen(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     if not cases:
         raise InputError(
             "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
@@ -204,7 +229,7 @@ def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), wanted)))
 
 
-def _tell(problems: Sequence[DataProblem], say: Wording) -> None:
+def _print_problems(problems: Sequence[DataProblem], say: Wording) -> None:
     shown = [problem for problem in problems if problem.severity == "error"]
     for problem in shown[:5]:
         terminal.note(say("progress.skipped", problem=problem))
@@ -285,7 +310,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             with suppress(OSError):
                 _write_head(job, head, outcome)
         else:
-            terminal.note(f"warning: {found.error_message}")
+            terminal.note(job.say("progress.warning", text=in_language(str(found.error_message), job.say.language)))
     if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
         terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
@@ -323,12 +348,12 @@ def _track(job: Job) -> None:
     try:
         build(job.cfg.tracking).root.upload(job.folder)
     except Exception as error:
-        terminal.note(f"warning: {tracking_failure(error, job.folder)}")
+        terminal.note(job.say("progress.warning", text=tracking_failure(error, job.folder, job.say)))
 
 
-def tracking_failure(error: Exception, folder: Path) -> str:
+def tracking_failure(error: Exception, folder: Path, say: Wording) -> str:
     """Results are complete without their upload, so whatever a tracking store raises is a warning."""
     if isinstance(error, TrackingError):
-        return str(error)
+        return in_language(str(error), say.language)
     text = str(error) if isinstance(error, ComponentError) else unexpected(error)
-    return f"tracking failed: {text}; upload later with: python -m runner track {folder}"
+    return say("progress.untracked", reason=text, command=f"python -m runner track {shlex.quote(str(folder))}")

@@ -6,9 +6,9 @@ import asyncio
 import json
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from runner.run.progress import progress, waiting
 from runner.system import terminal
 from runner.system.journal import Journal
 from runner.system.metadata import read_json, write_json
+from runner.system.shared import shared_of
 from runner.system.spool import Part
 from runner.system.store import Store, fingerprint
 from runner.words.wording import Wording
@@ -37,7 +38,8 @@ PREPARATION = ".preparation.json"  # what preparing told when it was first done 
 
 @dataclass(frozen=True)
 class Service:
-    """One pass over a run. `started` (time.perf_counter): when it began."""
+    """One pass over a run. `started` (time.perf_counter): when it began. Of a shard, `takes` says which cases are its
+    own, and `own` is its folder."""
 
     job: Job
     options: RunOptions
@@ -45,17 +47,21 @@ class Service:
     cases: Sequence[Case]
     journal: Journal
     started: float
+    takes: Callable[[str], bool] = field(default=lambda _: True)
+    own: Path | None = None
 
     @cached_property
     def ids(self) -> Sequence[str]:
         """Of all cases. To look at a case is to read it; its id is wanted more often."""
-        return [case.id for case in self.cases]
+        return shared_of("ids", self.cases, None, lambda: [case.id for case in self.cases])
 
     @cached_property
     def pending(self) -> Sequence[Case]:
         """The cases of this pass, as they were when first asked for."""
         cases = self.job.wave.of(self.cases, self.options.seed)
-        return Part(cases, array("q", (place for place, case in enumerate(cases) if case.id not in self.journal)))
+        ids = self.ids if cases is self.cases else [case.id for case in cases]
+        fresh = (place for place, id in enumerate(ids) if id not in self.journal and self.takes(id))
+        return Part(cases, array("q", fresh))
 
     @property
     def elapsed_s(self) -> float:
@@ -81,7 +87,7 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
         return kept or Preparation(), job.stop if n_done < len(service.cases) else None
     if kept is not None and not service.pending:
         return kept, None
-    return asyncio.run(_serve(service, kept))
+    return asyncio.run(serve_pending(service, kept))
 
 
 def kept_preparation(folder: Path) -> Preparation | None:
@@ -100,7 +106,8 @@ def keep_preparation(preparation: Preparation, folder: Path) -> None:
     write_json(folder / PREPARATION, {"told": told, "seal": fingerprint(told)})
 
 
-async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparation, Stop | None]:
+async def serve_pending(service: Service, kept: Preparation | None) -> tuple[Preparation, Stop | None]:
+    """Prepare, and serve the cases of this pass. `kept`: what preparing told before. Raises as `serve`."""
     limit_ms = service.options.run_timeout_ms
     models = [part for part in service.built.parts.values() if isinstance(part, Models)]
     preparation, stop = kept or Preparation(), None
@@ -109,7 +116,7 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
             asyncio.timeout(None if limit_ms is None else limit_ms / 1000 - service.elapsed_s) as deadline,
             AsyncExitStack() as opened,
         ):
-            path, keep = service.job.folder / CALLS, service.options.calls
+            path, keep = (service.own or service.job.folder) / CALLS, service.options.calls
             calls = opened.enter_context(closing(CallLog(path, keep, service.journal.__contains__)))
             for door in models:
                 await opened.enter_async_context(door.opened(service.job.cell, calls if keep != "none" else None))

@@ -14,6 +14,7 @@ from runner.config.compose import Plan
 from runner.config.frozen import UNFOLDED, unfold
 from runner.errors import SPENT, InputError, RunnerError
 from runner.llm import ledger
+from runner.run import launchers, shards
 from runner.run.comparing import look_up
 from runner.run.cost import agree_on_cost
 from runner.run.engine import INTERRUPTED
@@ -22,6 +23,7 @@ from runner.run.job import OUTCOME, Outcome
 from runner.run.passes import serve
 from runner.run.preflight import preflight
 from runner.run.run import tracking_failure
+from runner.run.search import objectives_of, search
 from runner.system import terminal
 from runner.system.metadata import SCHEMA, now, read_json, write_json
 from runner.system.shared import sharing
@@ -39,29 +41,39 @@ def launch(plan: Plan) -> int:
 
 def launched(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
-    with sharing():
+    with sharing(several=len(plan.runs) > 1):
         return _launched(plan)
 
 
 def _launched(plan: Plan) -> tuple[Path, int]:
-    if hosts := preflight(plan.runs):
+    is_here = launchers.is_here(plan.cells[0].hydra)
+    shards.check(plan.cells[0].cfg, is_one=not plan.is_sweep, is_here=is_here)
+    checked = plan.runs if plan.space is None else [*plan.runs, *plan.space.checked]
+    if plan.space is not None:
+        objectives_of(plan.cells[0], plan.space.axes)
+    if hosts := preflight(checked):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
     check_cache(Path(plan.cells[0].cfg.cache_dir))
     baseline = look_up(plan.cells)
-    agree_on_cost(plan.runs)
+    agree_on_cost(plan.runs, 1 if plan.space is None else int(plan.cells[0].cfg.search.trials))
     with run_folder(plan) as folder:
         ledger.begin_again(folder, plan.cells[0].cfg.budget)
-        _prepare(plan, folder)
+        _prepare(plan, folder, plan.folders)
         baseline.leave(folder)
         if any(cell.cfg.case is None for cell in plan.runs):  # one case alone is not tracked
             _prepare_tracking(plan.cells[0].cfg)
-        return folder, _gather(plan, folder, serve(plan, folder))
+        if plan.space is None:
+            code = serve(plan, folder)
+        else:
+            plan, code = search(plan, plan.space, folder, _prepare)
+        return folder, _gather(plan, folder, code)
 
 
-def _prepare(plan: Plan, folder: Path) -> None:
-    """Every cell starts without an outcome, so that a stale one cannot pass for a new one."""
+def _prepare(plan: Plan, folder: Path, names: Collection[str]) -> None:
+    """Every cell starts without an outcome, so that a stale one cannot pass for a new one. `names`: folders of those
+    that are to start."""
     before = read_json(folder / "sweep.json") or {}
-    for name in plan.folders:
+    for name in names:
         try:
             (folder / name).mkdir(exist_ok=True)
             write_json(folder / name / OUTCOME, {})
@@ -87,7 +99,8 @@ def _prepare_tracking(cfg: DictConfig) -> None:
     try:
         build(cfg.tracking).root.prepare()
     except Exception as error:
-        terminal.note(f"warning: {tracking_failure(error, Path('RUN_DIR'))}")
+        say = LANGUAGES[cfg.report.language]
+        terminal.note(say("progress.warning", text=tracking_failure(error, Path("RUN_DIR"), say)))
 
 
 def _gather(plan: Plan, folder: Path, code: int) -> int:
@@ -148,7 +161,8 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], t
     try:
         build(plan.cells[0].cfg.tracking).root.upload_sweep(folder)
     except Exception as error:
-        terminal.note(f"warning: {tracking_failure(error, folder)}")
+        say = LANGUAGES[plan.language]
+        terminal.note(say("progress.warning", text=tracking_failure(error, folder, say)))
     terminal.note(say("progress.sweep", folder=folder))
 
 
@@ -156,7 +170,9 @@ def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> M
     """What comparing says must not cost the results of the runs."""
     from runner.compare.sweep import compare_sweep
 
-    cfg, statuses = plan.cells[0].cfg, {str(cell["folder"]): str(cell["status"]) for cell in cells}
+    cfg = plan.cells[0].cfg
+    held_out = plan.references if plan.space is not None else ()
+    statuses = {str(cell["folder"]): str(cell["status"]) for cell in cells if cell["folder"] not in held_out}
     baseline = str(chosen_baseline(plan.cells))
     try:
         margin = build(cfg.regression).root.margin

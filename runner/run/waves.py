@@ -26,7 +26,7 @@ CaseT = TypeVar("CaseT", bound=Case)
 @dataclass(frozen=True, slots=True)
 class Wave:
     """One pass over all runs, after which the cases up to `number` tenths are done. With a `reason` it is the
-    closing pass of a sweep that ended early for it: no case is run and no model asked."""
+    closing pass of a sweep that ended early for it: no case is run and no model asked. Number 0 only prepares."""
 
     number: int = WAVES
     reason: str | None = None
@@ -41,6 +41,13 @@ class Wave:
         """Whether runs are aggregated, reported and tracked in this pass."""
         return self.is_closing or self.number == WAVES
 
+    def adds_to(self, n_cases: int) -> bool:
+        """Whether it takes a run of so many cases any further than the wave before did."""
+        return self.sums_up or self._share(n_cases) > Wave(self.number - 1)._share(n_cases)
+
+    def _share(self, n_cases: int) -> int:
+        return -(-n_cases * self.number // WAVES)
+
     def of(self, cases: Sequence[CaseT], seed: int) -> Sequence[CaseT]:
         """The cases of this and all earlier waves, in the order given. Which they are depends on ids and seed alone."""
         if self.number == WAVES:
@@ -48,7 +55,7 @@ class Wave:
         ids = [case.id for case in cases]
         drawn = sorted(ids)
         random.Random(seed).shuffle(drawn)
-        chosen = set(drawn[: -(-len(ids) * self.number // WAVES)])
+        chosen = set(drawn[: self._share(len(ids))])
         return Part(cases, [place for place, id in enumerate(ids) if id in chosen])
 
 

@@ -87,14 +87,14 @@ class Database:
 
     def _with_connection(self, action: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return self._done(action)
+            return self._attempt(action)
         except sqlite3.DatabaseError as error:
             if self.path is None or not self._is_replaceable or _code(error) not in UNUSABLE:
                 raise
             self._set_aside(self.path)
-        return self._done(action)
+        return self._attempt(action)
 
-    def _done(self, action: Callable[[sqlite3.Connection], T]) -> T:
+    def _attempt(self, action: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return action(self._opened())
         except UnicodeDecodeError:  # of a name, in what SQLite says of the damage

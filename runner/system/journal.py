@@ -67,6 +67,15 @@ class Journal:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
         self._append(row.id, encode(row))
 
+    def adopt(self, path: Path) -> None:
+        """The rows of another file whose cases have none here. They are on the disk when this returns."""
+        if path.exists():
+            with path.open("rb") as file:
+                for id, (place, _) in _offsets(path).items():
+                    if id not in self._index:
+                        self._append(id, _line(file, place))
+            os.fsync(self._file.fileno())
+
     def _append(self, id: str, line: bytes) -> None:
         try:
             self._write(line)
@@ -78,10 +87,14 @@ class Journal:
 
     def rows(self, ids: Iterable[str]) -> Iterator[dict[str, Any]]:
         """The rows of these cases, in this order; cases without a row are passed over."""
+        return (row for _, row in self.placed(ids))
+
+    def placed(self, ids: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The same, each with its place in the file, in bytes."""
         with self.path.open("rb") as file:
             for case_id in ids:
                 if case_id in self._index:
-                    yield orjson.loads(_line(file, self._index[case_id]))
+                    yield self._index[case_id][0], orjson.loads(_line(file, self._index[case_id]))
 
     def earlier(self, id: str) -> dict[str, Any] | None:
         """The row, not finished, that this case has of an earlier command."""
@@ -122,6 +135,11 @@ class Journal:
         if not unfinished and len(older) == len(waiting):
             return older
         return _copied([(self._waiting, older), (self.path, unfinished)], self._waiting)
+
+
+def ids_in(path: Path) -> set[str]:
+    """Of the cases that have a row in a file, which is only read."""
+    return set(_offsets(path))
 
 
 def is_finished(row: Mapping[str, Any]) -> bool:

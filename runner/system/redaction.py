@@ -346,7 +346,7 @@ def unresolved(resolve: Callable[[], Any]) -> Any:
     without passwords."""
     with _as("shown"):
         found = resolve()
-    return redacted_value(_mapped(found, _told))
+    return redacted_value(_mapped(found, _decoded))
 
 
 def marking() -> AbstractContextManager[None]:
@@ -372,12 +372,12 @@ def marked_bytes(data: bytes) -> bytes:
     return orjson.dumps(marked(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
 
 
-def _told(text: str) -> str:
+def _decoded(text: str) -> str:
     return TOKEN.sub(lambda match: bytes.fromhex(match[1]).decode(), text) if "__env_" in text else text
 
 
 def _marked_text(text: str) -> str:
-    text = _told(text)
+    text = _decoded(text)
     for secret in sorted(_known.secrets, key=len, reverse=True):
         if secret in text:
             text = text.replace(secret, f"{HIDDEN}{mark(secret)}")

@@ -15,20 +15,23 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 KEPT = 2  # of each kind
 
 _depth = 0  # of commands, one within the other
+_are_several = False  # cells of the command
 _command = ""  # whose cells a worker process runs
 _made: dict[str, dict[Hashable, Any]] = {}
 _settings: dict[int, tuple[weakref.ref[Any], Hashable]] = {}
 
 
 @contextmanager
-def sharing() -> Iterator[None]:
-    """For one command; within another one this changes nothing."""
-    global _depth
+def sharing(*, several: bool = True) -> Iterator[None]:
+    """For one command, of `several` cells or of one; within another one this changes nothing."""
+    global _depth, _are_several
+    _are_several = _are_several if _depth else several
     _depth += 1
     try:
         yield
@@ -36,6 +39,11 @@ def sharing() -> Iterator[None]:
         _depth -= 1
         if not _depth:
             _made.clear()
+
+
+def are_several() -> bool:
+    """Whether a further cell may ask for what one keeps."""
+    return _are_several if _depth else bool(_command)
 
 
 def share_in_worker(command: str) -> None:
@@ -56,6 +64,12 @@ def shared(kind: str, key: Hashable, make: Callable[[], T]) -> T:
     while len(known) > KEPT:
         del known[next(iter(known))]
     return value
+
+
+def shared_of(kind: str, source: S, rest: Hashable, make: Callable[[], T]) -> T:
+    """What was made of this very object, which is kept as long."""
+    made: tuple[S, T] = shared(kind, (id(source), rest), lambda: (source, make()))
+    return made[1]
 
 
 def settle(component: Any, settings: Hashable) -> None:

@@ -185,11 +185,11 @@ def _imports(name: str) -> frozenset[str]:
     """Modules that are imported for it: the packages that it lies in, and what its source names."""
     text = _source(name).decode("utf-8", "replace").replace("\r\n", "\n").replace("\\\n", " ")
     package = name if _folders(name) else name.rpartition(".")[0]
-    found = {name, *_named(FOR_TYPES.sub("", text), package)}
+    found = {name, *_imported_names(FOR_TYPES.sub("", text), package)}
     return frozenset(part for each in found if _exists(each) for part in _with_parents(each)) - {name}
 
 
-def _named(text: str, package: str) -> Iterator[str]:
+def _imported_names(text: str, package: str) -> Iterator[str]:
     for match in BY_CALL.finditer(text):
         yield _absolute(match["name"], package)
     for match in IMPORT.finditer(text):

@@ -123,11 +123,6 @@ def lines(*texts: str) -> None:
         write(f"{text}\n")
 
 
-def counted(n: int, noun: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def note(text: str) -> None:
     """On stderr, with the end of a line."""
     ask(f"{text}\n")

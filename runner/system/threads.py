@@ -169,3 +169,44 @@ def _answer(calls: SimpleQueue[Any]) -> None:
             outcome.put((function(), None))
         except BaseException as error:  # whatever it is, it belongs to the caller
             outcome.put((None, error))
+
+
+# --- coroutines, from a thread without an event loop --------------------------------------------------
+
+
+class LoopThread:
+    """An event loop in a thread of its own, for connections that live on one. It starts with the first call, and again
+    with the first after `close`; it does not keep the process alive."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What it returns or raises. Not for the thread of an event loop, which would stand still."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_run_forever, args=(self._loop,), name="loop", daemon=True).start()
+            loop = self._loop
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+    def close(self) -> None:
+        """Ends the thread; what is still under way is cancelled."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        pending = asyncio.all_tasks(loop)
+        for task in pending:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()

@@ -413,7 +413,7 @@ def _ordinal(match: re.Match[str]) -> Amount:
     return Amount(match.start(), match.end(), "ordinal", (float(number),), math.nan)
 
 
-def _at(match: re.Match[str], hour: int, minute: int, part: str) -> Amount | None:
+def _time_of_day(match: re.Match[str], hour: int, minute: int, part: str) -> Amount | None:
     """Both halves of the day where the text does not name one."""
     if hour > 24 or minute > 59:
         return None
@@ -437,13 +437,13 @@ def _at(match: re.Match[str], hour: int, minute: int, part: str) -> Amount | Non
 def _clock(match: re.Match[str]) -> Amount | None:
     parts = match.groupdict()
     part = parts.get("half") or parts.get("part") or ""
-    return _at(match, int(match["h"]), int(parts.get("min") or 0), part)
+    return _time_of_day(match, int(match["h"]), int(parts.get("min") or 0), part)
 
 
 def _hour(match: re.Match[str]) -> Amount | None:
     hour = int(match["h"]) if match["h"] else _native_value(match["native"])
     minute = int(match["min"] or 0) or (30 if match["bare"] else int(_korean_value(match["sino"] or "")))
-    return _at(match, int(hour), minute, match["half"] or "")
+    return _time_of_day(match, int(hour), minute, match["half"] or "")
 
 
 def _spoken_time(match: re.Match[str]) -> Amount | None:
@@ -458,8 +458,8 @@ def _spoken_time(match: re.Match[str]) -> Amount | None:
         minutes = {"thirty": 30, "fifteen": 15, "forty-five": 45}[parts["min"]]
     part = parts.get("part") or parts.get("part2") or ""
     if relation.endswith(" to"):
-        return _at(match, (hour - 2) % 12 + 1, 60 - minutes, part) if hour <= 12 else None
-    return _at(match, hour, minutes, part)
+        return _time_of_day(match, (hour - 2) % 12 + 1, 60 - minutes, part) if hour <= 12 else None
+    return _time_of_day(match, hour, minutes, part)
 
 
 def _noon(match: re.Match[str]) -> Amount:

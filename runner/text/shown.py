@@ -245,11 +245,11 @@ def _ends_as_word(plain: str, span: Span) -> bool:
 def _ends_as_number(plain: str, span: Span) -> bool:
     """Whether a number ends where the span does: a unit or an ending follows."""
     return any(amount.start <= span[0] and amount.end >= span[1] for amount in amounts(plain)) or follows_count(
-        _rest(plain, span[1])
+        _rest_of_word(plain, span[1])
     )
 
 
-def _rest(plain: str, at: int) -> str:
+def _rest_of_word(plain: str, at: int) -> str:
     match = _REST.match(plain, at)
     return match[0] if match else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -64,8 +65,12 @@ class Wording:
             raise DataError("\n".join(problems))
         return replace(self, texts={**self.texts, **own})
 
-    def __call__(self, key: str, **values: Any) -> str:
+    def __call__(self, key: str, /, **values: Any) -> str:
         return self.texts[key].format(**values) if values else self.texts[key]
+
+    def count(self, thing: str, n: int) -> str:
+        """`1 run`, `2 runs`."""
+        return self(f"one.{thing}") if n == 1 else self(f"many.{thing}", n=f"{n:,}")
 
     def name(self, group: str, value: str) -> str:
         """The word for a category; a category that has none stands for itself."""
@@ -100,6 +105,17 @@ class _Languages(Mapping[str, Wording]):
 
 
 LANGUAGES: Mapping[str, Wording] = _Languages()
+_SPOKEN: ContextVar[str] = ContextVar("spoken", default="en")
+
+
+def speak(language: object) -> None:
+    """From here on, `spoken` is in this language: that of the command line, or of a run that a worker makes."""
+    _SPOKEN.set(supported(language))
+
+
+def spoken() -> Wording:
+    """For notes of parts that know of no run: a damaged cache, a server that cannot count."""
+    return LANGUAGES[_SPOKEN.get()]
 
 
 def supported(language: object) -> str:

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from plugins.tracking.mlflow import MlflowTracking
 from runner.cli import main
+from runner.compare.sides import Finder
 from runner.llm.calls import FILE, read_calls
+from tests import comparison_runs
 from tests.command_line.result_files import rows
 from tests.services.models_faults import Faults
 from tests.services.models_server import ModelsServer
@@ -87,6 +90,20 @@ def test_a_case_is_a_trace_of_what_was_asked_of_it(words: list[str], kind: str, 
     assert trace.info.request_preview == row["output"]["query"]
 
 
+def test_a_run_on_a_server_is_opened_from_there(mlflow_server: str, tmp_path: Path) -> None:
+    name = f"served {tmp_path.name}"
+    tracking = MlflowTracking(uri=mlflow_server, figures=False, timeout_s=20)
+    folder = comparison_runs.run_folder(
+        Path("there"), [comparison_runs.graded("a", 1.0), comparison_runs.graded("b", 0.5)], {"experiment": name}
+    )
+    run_id = tracking.upload(folder)
+    finder = Finder(tmp_path / "downloads", mlflow_server)
+    for reference in (str(run_id), f"latest:{name}"):
+        side = finder.open(reference)
+        assert (side.snapshot.run["id"], list(side.rows({"b"}))) == ("there", ["b"])
+    assert json.loads((tmp_path / "downloads" / str(run_id) / "run.json").read_text())["id"] == "there"
+
+
 def test_an_upload_again_makes_no_trace_again(words: list[str], mlflow_store: str) -> None:
     assert main([*words, *tracked(mlflow_store, "tracking.traces=100"), "out=o"]) == 0
     first = traces(mlflow_store)
@@ -130,7 +147,7 @@ def test_failing_cases_come_first(words: list[str], server: ModelsServer, mlflow
         if row["status"] != "ok" or row["labels"].get("lost_at", "none") != "none" or row["metrics"].get("right") == 0
     }
     assert failing and failing != own.keys()
-    for count in range(1, len(own) + 1):
+    for count in (1, len(failing), len(failing) + 1, len(own)):
         assert main(["track", "o", "--traces", str(count)]) == 0
         found = traces(mlflow_store).keys()
         assert len(found) == count

@@ -11,21 +11,22 @@ from tests.services.models_server import ModelsServer
 # --- without a model ------------------------------------------------------------------------------
 
 
-def test_a_korean_conversation_through_a_pipe() -> None:
+def test_a_korean_conversation(chat: Chat) -> None:
     said = "AWS 비용이 1.2억이에요\n예산은 1억이에요\n\n \n예산이 1.5억으로 늘었어요\n현재 예산이 얼마야?\n대표는?\n"
-    assert piped(said) == (
+    assert chat(said) == (
         0,
         f"알겠습니다.\n알겠습니다.\n알겠습니다.\n예산이 1.5억으로 늘었어요 [3]\n{REFUSAL['ko']}\n",
         "",
     )
 
 
-def test_an_english_conversation_through_a_pipe_without_a_last_line_break() -> None:
+def test_an_english_conversation_without_a_last_line_break(chat: Chat) -> None:
     said = "The budget is $10,000.\nThe region is Seoul.\nThe budget went up to $15,000.\nWhat is the budget?"
-    assert piped(said, LOCAL) == (0, "Noted.\nNoted.\nNoted.\nThe budget went up to $15,000. [3]\n", "")
+    assert chat(said, LOCAL) == (0, "Noted.\nNoted.\nNoted.\nThe budget went up to $15,000. [3]\n", "")
 
 
 def test_letters_in_pieces_wide_letters_other_line_ends_and_bytes_that_are_no_text() -> None:
+    """Through a pipe, as it is."""
     said = ["\ufeff예산은 １억이에요", unicodedata.normalize("NFD", "예산은 얼마예요?"), "\u200b", "예산은?"]
     given = "\r\n".join(said).encode() + b"\r\nbudget \xff\xfe?\r\n"
     code, out, err = piped(given, LOCAL)

@@ -49,7 +49,7 @@ def test_retrievers_and_memories_side_by_side(language: str, n: int, capsys: pyt
 
 @pytest.mark.usefixtures("stored")
 def test_what_is_remembered_answers_where_no_document_does() -> None:
-    words = ["+experiment=copilot", "tracking=none", "format=json"]
+    words = ["+experiment=copilot", "scenario.language=en", "tracking=none", "format=json"]
     assert main([*words, "out=a"]) == main([*words, "out=b", "evaluation.fallback=unanswered"]) == 0
     always, last = values("a/summary.json"), values("b/summary.json")
     assert last["answer_facts"] > always["answer_facts"]
@@ -58,7 +58,7 @@ def test_what_is_remembered_answers_where_no_document_does() -> None:
 
 @pytest.mark.usefixtures("stored")
 def test_one_run_again_is_the_same_but_for_the_clock() -> None:
-    words = ["+experiment=copilot", "scenario.language=ko", "tracking=none", "format=json"]
+    words = ["+experiment=copilot", "sample=16", "tracking=none", "format=json"]
     assert main([*words, "out=a", "max_concurrency=7"]) == main([*words, "out=b", "max_concurrency=1"]) == 0
     one, other = read("a/summary.json"), read("b/summary.json")
     assert {**one, "timing": 0} == {**other, "timing": 0}

@@ -1,7 +1,8 @@
 """A package of somebody else, installed: its retriever is a choice like any other."""
 
+import contextlib
 import json
-import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -10,33 +11,32 @@ from pathlib import Path
 import pytest
 
 from tests.command_line.started import ended
+from tests.shared_folders import shared
 from tests.small_data import small_data, write_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter that sees the packages of this one and the installed example."""
-    folder = tmp_path_factory.mktemp("extension")
-    venv.create(folder / "venv", with_pip=False, system_site_packages=False)
-    found = folder / "venv" / "bin" / "python"
-    site = next((folder / "venv" / "lib").glob("python*/site-packages"))
-    outer = [path for path in sys.path if path.endswith("site-packages")]
-    (site / "outer.pth").write_text("\n".join([*outer, str(ROOT)]) + "\n", encoding="utf-8")
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", str(site)]
-    subprocess.run([*install, str(ROOT / "tests" / "extension")], check=True, capture_output=True)
-    return found
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of installed packages that holds the example."""
+
+    def install(folder: Path) -> None:
+        words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target"]
+        subprocess.run([*words, str(folder / "site-packages"), str(ROOT / "tests/extension")], check=True)
+
+    return shared(tmp_path_factory, "extension", install) / "site-packages"
 
 
-def run(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [str(python), "-m", "runner", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ})
+def run(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """In a process to which the packages of `site` are installed."""
+    with contextlib.chdir(folder):
+        return ended(*words, PYTHONPATH=str(site))
 
 
-def test_its_retriever_is_a_choice(python: Path, tmp_path: Path) -> None:
+def test_its_retriever_is_a_choice(site: Path, tmp_path: Path) -> None:
     data = [*small_data(tmp_path), "tracking=none"]
-    done = run(python, tmp_path, *data, "retriever=reverse,keyword", "k=1", "out=x")
+    done = run(site, tmp_path, *data, "retriever=reverse,keyword", "k=1", "out=x")
     assert done.returncode == 0, done.stderr
     reverse, keyword = (json.loads((tmp_path / "x" / cell / "summary.json").read_text("utf-8")) for cell in "01")
     assert reverse["facts"]["index"]["kind"] == "reverse"
@@ -44,26 +44,34 @@ def test_its_retriever_is_a_choice(python: Path, tmp_path: Path) -> None:
     assert keyword["metrics"]["recall_at_k"]["value"] == 1.0
 
 
-def test_its_retriever_is_in_the_help(python: Path, tmp_path: Path) -> None:
+def test_its_retriever_is_in_the_help_of_an_environment_in_which_it_is_installed(site: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine" / "judge" / "length.yaml"
     mine.parent.mkdir(parents=True)
     mine.write_text("# Short answers.\n_target_: mine.LengthJudge\n", encoding="utf-8")
-    told = run(python, tmp_path, "--config-dir", "mine", "--help").stdout.splitlines()
-    assert "  retriever         agentic | given | hybrid | keyword | oracle | reverse | semantic" in told
-    assert "  judge             length | lexical | openai | panel" in told
-    assert "retriever=reverse" in run(python, tmp_path, "--help", "retriever=reverse").stdout
+    venv.create(tmp_path / "venv", with_pip=False, system_site_packages=False)
+    (inner,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    outer = [path for path in sys.path if path.endswith("site-packages")]
+    (inner / "outer.pth").write_text("\n".join([*outer, str(site), str(ROOT)]) + "\n", encoding="utf-8")
+    command = [str(tmp_path / "venv" / "bin" / "python"), "-m", "runner", "--config-dir", "mine", "--help"]
+    whole, one = (
+        subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        for words in (command, [*command, "retriever=reverse"])
+    )
+    assert "  retriever         agentic | given | hybrid | keyword | oracle | reverse | semantic" in whole.splitlines()
+    assert "  judge             length | lexical | openai | panel" in whole.splitlines()
+    assert "retriever=reverse" in one
 
 
-def test_its_settings_are_checked_like_any_other(python: Path, tmp_path: Path) -> None:
+def test_its_settings_are_checked_like_any_other(site: Path, tmp_path: Path) -> None:
     data = [*small_data(tmp_path), "tracking=none"]
-    done = run(python, tmp_path, *data, "retriever=reverse", "retriever.limt=3", "retriever.limit=0")
+    done = run(site, tmp_path, *data, "retriever=reverse", "retriever.limt=3", "retriever.limit=0")
     assert done.returncode == 1
     assert "retriever.limt: unknown setting; did you mean 'limit'?" in done.stderr
     assert "retriever.limit: expected greater than or equal to 1, got 0" in done.stderr
 
 
-def test_a_module_of_an_installed_package_counts(python: Path, tmp_path: Path) -> None:
-    site = next(python.parents[1].glob("lib/python*/site-packages"))
+def test_a_module_of_an_installed_package_counts(site: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(site, tmp_path / "own" / "site-packages")
     package = {
         "runner_graded/__init__.py": "",
         "runner_graded/retriever.py": "import runner_reverse.retriever\n"
@@ -80,7 +88,7 @@ def test_a_module_of_an_installed_package_counts(python: Path, tmp_path: Path) -
     found = []
     for sign in (1, 1, -1):
         write_texts(site, {"runner_graded/_sign.py": f"SIGN = {sign}\n"})
-        done = run(python, tmp_path, *words)
+        done = run(site, tmp_path, *words)
         assert done.returncode == 0, done.stderr
         row = json.loads((tmp_path / "x" / "per_item.jsonl").read_text("utf-8").splitlines()[0])
         found.append((row["output"]["retrieved"][0]["id"], "the code changed" in done.stderr))

@@ -43,11 +43,9 @@ def test_it_takes_the_default_folder_of_the_run() -> None:
 def test_a_sweep_with_another_choice_in_other_processes() -> None:
     """Wherever a job is composed, it sees what was frozen."""
     launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    assert main([*TWO, "k=1,2", "generator.max_sentences=1", *launcher, "out=x"]) == 0
-    runs = [read(f"x/{number}/run.json") for number in range(4)]
-    assert [(run["choices"]["retriever"], run["k"]) for run in runs] == [
-        ("keyword", 1), ("keyword", 2), ("hybrid", 1), ("hybrid", 2),
-    ]  # fmt: skip
+    assert main([*TWO, "k=1", "generator.max_sentences=1", *launcher, "out=x"]) == 0
+    runs = [read(f"x/{number}/run.json") for number in range(2)]
+    assert [(run["choices"]["retriever"], run["k"]) for run in runs] == [("keyword", 1), ("hybrid", 1)]
     assert {run["config"]["generator"]["max_sentences"] for run in runs} == {1}
     assert {run["frozen"] for run in runs} == {"experiments/둘/frozen.yaml"}
 

@@ -27,7 +27,7 @@ def words(server: ModelsServer, tmp_path: Path) -> list[str]:
 def test_a_sweep_in_waves_asks_what_its_plan_says(cache: str, words: list[str], server: ModelsServer) -> None:
     rubric = "answer_relevancy"  # the fewest controls
     sweep = [*words, "retriever=keyword", "k=1,2", "budget.requests=1000", f"cache={cache}"]
-    sweep.append(f"evaluation.rubrics=[{rubric}]")
+    sweep += [f"evaluation.rubrics=[{rubric}]", "sample=3"]
     planned = plan_cells(compose_cells(sweep)[1]).total.live
     assert main(sweep) == 0
     assert server.count == planned
@@ -82,7 +82,7 @@ def test_a_budget_that_the_controls_spend_is_told(
 def test_the_end_of_a_sweep_tells_how_to_go_on(
     budget: str, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*words, "retriever=keyword", "k=1,2", "cache=none", budget]) == 3
+    assert main([*words, "retriever=keyword", "k=1,2", "cache=none", "sample=3", budget]) == 3
     assert capsys.readouterr().err.endswith(" (o); raise the budget first\n")
 
 

@@ -2,8 +2,6 @@
 runs are shown, and also where the package is not installed."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,9 @@ from runner.report.summary import render
 from runner.system.folder import open_run
 from runner.tracking.entry import draw, run_entry
 from runner.words.wording import wording_of
-from tests.command_line.test_extension import python as python
+from tests.command_line.started import ended
 from tests.command_line.test_extension import run
+from tests.command_line.test_extension import site as site
 
 RULES = """
 _target_: runner.compare.regression.Regression
@@ -40,7 +39,7 @@ def write_answers(folder: Path, name: str, insults: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of the package: `kind`, `rude` (in Korean, compared with `kind`), `moody` and its baseline `calm`, whose
     evaluation declares nothing, and the sweep `sweep`."""
     found = tmp_path_factory.mktemp("stranger")
@@ -49,11 +48,11 @@ def folder(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     common = ["tracking=none", "regression=none"]
     tone, mood = ["evaluation=tone", *common], ["evaluation=mood", *common]
     ends = [
-        run(python, found, *tone, "evaluation.path=kind.jsonl", "out=kind"),
-        run(python, found, *tone, "evaluation.path=rude.jsonl", "out=rude", "compare=kind", "report.language=ko"),
-        run(python, found, *mood, "evaluation.path=kind.jsonl", "out=calm"),
-        run(python, found, *mood, "evaluation.path=rude.jsonl", "out=moody", "compare=calm"),
-        run(python, found, *tone, "evaluation.path=rude.jsonl,kind.jsonl,ruder.jsonl", "out=sweep"),
+        run(site, found, *tone, "evaluation.path=kind.jsonl", "out=kind"),
+        run(site, found, *tone, "evaluation.path=rude.jsonl", "out=rude", "compare=kind", "report.language=ko"),
+        run(site, found, *mood, "evaluation.path=kind.jsonl", "out=calm"),
+        run(site, found, *mood, "evaluation.path=rude.jsonl", "out=moody", "compare=calm"),
+        run(site, found, *tone, "evaluation.path=rude.jsonl,kind.jsonl,ruder.jsonl", "out=sweep"),
     ]
     for number, end in enumerate(ends):
         assert end.returncode == 0, end.stderr
@@ -165,9 +164,7 @@ def test_the_gate_fires_where_the_package_is_not_installed(folder: Path, tmp_pat
     rules.write_text(RULES, encoding="utf-8")
     sides = [str(folder / name / what) for name in ("kind", "rude")]
     options = ["--rules", str(rules), "--fail-on-regression", "--out", str(tmp_path / "out"), "--language", "en"]
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", "compare", *sides, *options], capture_output=True, text=True, cwd=tmp_path
-    )
+    done = ended("compare", *sides, *options)
     assert done.returncode == 4, done.stderr
     record = read(tmp_path / "out" / "compare.json")
     assert record["verdict"] == "worse"
@@ -183,9 +180,7 @@ def test_the_other_way_round_it_is_better_and_no_rule_fires(folder: Path, tmp_pa
     rules.write_text(RULES.replace("margin: 0.0}", "margin: 0.0, direction: lower}"), encoding="utf-8")
     sides = [str(folder / name) for name in ("rude", "kind")]
     options = ["--rules", str(rules), "--fail-on-regression", "--out", str(tmp_path / "out")]
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", "compare", *sides, *options], capture_output=True, text=True, cwd=tmp_path
-    )
+    done = ended("compare", *sides, *options)
     record = read(tmp_path / "out" / "compare.json")
     assert record["verdict"] == "better"
     toxicity, shouting = record["gate"]["rules"]
@@ -206,7 +201,7 @@ def test_the_best_run_of_a_sweep_is_the_least_toxic(folder: Path) -> None:
     assert page.count("<strong>0.00</strong>") == 1
 
 
-def test_no_run_of_a_sweep_is_best_at_what_nobody_declared(folder: Path, python: Path) -> None:
+def test_no_run_of_a_sweep_is_best_at_what_nobody_declared(folder: Path, site: Path) -> None:
     words = [
         "evaluation=mood",
         "evaluation.path=kind.jsonl,rude.jsonl",
@@ -214,7 +209,7 @@ def test_no_run_of_a_sweep_is_best_at_what_nobody_declared(folder: Path, python:
         "regression=none",
         "out=moods",
     ]
-    done = run(python, folder, *words)
+    done = run(site, folder, *words)
     assert done.returncode == 0, done.stderr
     record = read(folder / "moods" / "summary.json")
     assert record["comparison"]["metrics"] == [] and record["declared"] == []

@@ -50,6 +50,49 @@ def test_a_baseline_that_is_no_run_is_told_before_anything_runs(
     assert not Path("s").exists()
 
 
+# --- what cells share -----------------------------------------------------------------------------
+
+ON_THE_CLOCK = ("latency_ms", "timings", "seal")
+
+
+def rows_of(folder: str) -> dict[str, str]:
+    """Rows by id as they were written, without what depends on the clock."""
+    rows = map(json.loads, Path(folder, "per_item.jsonl").read_text(encoding="utf-8").splitlines())
+    return {row["id"]: json.dumps({name: row[name] for name in row if name not in ON_THE_CLOCK}) for row in rows}
+
+
+def results_of(folder: str) -> list[str]:
+    """Files of a run in which numbers stand, as they were written, without what depends on the clock or the command."""
+    summary, snapshot = read(f"{folder}/summary.json"), read(f"{folder}/snapshot.json")
+    del summary["timing"], snapshot["timing"], snapshot["run"], snapshot["cases"]["latency_ms"]
+    del snapshot["config"]
+    return [*map(json.dumps, (summary, snapshot)), Path(folder, "errors.jsonl").read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["+experiment=full_rag", "retriever=hybrid", "embedder=lsa"],
+        ["+experiment=retrieval_only", "retriever=keyword", "metric=[recall,mrr,rbp]"],
+    ],
+    ids=["answers", "rankings"],
+)
+def test_a_cell_says_what_the_same_run_says_alone(tmp_path: Path, words: list[str]) -> None:
+    """File by file, and again after it was cut off in the middle: what cells share changes nothing."""
+    shared = [*words, *small_data(tmp_path / "자료"), "tracking=none"]
+    sweep = [*shared, "k=3,1", "out=s"]
+    assert main(sweep) == 0
+    for number, k in enumerate((3, 1)):
+        assert main([*shared, f"k={k}", f"out=alone-{number}", "cache_dir=alone"]) == 0
+    alone = [(rows_of(f"alone-{number}"), results_of(f"alone-{number}")) for number in range(2)]
+    assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2)] == alone
+    assert alone[0][1][0] != alone[1][1][0]  # what is swept does change something
+    rows = Path("s/1/per_item.jsonl")
+    rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:3]))
+    assert main(sweep) == 0
+    assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2)] == alone
+
+
 # --- references -----------------------------------------------------------------------------------
 
 REFERENCES = ("none", "random", "gold")
@@ -169,8 +212,8 @@ def test_another_sweeper_is_refused_before_anything_runs(data: list[str], capsys
     assert main(["-cd", "settings", *data, "k=3,10", "hydra/sweeper=search", "out=s"]) == 1
     assert capsys.readouterr().err == (
         "error: 1 problem in the configuration:\n"
-        "  hydra/sweeper: 'search' is not supported yet; expected basic, with all values on the command line "
-        "(k=3,5,10)\n"
+        "  hydra/sweeper: 'search' is not supported; expected basic, with all values on the command line (k=3,5,10), "
+        "or optuna, which searches them\n"
     )
     assert not Path("s").exists()
     assert main([*data, "k=1,2", "hydra/sweeper=basic", "out=s"]) == 0

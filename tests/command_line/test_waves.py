@@ -39,6 +39,13 @@ def test_a_sweep_with_a_budget_is_served_in_waves_of_the_same_cases(
     assert shown.out.count("Evaluation Results") == 2 and shown.err.count("results in") == 2
 
 
+def test_a_wave_without_a_new_case_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*LIMITED, "evaluation.n=4"]) == 0
+    assert [len(cases) for _, cases in passes()] == [1] * 8
+    assert capsys.readouterr().err.count(", wave ") == 8  # two runs in each of four; the last pass has no new one
+    assert (prepared(), read("x/0/summary.json")["cases"]["ok"]) == (8, 4)
+
+
 def test_runs_take_the_same_cases_whatever_their_order_in_the_file() -> None:
     words = [word for word in LIMITED if "name=" not in word]
     limit(12)

@@ -8,7 +8,7 @@ import pytest
 from runner import __version__
 from runner.cli import main
 from tests.command_line.result_files import read
-from tests.command_line.started import command
+from tests.command_line.started import command, ended
 
 
 def test_all_problems_of_all_cells_come_before_the_first_run(
@@ -29,7 +29,7 @@ def test_all_problems_of_all_cells_come_before_the_first_run(
 
 def test_a_component_that_the_evaluation_does_not_use(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*data, "judge=lexical"]) == 1
-    expected = "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, retriever\n"
+    expected = "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, store, retriever\n"
     assert expected in capsys.readouterr().err
 
 
@@ -169,7 +169,7 @@ def test_the_version_is_that_of_the_package(word: str, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("words", [["--cfg", "foo"], ["--cfg"], ["--resolve"]])
 def test_wrong_use_of_hydras_own_options_ends_with_1(words: list[str]) -> None:
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
+    done = ended(*words)
     assert done.returncode == 1 and "Traceback" not in done.stderr
 
 

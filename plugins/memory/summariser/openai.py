@@ -82,7 +82,7 @@ class OpenaiSummariser:
         data: Mapping[str, str | Sequence[Item]] = {
             "memory": memory,
             "entities": "\n".join(f"{entity.key}: {entity.value}" for entity in entities),
-            "turns": [self._shown(turn, spoken) for turn in turns],
+            "turns": [self._as_context(turn, spoken) for turn in turns],
         }
         request = self._request(self.prompt, data, spoken, bounds, SUMMARY_SCHEMA)
         return await self.model.structured(request, lambda reply: _summary(reply, had_memory=bool(memory.strip())))
@@ -92,7 +92,7 @@ class OpenaiSummariser:
         request = self._request(prompt("summary_shorten"), {"memory": memory}, spoken, bounds, SHORTER_SCHEMA)
         return await self.model.structured(request, lambda reply: _memory(reply, had_memory=True))
 
-    def _shown(self, turn: ChatTurn, language: Language) -> Context:
+    def _as_context(self, turn: ChatTurn, language: Language) -> Context:
         text = shortened(rendered(turn, language), self.max_turn_tokens, count_tokens)
         return Context(f"turn-{turn.number}", text, " ".join(turn.said_at.split()))
 

@@ -77,10 +77,10 @@ def main(argv: Sequence[str]) -> int:
     run = None if own.run is None else _run(own.run, cfg)
     log = ProblemLog(strict=options.strict)
     labels = read_labels(given.labels, own.wanted, log, None if run is None else _answered(run))
-    if log.errors:
-        terminal.note(f"left out of {given.labels}:\n{listed(log.errors)}")
-    labels = _selected(labels, options)
     say = wording_in(cfg.report.language)
+    if log.errors:
+        terminal.note(say("calibration.left_out", labels=given.labels) + f"\n{listed(log.errors)}")
+    labels = _selected(labels, options)
     if run is not None and (picks := [pick for pick in picks_in(given.labels) if pick != "random"]):
         terminal.note(say("calibration.picked", picks=", ".join(picks)))
         run = None

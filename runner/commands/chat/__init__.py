@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from runner.commands import Command
 from runner.errors import ConfigError, EvaluationError, Problem, StopRunError, did_you_mean
 from runner.system import terminal
+from runner.words.bilingual import in_language
+from runner.words.wording import LANGUAGES
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from runner.config.components import Built
     from runner.llm.models import Models
     from runner.protocols import Workspace
+    from runner.text.language import Language
 
 CONFIG = "chat"
 COMMAND = Command(CONFIG, words="SETTING=VALUE", settings=CONFIG)
@@ -30,7 +33,6 @@ QUESTIONS = "dataset.queries"  # of a data set, which a chat does not ask
 SEARCHING = ("retriever", "agent", "reranker", "k", "min_score", "follow_ups", "fallback")
 PROBLEMS = 3  # of the files of documents, that are shown
 PATIENCE_S = 1.0  # of waiting without saying why
-TOO_LATE = "no answer in time"
 PROMPT = "> "
 STEERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # directions of writing
 
@@ -55,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
         workspace = Store(Path(str(cfg.cache_dir)), built.identities)
         converse(built.root, models, workspace, interactive=sys.stdin.isatty() and sys.stdout.isatty())
     finally:
-        _tell_of_use(models)
+        _tell_of_use(models, built.root.language)
     return 0
 
 
@@ -100,7 +102,8 @@ def _tell_of_documents(talk: Talk, interactive: bool) -> None:
     from runner.commands.chat.words import say
 
     for problem in talk.problems[:PROBLEMS]:
-        terminal.note(f"{problem.severity}: {problem}")
+        severity = LANGUAGES[talk.language].name("severity", problem.severity)
+        terminal.note(f"{severity}: {in_language(str(problem), talk.language)}")
     if len(talk.problems) > PROBLEMS:
         terminal.note(say("more_problems", talk.language, n=len(talk.problems) - PROBLEMS))
     if interactive and talk.has_documents:
@@ -128,7 +131,7 @@ class _Chat:
         except StopRunError:
             raise
         except (EvaluationError, TimeoutError) as error:
-            self._fail(str(error) or TOO_LATE)
+            self._fail(str(error) or self._words("too_late"))
         return True
 
     def finish(self) -> None:
@@ -154,7 +157,7 @@ class _Chat:
         except StopRunError:
             raise
         except (EvaluationError, TimeoutError) as error:
-            self._fail(self._words("not_kept", error=str(error) or TOO_LATE))
+            self._fail(self._words("not_kept", error=str(error) or self._words("too_late")))
             return
         if self.interactive:
             self.show("\n".join([said.answer.text, *sources(said)]))
@@ -223,11 +226,11 @@ class _Chat:
         return say(phrase, self.language, **values)
 
 
-def _tell_of_use(models: Models | None) -> None:
+def _tell_of_use(models: Models | None, language: Language) -> None:
     from runner.commands.chat.talk import CELL
     from runner.commands.chat.words import used
 
-    for line in () if models is None else used(models.usage(CELL)):
+    for line in () if models is None else used(models.usage(CELL), language):
         terminal.note(line)
 
 

@@ -64,7 +64,7 @@ class Aside:
 
     def _work(self) -> None:
         try:
-            asyncio.run(self._held())
+            asyncio.run(self._run())
         except asyncio.CancelledError:
             self._over.set_result(None)
         except BaseException as error:
@@ -72,7 +72,7 @@ class Aside:
         else:
             self._over.set_result(None)
 
-    async def _held(self) -> None:
+    async def _run(self) -> None:
         self._task = asyncio.current_task()
         async with self._opened():
             self._ready.set_result(asyncio.get_running_loop())

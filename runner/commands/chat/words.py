@@ -129,16 +129,17 @@ def _short(context: Context) -> str:
     return text
 
 
-def used(usage: Mapping[str, Any]) -> Iterator[str]:
+def used(usage: Mapping[str, Any], language: Language) -> Iterator[str]:
     """A line for each model that was asked, from `Models.usage`."""
+    say = wording(language, "outcomes")
     for role, models in (usage.get("usage") or {}).items():
         for model, found in models.items():
             live, stored = found["live"], found["cached"]["requests"]
-            usd = "cost unknown" if live["usd"] is None else f"${live['usd']:.4f}"
-            tokens = live["input_tokens"] + live["output_tokens"]
-            cached = f"; {stored} answered from the cache" if stored else ""
-            requests = "1 request" if live["requests"] == 1 else f"{live['requests']} requests"
-            yield f"{role} {model}: {requests}, {tokens:,} tokens, {usd}{cached}"
+            cost = say("unknown_cost") if live["usd"] is None else f"${live['usd']:.4f}"
+            tokens = f"{live['input_tokens'] + live['output_tokens']:,}"
+            requests = say.count("request", live["requests"])
+            line = say("used", role=role, model=model, requests=requests, tokens=tokens, cost=cost)
+            yield say("used.stored", line=line, stored=stored) if stored else line
 
 
 def _indented(text: str, by: int = 2) -> list[str]:

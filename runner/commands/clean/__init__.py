@@ -10,7 +10,7 @@ from typing import Annotated, Protocol, runtime_checkable
 from pydantic import Field
 
 from runner.commands import Command, Option
-from runner.commands.clean import files
+from runner.commands.clean import files, stores
 from runner.config.arguments import single_quoted
 from runner.config.language import language_of
 from runner.domains.memory.protocols import MemoryStore
@@ -25,7 +25,7 @@ COMMAND = Command(
     options=(Option("idle", "HOURS"), Option("tenant", "NAME"), Option("dry_run")),
     words="SETTING=VALUE",
     settings=CONFIG,
-    parts={"outputs": files.OUTPUTS, "cache": files.CACHE},
+    parts={"outputs": files.OUTPUTS, "cache": files.CACHE, "stores": stores.COMMAND},
 )
 REASONS = ("incomplete", "endless", "idle")
 
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     from runner.protocols import Preflight
 
     if argv and argv[0] in COMMAND.parts:
-        return {"outputs": files.outputs, "cache": files.cache}[argv[0]](argv[1:])
+        return {"outputs": files.outputs, "cache": files.cache, "stores": stores.main}[argv[0]](argv[1:])
     built = build(settings_of(CONFIG, list(_settings(argv)), CONFIG).clean)
     problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
     if problems:

@@ -59,7 +59,7 @@ def outputs(argv: Sequence[str]) -> int:
     """Runs, sweeps, comparisons and calibrations in a folder. Raises InputError where there is none."""
     options = OUTPUTS.read(argv)
     say = wording(options.language or language_of(argv), "clean")
-    return _clean(options, _made(options.folder, say), say)
+    return _clean(options, _outputs_in(options.folder, say), say)
 
 
 def cache(argv: Sequence[str]) -> int:
@@ -72,7 +72,7 @@ def cache(argv: Sequence[str]) -> int:
         raise InputError(say("files.busy", path=busy))
     code = _clean(options, things, say)
     if replies := sum(path.stat().st_size for path in options.folder.glob("*.sqlite*")):
-        terminal.lines(say("files.replies", size=_shown(replies)))
+        terminal.lines(say("files.replies", size=_size(replies)))
     return code
 
 
@@ -86,13 +86,13 @@ def _clean(options: Any, things: Sequence[Thing], say: Wording) -> int:
     going = [thing for thing in chosen if not thing.kept]
     terminal.lines(*(say("kept", path=thing.path, reason=thing.kept) for thing in chosen if thing.kept))
     if not going:
-        terminal.lines(say("files.none", folder=folder, n=len(things), size=_shown(size)))
+        terminal.lines(say("files.none", folder=folder, n=len(things), size=_size(size)))
         terminal.lines(*[say("files.choose")] * (older_than is None and at_most is None))
         return 0
     gone = [thing for thing in going if _goes(thing, say, is_sure=options.yes)]
-    freed = _shown(sum(thing.size for thing in gone))
+    freed = _size(sum(thing.size for thing in gone))
     key = "files.done" if options.yes else "files.would"
-    terminal.lines(say(key, folder=folder, n=len(gone), total=len(things), freed=freed, size=_shown(size)))
+    terminal.lines(say(key, folder=folder, n=len(gone), total=len(things), freed=freed, size=_size(size)))
     return 0 if len(gone) == len(going) else 3
 
 
@@ -107,7 +107,7 @@ def _chosen(things: Sequence[Thing], older_than: int | None, at_most: int | None
 
 
 def _goes(thing: Thing, say: Wording, *, is_sure: bool) -> bool:
-    values = {"path": thing.path, "size": _shown(thing.size), "days": thing.days}
+    values = {"path": thing.path, "size": _size(thing.size), "days": thing.days}
     if not is_sure:
         terminal.lines(say("would_go", **values))
         return True
@@ -136,7 +136,7 @@ def _delete(folder: Path) -> None:
 # --- what there is --------------------------------------------------------------------------------
 
 
-def _made(folder: Path, say: Wording) -> list[Thing]:
+def _outputs_in(folder: Path, say: Wording) -> list[Thing]:
     """What commands left in a folder, with what speaks for keeping it. What is not theirs is not looked at."""
     paths = [path for path in sorted(folder.glob("*")) if any((path / name).is_file() for name in MADE)]
     named = _named_in([*paths, *sorted(RECORDS.glob("*"))])
@@ -177,5 +177,5 @@ def _thing(path: Path, kept: str) -> Thing:
     return Thing(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), kept)
 
 
-def _shown(size: int) -> str:
+def _size(size: int) -> str:
     return f"{size / MB:,.1f} MB"

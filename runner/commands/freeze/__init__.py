@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.commands import TRUST, Command, Option, Place
+from runner.commands import LANGUAGE, TRUST, Command, Option, Place
+from runner.config.language import language_of
 from runner.errors import InputError
 from runner.system import terminal
 from runner.system.folder import legible
+from runner.words.wording import wording
 
 COMMAND = Command(
     "freeze",
     (Place("run", Path), Place("folder", Path)),
-    (Option("question", "TEXT"), Option("partial"), TRUST),
+    (Option("question", "TEXT"), Option("partial"), TRUST, LANGUAGE),
 )
 
 
@@ -24,6 +27,7 @@ def main(argv: Sequence[str]) -> int:
     from runner.commands.freeze.source import open_source
 
     options = COMMAND.read(argv)
+    say = wording(language_of(argv), "outcomes")
     if "=" in options.folder.name:
         raise InputError(f"FOLDER: '{options.folder}' is a setting; expected the place of the record: experiments/NAME")
     place = Path(portable(str(options.folder.absolute())))
@@ -31,14 +35,14 @@ def main(argv: Sequence[str]) -> int:
         source = open_source(options.run, partial=options.partial)
         contents = contents_of(source, place, options.question, trusts=options.trust)
     if not write(contents.files, place):
-        terminal.note(f"{place} is this record already; nothing was written")
+        terminal.note(say("freeze.there", place=place))
         return 0
     for key, path in contents.outside:
-        terminal.note(f"note: {key}={path} is not below this folder; elsewhere, its place must be given")
+        terminal.note(say("freeze.outside", key=key, path=path))
     if any((run.opened.run.get("git") or {}).get("dirty") for run in source.runs):
-        terminal.note("note: it ran from code with uncommitted changes, which its commit does not show")
+        terminal.note(say("freeze.dirty"))
     size = sum(map(len, contents.files.values())) / 2**20
-    counts = f"{terminal.counted(len(source.runs), 'run')}, {terminal.counted(len(contents.files), 'file')}"
-    terminal.write(f"{place}: {counts}, {size:.1f} MB\n")
-    terminal.write(f"again: python -m runner reproduce {place}\n")
+    counts = {"runs": say.count("run", len(source.runs)), "files": say.count("file", len(contents.files))}
+    again = f"python -m runner reproduce {shlex.quote(str(place))}"
+    terminal.lines(say("freeze.written", place=place, size=f"{size:.1f}", **counts), say("freeze.again", command=again))
     return 0

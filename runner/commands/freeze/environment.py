@@ -62,7 +62,7 @@ def changes(recorded: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         **{name: (recorded.get(name), here.get(name)) for name in NOT_DISTRIBUTIONS},
         **{name: (was.get(name), installed.get(name)) for name in sorted({*was, *installed})},
     }
-    return [(name, _shown(before), _shown(after)) for name, (before, after) in compared.items() if before != after]
+    return [(name, _text_of(before), _text_of(after)) for name, (before, after) in compared.items() if before != after]
 
 
 def _commit(git: Any) -> str | None:
@@ -74,7 +74,7 @@ def _commit(git: Any) -> str | None:
     return f"{str(git['commit'])[:12]}{'+' if git.get('dirty') else ''}"
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return "–" if value is None else str(value)
 
 

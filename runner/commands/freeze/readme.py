@@ -45,7 +45,7 @@ class Record:
 
 def readme(record: Record) -> str:
     """README.md of a record: question, results, how to reproduce it, what it was made with."""
-    sections = [_asked(record), _found(record), _again(record), _made_with(record)]
+    sections = [_question_section(record), _results(record), _again(record), _made_with(record)]
     return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 
 
@@ -65,7 +65,7 @@ def _key(override: str) -> str:
 # --- sections -------------------------------------------------------------------------------------
 
 
-def _asked(record: Record) -> Section:
+def _question_section(record: Record) -> Section:
     run = record.source.first.opened.run
     git, date = run.get("git"), str(run.get("created_at"))[:10]
     if git:
@@ -89,7 +89,7 @@ def _question(experiment: str | None) -> str:
     return " ".join(line for line in lines if line and not line.startswith(("@package", "python -m")))
 
 
-def _found(record: Record) -> Section:
+def _results(record: Record) -> Section:
     say, runs = record.say, record.source.runs
     labels = [" ".join(run.swept) or record.word("value") for run in runs]
     metrics = {run.name: run.opened.summary.get("metrics") or {} for run in runs}
@@ -164,11 +164,11 @@ def _made_with(record: Record) -> Section:
     environment = record.environment
     versions = environment["distributions"]
     installed = ", ".join(f"{name} {versions[name]}" for name in SHOWN_DISTRIBUTIONS if name in versions)
-    names = {name: _one(environment[name], record) for name in ("python", "platform", "runner")}
+    names = {name: _setting(environment[name], record) for name in ("python", "platform", "runner")}
     line = record.word("made_with_line", distributions=installed, **names)
     blocks = [Note(Markdown(line)), Note(Markdown(record.word("all_written")))]
     return Section("", record.word("made_with"), blocks)
 
 
-def _one(value: Any, record: Record) -> str:
+def _setting(value: Any, record: Record) -> str:
     return f"({record.word('per_run')})" if isinstance(value, Mapping) else str(value)

@@ -106,7 +106,7 @@ def _all_where(runs: Sequence[Reproduced], say: _Say) -> Iterator[str]:
     """What is the same of several runs is said once."""
     alike: dict[tuple[str, ...], list[Reproduced]] = {}
     for run in runs:
-        if lines := tuple(_where(run, say)):
+        if lines := tuple(_differences(run, say)):
             alike.setdefault((str(run.changes.in_numbers), *lines), []).append(run)
     for found, those in alike.items():
         labels = ", ".join(run.label for run in those)
@@ -114,7 +114,7 @@ def _all_where(runs: Sequence[Reproduced], say: _Say) -> Iterator[str]:
         yield from found[1:]
 
 
-def _where(run: Reproduced, say: _Say) -> Iterator[str]:
+def _differences(run: Reproduced, say: _Say) -> Iterator[str]:
     changes, total = run.changes, len(run.comparison.baseline.snapshot.cases)
     items = {
         "metrics": _metrics(changes, run, say),

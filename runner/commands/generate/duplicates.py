@@ -37,10 +37,10 @@ def _words(question: str) -> list[Word]:
 
 
 def _same_words(one: Sequence[Word], other: Sequence[Word]) -> bool:
-    return _held(one, all_forms(other)) and _held(other, all_forms(one))
+    return _has_all(one, all_forms(other)) and _has_all(other, all_forms(one))
 
 
-def _held(words: Sequence[Word], forms: frozenset[str]) -> bool:
+def _has_all(words: Sequence[Word], forms: frozenset[str]) -> bool:
     return all(not word.forms.isdisjoint(forms) for word in words)
 
 

@@ -36,7 +36,7 @@ from runner.text.chunking import Cutter
 from runner.text.language import detect_language
 from runner.text.passages import passages
 from runner.text.tokens import by_script
-from runner.words.wording import LANGUAGES
+from runner.words.wording import LANGUAGES, Wording, wording
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -45,16 +45,16 @@ CELL = "generate"
 NEIGHBOURS = 4  # chunks beside its own in which the answer to an unanswerable question is looked for
 
 # Why a question that was ordered is not among those made, in the order in which it is found out.
-REASONS = {
-    "failed": "a request for it failed",
-    "not_written": "the model did not write it",
-    "other_language": "it is in another language",
-    "not_self_contained": "it is not self-contained",
-    "duplicate": "another one asks the same",
-    "not_answered": "its chunk does not answer it",
-    "other_answer": "its chunk gives another answer",
-    "answered": "it was to be unanswerable, and the corpus answers it",
-}
+REASONS = (
+    "failed",
+    "not_written",
+    "other_language",
+    "not_self_contained",
+    "duplicate",
+    "not_answered",
+    "other_answer",
+    "answered",
+)
 
 
 @dataclass
@@ -140,14 +140,16 @@ class QuestionMaker:
             raise CorpusError(f"corpus: no chunk has {MIN_WORDS} words or more, so no question can be written")
         return made
 
-    async def make(self, made: Made) -> Made:
+    async def make(self, made: Made, language: str = "en") -> Made:
         """With the questions that stay, and counts of the others. Raises whatever stops all requests."""
-        corpus = made.corpus
+        corpus, say = made.corpus, wording(language, "outcomes")
         async with self.models.opened(CELL):
-            drafts = _sifted(await self._written(made), made)
+            drafts = _sifted(await self._written(made, say), made)
             neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
-            label = f"checking {len(drafts)} questions"
-            checked = await self._each(label, drafts, self._checker(corpus, neighbours), made)
+            label = say("generate.checking", n=len(drafts))
+            checked = await self._for_each(
+                label, drafts, self._checker(corpus, neighbours), made, LANGUAGES[say.language]
+            )
         reasons = ["failed" if reason is None else reason for reason in checked]
         made.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if made.keeps(reason)]
         return made
@@ -162,15 +164,15 @@ class QuestionMaker:
             documents = read_documents(path, "corpus", log)
         return build_corpus(documents, chunker), chunker
 
-    async def _written(self, made: Made) -> list[Draft]:
+    async def _written(self, made: Made, say: Wording) -> list[Draft]:
         """The drafts of all orders; what is missing is counted."""
 
         async def write(order: Order) -> list[Draft]:
             request = self.request(messages(order), SCHEMA)
             return await self.model.structured(request, lambda reply: drafts_of(reply, order))
 
-        label = f"writing questions about {len(made.orders)} chunks"
-        written = await self._each(label, made.orders, write, made)
+        label = say("generate.writing", n=len(made.orders))
+        written = await self._for_each(label, made.orders, write, made, LANGUAGES[say.language])
         for order, drafts in zip(made.orders, written, strict=True):
             missing = len(order.slots) - len(drafts or ())
             made.dropped += Counter({"failed" if drafts is None else "not_written": missing})
@@ -206,8 +208,8 @@ class QuestionMaker:
         """A request with the sampling of the question maker."""
         return self.sampling.request(messages, schema)
 
-    async def _each(
-        self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], made: Made
+    async def _for_each(
+        self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], made: Made, say: Wording
     ) -> list[R | None]:
         """What `ask` returns for each item, None where its request failed. What is wrong for all of them passes."""
         results: list[R | None] = [None] * len(items)
@@ -223,7 +225,7 @@ class QuestionMaker:
                     made.failures.append(str(error))
                 shown.advance(failed=results[place] is None)
 
-        with progress(len(items), label, self.models.spent, LANGUAGES["en"]) as shown:
+        with progress(len(items), label, self.models.spent, say) as shown:
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.models.max_concurrency, len(items))):

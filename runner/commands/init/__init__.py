@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
-    terminal.lines(*_shown(folder, kind, len(texts), others=vars(options)["for"] is None, say=say))
+    terminal.lines(*_overview(folder, kind, len(texts), others=vars(options)["for"] is None, say=say))
     return 0
 
 
@@ -79,7 +79,7 @@ def _in_the_way(path: Path, folder: Path) -> Iterator[Path]:
             yield parent
 
 
-def _shown(folder: Path, kind: str, n: int, *, others: bool, say: Wording) -> list[str]:
+def _overview(folder: Path, kind: str, n: int, *, others: bool, say: Wording) -> list[str]:
     """What was made, the next commands and, where no kind was asked for, what else there is."""
     enter = [] if folder == Path() else [f"cd {shlex.quote(str(folder))}"]
     more = [f"  --for {name:<10} {say(f'for.{name}')}" for name in PROJECTS if name != kind]
@@ -111,13 +111,13 @@ def project_files(kind: str, language: str) -> dict[str, str]:
     shared = {**FOR_ALL, **project.code}
     return {
         "README.md": _readme(kind, wording(language, "init")),
-        **{place: _filled(TEMPLATE / name, names) for place, name in own.items()},
-        **{place: _filled(TEMPLATE / "any" / name, names) for place, name in shared.items()},
+        **{place: _fill(TEMPLATE / name, names) for place, name in own.items()},
+        **{place: _fill(TEMPLATE / "any" / name, names) for place, name in shared.items()},
         **dict(_data(TEMPLATE / language, project.data)),
     }
 
 
-def _filled(file: Traversable, names: Mapping[str, str]) -> str:
+def _fill(file: Traversable, names: Mapping[str, str]) -> str:
     text = file.read_text(encoding="utf-8")
     for name, value in names.items():
         text = text.replace(f"<{name}>", value)

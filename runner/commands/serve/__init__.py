@@ -42,6 +42,7 @@ def main(argv: Sequence[str]) -> int:
     options = COMMAND.read(argv)
     _demand_extra()
     token = token_of(options.token_env, options.host)
+    os.environ.pop(options.token_env or "", None)  # jobs have no use for it
     root = _root(options.root, read_only=options.read_only)
     from runner.commands.serve.datasets import Bounds
     from runner.commands.serve.desk import Desk, Settings

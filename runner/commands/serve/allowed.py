@@ -16,7 +16,8 @@ from typing import Any
 
 import yaml
 
-from runner.config.help import groups
+from runner.config.help import CONF, groups
+from runner.config.options import ReportOptions, RunOptions
 from runner.config.schema import schema_of
 from runner.errors import ConfigError, Problem, did_you_mean
 
@@ -35,10 +36,12 @@ BARE = re.compile(r"[\w.:/@ ,\[\]'\"+-]*")  # of a value: no interpolation, no m
 RANGE = re.compile(r"range\([\d.,\s-]+\)")
 LONGEST = 2000
 
+Chosen = str | list[str] | None  # of a group
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What may be set of a choice. `kind`: number, switch, words (one of `words`), list, model or text."""
+    """What may be set. `kind`: number, switch, words (one of `words`), list, model or text."""
 
     key: str
     kind: str
@@ -55,10 +58,9 @@ class Allowed:
 
     @cached_property
     def _choices(self) -> Mapping[str, Mapping[str, str]]:
-        found = groups(self.folders)
         return {
             group: {choice: path.read_text(encoding="utf-8") for choice, path in choices.items()}
-            for group, choices in found.items()
+            for group, choices in groups(self.folders).items()
         }
 
     @cached_property
@@ -69,10 +71,10 @@ class Allowed:
     @cached_property
     def groups(self) -> Mapping[str, tuple[str, ...]]:
         """Choices that need no place, by group."""
-        open_groups = (group for group in self._choices if group.split("/")[0] not in CLOSED or "/" in group)
-        found = {group: self._without_places(group) for group in open_groups if not group.endswith("/store")}
-        found |= {"system": ("none",)} if "system" in self._choices else {}
-        return {group: choices for group, choices in found.items() if choices}
+        open_groups = [group for group in self._choices if _is_open(group) and not group.endswith("/store")]
+        choices = {group: self._without_places(group) for group in open_groups}
+        choices |= {"system": ("none",)} if "system" in self._choices else {}
+        return {group: names for group, names in choices.items() if names}
 
     @cached_property
     def built_in(self) -> Mapping[str, tuple[str, str]]:
@@ -86,19 +88,35 @@ class Allowed:
         }
 
     @cached_property
-    def uses(self) -> Mapping[str, tuple[str, ...]]:
-        """The groups that an experiment has, by its name."""
-        return {name: tuple(dict.fromkeys(self._groups_of(name))) for name in self.experiments}
+    def uses(self) -> Mapping[str, Mapping[str, Chosen]]:
+        """The groups of each experiment, with what is chosen of each; a component `brings` further ones."""
+        return {name: self._used_by(name) for name in self.experiments}
 
-    def _groups_of(self, experiment: str) -> Iterator[str]:
-        for entry in _defaults(self._choices["experiment"][experiment]):
-            named = dict(entry) if isinstance(entry, dict) else {}
-            evaluation = next((str(choice) for key, choice in named.items() if key.endswith("/evaluation")), None)
-            if evaluation is None:
-                continue
-            for inner in _defaults(self._choices["evaluation"].get(evaluation, "")):
-                keys = inner if isinstance(inner, dict) else {str(inner): None}
-                yield from (str(key).removeprefix("override ").strip("/").partition("@")[0] for key in keys)
+    @cached_property
+    def brings(self) -> Mapping[str, Mapping[str, Chosen]]:
+        """Groups that a component needs beside those of its experiment, by GROUP=CHOICE."""
+        offered = {**self.groups, **{group: tuple(self._choices.get(group, ())) for group in DATA}}
+        needed = {f"{group}={name}": self._brought(group, name) for group, names in offered.items() for name in names}
+        return {choice: groups for choice, groups in needed.items() if groups}
+
+    def _used_by(self, experiment: str) -> Mapping[str, Chosen]:
+        used = dict(_named(self._choices["experiment"][experiment]))
+        evaluation = str(used.pop("evaluation", ""))
+        text = self._choices["evaluation"].get(evaluation, "")
+        shared = _named((CONF / "config.yaml").read_text(encoding="utf-8"))
+        of_all = {group: name for group, name in shared if f"${{{group}}}" in text or group == "regression"}
+        chosen = {**of_all, **dict(_named(text)), **used}
+        offered = {group: name for group, name in chosen.items() if group in self.groups or group in DATA}
+        return {"evaluation": evaluation, **offered}
+
+    def _brought(self, group: str, choice: str, depth: int = 3) -> dict[str, Chosen]:
+        text = self._choices[group].get(choice, "") if depth else ""
+        brought: dict[str, Chosen] = {}
+        for part in _defaults(text):
+            if not isinstance(part, dict):
+                brought |= self._brought(group, str(part).partition("@")[0], depth - 1)
+        brought |= dict(_named(text, group))
+        return {name: chosen for name, chosen in brought.items() if name in self.groups}
 
     def _without_places(self, group: str) -> tuple[str, ...]:
         def is_open(text: str) -> bool:
@@ -110,16 +128,36 @@ class Allowed:
     # --- settings ---------------------------------------------------------------------------------
 
     @cached_property
-    def settings(self) -> Mapping[str, Setting]:
-        """By key, of all choices that may be chosen."""
-        found: dict[str, Setting] = {}
+    def options(self) -> Sequence[Setting]:
+        """Of a run, whatever is evaluated."""
+        defaults = yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8"))
+        found = []
+        for key in OPTIONS:
+            section, _, name = key.rpartition(".")
+            fields = (ReportOptions if section else RunOptions).model_fields
+            kind, words = _kind(fields[name].annotation) or ("text", ())
+            found.append(Setting(key, kind, (defaults[section] if section else defaults)[name], words))
+        return found
+
+    @cached_property
+    def settings_of(self) -> Mapping[str, Sequence[Setting]]:
+        """By GROUP=CHOICE, of all choices that may be chosen."""
         data = {group: tuple(c for g, c in self.built_in.values() if g == group) for group in DATA}
         offered = {**self.groups, **data, "evaluation": tuple(self._choices["evaluation"])}
+        found = {}
         for group, choices in offered.items():
             for choice in choices:
                 place = f"metric.{choice}" if group == "metric" else group.replace("/", ".")
-                for setting in self._of_choice(group, choice, place, depth=3):
-                    found.setdefault(setting.key, setting)
+                found[f"{group}={choice}"] = tuple(self._of_choice(group, choice, place, depth=3))
+        return {choice: settings for choice, settings in found.items() if settings}
+
+    @cached_property
+    def settings(self) -> Mapping[str, Setting]:
+        """By key."""
+        found: dict[str, Setting] = {}
+        for settings in self.settings_of.values():
+            for setting in settings:
+                found.setdefault(setting.key, setting)
         return found
 
     def _of_choice(self, group: str, choice: str, place: str, depth: int) -> Iterator[Setting]:
@@ -159,6 +197,21 @@ class Allowed:
         if setting is not None and setting.kind == "model" and not all(map(MODEL.fullmatch, _words(value))):
             return Problem(key, "expected PROVIDER:MODEL")
         return None
+
+
+def _is_open(group: str) -> bool:
+    first, _, inner = group.partition("/")
+    return first not in CLOSED or (first in DATA and bool(inner))
+
+
+def _named(text: str, group: str = "") -> Iterator[tuple[str, Chosen]]:
+    """Groups of a list of defaults that are chosen by their name alone, with their choices. `group`: whose choice has
+    the list."""
+    for entry in _defaults(text):
+        for key, chosen in entry.items() if isinstance(entry, dict) else ():
+            name, _, package = str(key).removeprefix("override ").partition("@")
+            if not package or package == f"_global_.{name.strip('/')}":
+                yield (f"{group}/{name}" if group and not name.startswith("/") else name.strip("/")), chosen
 
 
 def key_of(override: str) -> str:

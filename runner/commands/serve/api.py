@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
@@ -14,15 +15,15 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
-from runner.commands.serve.allowed import OPTIONS
+from runner.commands.serve.allowed import Setting
 from runner.commands.serve.datasets import FORMS, PARTS, Dataset, Part
 from runner.commands.serve.desk import MOST_SIDES, RETRIEVAL_ONLY, Desk, MissingError
 from runner.commands.serve.rating import MOST as MOST_RATED
-from runner.commands.serve.rating import record
-from runner.commands.serve.runs import TAG, Place, Run, metrics_of, results_of, row_of
+from runner.commands.serve.rating import Sheet, record
+from runner.commands.serve.runs import ROWS, TAG, Run, metrics_of, result_of
 from runner.commands.serve.sides import shown_case
 from runner.errors import InputError
-from runner.system.folder import legible, lines
+from runner.system.folder import legible
 from runner.system.metadata import read_json
 
 MOST_RESULTS = 10_000
@@ -48,7 +49,7 @@ class ErrorBody(BaseModel):
 
     code: str = Field(
         description="configuration, input, validation, not_found, conflict, not_comparable, too_large, token, origin, "
-        "host, read_only, too_many_failures or http"
+        "host, read_only, too_many_failures, busy or http"
     )
     message: str = Field(description="what the command line says")
     problems: list[Problem] = []
@@ -282,6 +283,15 @@ class SheetReply(BaseModel):
     answers: list[dict[str, Any]] = Field(description="what a person reads, with rating and comment")
 
 
+class SheetRequest(Strict):
+    """Whose sheet, and which answers it has when it is made."""
+
+    rater: str = Field(max_length=40)
+    rubric: str | None = Field(None, max_length=200, description="null: the first by which answers were judged")
+    pick: Literal["random", "disagreement", "uncertain", "failing"] = "random"
+    n: Annotated[int, Field(ge=1, le=MOST_RATED, description="answers")] = 50
+
+
 class Rating(Strict):
     """What a person says of an answer."""
 
@@ -322,9 +332,15 @@ class Schema(BaseModel):
     """What a request may set."""
 
     experiments: list[str]
-    options: list[str]
-    groups: dict[str, list[str]]
-    settings: list[SettingDetail]
+    options: list[SettingDetail] = Field(description="of every run")
+    groups: dict[str, list[str]] = Field(description="choices")
+    uses: dict[str, dict[str, str | list[str] | None]] = Field(
+        description="by experiment: its groups, and what is chosen of each where a request chooses nothing"
+    )
+    brings: dict[str, dict[str, str | list[str] | None]] = Field(
+        description="by GROUP=CHOICE: groups that come with it, and what is chosen of each"
+    )
+    settings: dict[str, list[SettingDetail]] = Field(description="by GROUP=CHOICE")
 
 
 def desk_of(request: Request) -> Desk:
@@ -344,6 +360,7 @@ WRONG: dict[int | str, dict[str, Any]] = {
         409: "it does not go with the state of the run",
         413: "too large",
         422: "what the command line would refuse, too",
+        429: "too much at once, or too many wrong tokens",
     }.items()
 }
 router = APIRouter(prefix="/evaluation", responses=WRONG)
@@ -373,17 +390,19 @@ def upload_dataset(
     """Files become a data set, after the command line has read them."""
     uploads = dict(zip(PARTS, (corpus, queries, qrels, notes, events, guide), strict=True))
     parts = {part: [Part(each.filename or part, each.file) for each in files or ()] for part, files in uploads.items()}
-    return shown(desk.datasets.add(name, format or None, parts, _columns(columns)))
+    return shown(desk.upload(name, format or None, parts, _columns(columns)))
 
 
 def _columns(text: str) -> Mapping[str, str]:
     try:
-        found = json.loads(text or "{}")
+        columns = json.loads(text or "{}")
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(value, str) and value for value in found.values()):
+        columns = None
+    if not isinstance(columns, dict) or not all(isinstance(value, str) and value for value in columns.values()):
         raise InputError('columns: expected a JSON object of field and column, such as {"question": "질문"}')
-    return found
+    if wrong := next((value for value in columns.values() if "${" in value), None):
+        raise InputError(f"columns: '{wrong[:80]}': the name of a column has no ${{")  # configuration would resolve it
+    return columns
 
 
 @router.get("/datasets", tags=["datasets"])
@@ -410,7 +429,7 @@ def delete_dataset(desk: Asking, dataset_id: Id) -> None:
 def detail(desk: Desk, id: str, offset: int = 0, limit: int = MOST_RESULTS) -> RunDetail:
     """In the names of the specification."""
     run, place = desk.run(id), desk.runs.place(id)
-    results = [] if place is None else _results(place, run.k, offset, limit)
+    rows = [] if place is None or place.is_sweep else desk.rows(place, offset, limit)
     metrics = metrics_of(run)
     return RunDetail(
         id=run.id,
@@ -422,38 +441,38 @@ def detail(desk: Desk, id: str, offset: int = 0, limit: int = MOST_RESULTS) -> R
         mean_faithfulness=run.metrics.get("mean_faithfulness"),
         mean_answer_relevancy=run.metrics.get("mean_answer_relevancy"),
         error_message=run.error_message,
-        results=results,
+        results=_results(rows, offset, run.k),
         created_at=run.created_at,
         updated_at=run.updated_at,
     )
 
 
-def _results(place: Place, k: int | None, offset: int, limit: int) -> list[CaseResult]:
-    with legible(place.path):
-        return [CaseResult(**each) for each in results_of(place, k, offset, limit)]
+def _results(rows: Sequence[Mapping[str, Any]], offset: int, k: int | None) -> list[CaseResult]:
+    with legible(Path(ROWS)):
+        return [CaseResult(**result_of(number, row, k)) for number, row in enumerate(rows, start=offset + 1)]
 
 
 @router.post(
     "/datasets/{dataset_id}/runs",
-    status_code=201,
+    status_code=202,
     tags=["runs"],
     response_model=RunDetail,
-    responses={202: {"model": RunDetail, "description": "it waits, or is running"}},
+    responses={201: {"model": RunDetail, "description": "it was waited for, and has ended"}},
 )
 async def start_run(
     desk: Asking,
     dataset_id: Id,
     response: Response,
     body: RunEvaluation,
-    wait: Annotated[bool, Query(description="answer when the run has ended (201), else at once (202)")] = True,
+    wait: Annotated[bool, Query(description="true: answer when the run has ended")] = False,
 ) -> RunDetail:
-    """201 with the finished run where it is waited for (the default), else 202 with one that is pending."""
+    """202 with a run that is pending; with `?wait=true` 201 with the finished one."""
     job = await run_in_threadpool(desk.start, dataset_id, body.evaluation_type, body.k, body.overrides)
     if wait:
         await _ended(desk, job.id)
-    found = await run_in_threadpool(detail, desk, job.id)
-    response.status_code = 202 if found.status in ("pending", "running") else 201
-    return found
+    run = await run_in_threadpool(detail, desk, job.id)
+    response.status_code = 201 if wait and run.status not in ("pending", "running") else 202
+    return run
 
 
 async def _ended(desk: Desk, id: str) -> None:
@@ -519,7 +538,7 @@ def get_summary(desk: Asking, run_id: Id) -> dict[str, Any]:
 @router.get("/runs/{run_id}/cases/{case_id:path}", tags=["runs"])
 def get_case(desk: Asking, run_id: Id, case_id: Id) -> dict[str, Any]:
     """The row of a case, with everything that was written of it."""
-    row = row_of(desk.place(run_id), case_id)
+    row = desk.rows_by_id(desk.place(run_id), {case_id}).get(case_id)
     if row is None:
         raise MissingError(f"case_id: the run has no case '{case_id[:200]}'")
     return dict(row)
@@ -666,15 +685,19 @@ def side_by_side(
 ) -> SidesReply:
     """Cases of several runs beside each other, with the words and contexts that differ from the first."""
     sides = desk.sides(runs)
-    chosen = sides.chosen(show, q)
-    if case is not None:
-        chosen = chosen[[sides.ids[number] == case for number in chosen]]
     with legible(desk.root):
-        cases = [CaseShown(**shown_case(sides, int(number))) for number in chosen[offset : offset + limit]]
+        chosen = sides.listed(show, q, case)
+        cases = [CaseShown(**shown_case(sides, number)) for number in chosen[offset : offset + limit].tolist()]
     return SidesReply(runs=runs, total=len(chosen), counts=sides.counts, cases=cases)
 
 
 # --- labels -----------------------------------------------------------------------------------------
+
+
+@router.post("/runs/{run_id}/labels", tags=["labels"])
+def open_labels(desk: Asking, run_id: Id, body: SheetRequest) -> SheetReply:
+    """The sheet of a rater, made where there is none: the answers that `labels` picks, the same for everybody."""
+    return _sheet(desk, run_id, desk.open_sheet(run_id, body.rater, body.rubric, body.pick, body.n))
 
 
 @router.get("/runs/{run_id}/labels", tags=["labels"])
@@ -682,16 +705,14 @@ def get_labels(
     desk: Asking,
     run_id: Id,
     rater: Annotated[str, Query(max_length=40)],
-    rubric: Annotated[str | None, Query(max_length=200)] = None,
-    pick: Literal["random", "disagreement", "uncertain", "failing"] = "random",
-    n: Annotated[int, Query(ge=1, le=MOST_RATED)] = 50,
+    rubric: Annotated[str, Query(max_length=200)],
 ) -> SheetReply:
-    """The sheet of a rater: the answers that `labels` picks, the same for everybody."""
-    sheet = desk.sheet(run_id, rater, rubric, pick, n)
-    wanted = set(sheet.cells)
-    rows = {
-        str(row["id"]): row for row in lines(desk.place(run_id).path / "per_item.jsonl") if str(row["id"]) in wanted
-    }
+    """The sheet that a rater has, as far as it is filled."""
+    return _sheet(desk, run_id, desk.sheet(run_id, rater, rubric))
+
+
+def _sheet(desk: Desk, run_id: str, sheet: Sheet) -> SheetReply:
+    rows = desk.rows_by_id(desk.place(run_id), sheet.cells.keys())
     answers = [
         {**record(rows[id]), "rating": cells["rating"], "comment": cells["comment"]}
         for id, cells in sheet.cells.items()
@@ -733,6 +754,15 @@ def _calibration(desk: Desk, id: str) -> CalibrationDetail:
 def schema(desk: Asking) -> Schema:
     """What a request may set: options, choices of groups, and settings of these."""
     allowed = desk.allowed
-    settings = [SettingDetail(**asdict(each) | {"words": list(each.words)}) for each in allowed.settings.values()]
-    groups = {group: list(choices) for group, choices in allowed.groups.items()}
-    return Schema(experiments=list(allowed.experiments), options=list(OPTIONS), groups=groups, settings=settings)
+    return Schema(
+        experiments=list(allowed.experiments),
+        options=[_setting(each) for each in allowed.options],
+        groups={group: list(choices) for group, choices in allowed.groups.items()},
+        uses={name: dict(groups) for name, groups in allowed.uses.items()},
+        brings={choice: dict(groups) for choice, groups in allowed.brings.items()},
+        settings={choice: [_setting(each) for each in listed] for choice, listed in allowed.settings_of.items()},
+    )
+
+
+def _setting(setting: Setting) -> SettingDetail:
+    return SettingDetail(**asdict(setting) | {"words": list(setting.words)})

@@ -4,18 +4,20 @@ Whatever the data groups and `import` read can be uploaded; the command line its
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import shlex
 import stat
 import uuid
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from runner.commands.serve.jobs import Said, commanded, error_in, removed
+from runner.commands.serve.jobs import Ended, commanded, error_in, removed
 from runner.config.arguments import single_quoted
 from runner.data.columns import FIELDS
 from runner.errors import InputError, did_you_mean
@@ -27,9 +29,12 @@ FILE = "dataset.json"
 ID = re.compile(r"[0-9a-f]{32}")
 BLOCK = 1 << 20
 CHECK_S = 180.0
+CHECK_BYTES = 8 << 30  # of memory, address space counted: a small file may stand for any number of rows
 CASES = re.compile(r": (\d[\d,]*) of (\d[\d,]*) cases would run")
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".json", ".yaml", ".yml")
 PACKED = (".gz", ".zst")
+# Damaged, with a password, or packed in a way that is not known
+UNPACKING = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +161,25 @@ class Datasets:
         place = folder / part
         place.mkdir()
         kept: list[Path] = []
-        for number, each in enumerate(files):
-            if zipfile.is_zipfile(each.file) and not each.name.lower().endswith(".xlsx"):
-                kept += self._unpacked(place, each.file)
+        for number, sent in enumerate(files):
+            if zipfile.is_zipfile(sent.file) and not sent.name.lower().endswith(".xlsx"):
+                try:
+                    kept += self._unpacked(place, sent.file)
+                except UNPACKING as error:
+                    raise InputError(f"{sent.name[:80]}: cannot be unpacked: {error}") from None
             else:
-                each.file.seek(0)
-                path = place / (
-                    _inner_name(each.name) if part in FOLDERS else _file_name(form, part, each.name, number)
-                )
-                kept.append(self._written(path, each.file))
+                sent.file.seek(0)
+                name = _inner_name(sent.name) if part in FOLDERS else _file_name(form, part, sent.name, number)
+                kept.append(self._written(place / name, sent.file))
         return kept
 
     def _written(self, path: Path, source: IO[bytes]) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise InputError(f"{path.parent.name[:80]}: the name of a file and of a folder") from None
+        if path.is_dir():
+            raise InputError(f"{path.name[:80]}: the name of a file and of a folder")
         n_bytes = n_rows = 0
         with replacing(path, redacts=False) as scratch, scratch.open("wb") as file:
             while block := source.read(BLOCK):
@@ -290,7 +301,7 @@ def _imported(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]
     """By `import`, whose last line says how to evaluate what it wrote."""
     named = [word for field, name in columns.items() for word in (f"--{_column(field).replace('_', '-')}", name)]
     out = folder / "queries.jsonl"
-    words = _demanded(commanded(["import", str(path), "--out", str(out), *named], CHECK_S)).out
+    words = _demanded(commanded(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
     line = words.strip().splitlines()[-1]
     found = [word for word in shlex.split(line) if word.startswith(("retriever=", "generator="))]
     return ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={_quoted(out)}", *found]
@@ -305,15 +316,16 @@ def _given(queries: Path) -> list[str]:
 def checked(dataset: Dataset, evaluation: str) -> Dataset:
     """As a run would read it."""
     evaluation = "full_rag" if any(word.startswith("generator=") for word in dataset.words) else evaluation
-    said = commanded([f"+experiment={evaluation}", *dataset.words, "tracking=none", "dry_run=true"], CHECK_S)
-    counts = CASES.search(said.out)
+    words = [f"+experiment={evaluation}", *dataset.words, "tracking=none", "dry_run=true"]
+    command = commanded(words, CHECK_S, CHECK_BYTES)
+    counts = CASES.search(command.out)
     if counts is None:
-        raise InputError(error_in(said.error))
-    problems = [line for line in said.out.splitlines() if line.startswith(("error: ", "warning: "))]
+        raise InputError(error_in(command.error))
+    problems = [line for line in command.out.splitlines() if line.startswith(("error: ", "warning: "))]
     return replace(dataset, cases=int(counts[2].replace(",", "")), problems=problems[:100])
 
 
-def _demanded(said: Said) -> Said:
-    if said.code:
-        raise InputError(error_in(said.error))
-    return said
+def _demanded(command: Ended) -> Ended:
+    if command.code:
+        raise InputError(error_in(command.error))
+    return command

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from runner.commands.serve.allowed import Allowed, key_of
-from runner.commands.serve.datasets import Bounds, Dataset, Datasets
+from runner.commands.serve.allowed import DATA, Allowed, key_of
+from runner.commands.serve.datasets import Bounds, Dataset, Datasets, Part
 from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
 from runner.commands.serve.rating import Sheet, Sheets
-from runner.commands.serve.runs import Place, Run, Runs
+from runner.commands.serve.runs import ROWS, Place, Run, Runs
 from runner.commands.serve.sides import Shelf, Sides
 from runner.config import arguments
-from runner.config.compose import plan_of
-from runner.errors import InputError, did_you_mean
-from runner.system.folder import legible
+from runner.config.arguments import typed
+from runner.config.compose import Plan, plan_of
+from runner.errors import ConfigError, InputError, did_you_mean
+from runner.system.folder import legible, lines
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
 
 PLAN_S, COMPARE_S = 300.0, 300.0
+WAITING = 8  # plans, comparisons and uploads at a time; others are refused, so that pages are always answered
+MOST_RUNS = 100  # of one request
+MOST_JOBS = 1000  # that wait
 RETRIEVAL_ONLY = "retrieval_only"
 LARGE = 20_000_000  # bytes of rows that take a while to read
 MOST_SIDES = 12  # runs side by side
@@ -34,6 +39,10 @@ MOST_SIDES = 12  # runs side by side
 
 class MissingError(InputError):
     """There is nothing of that id."""
+
+
+class BusyError(InputError):
+    """Too many ask at once for what takes a process of its own."""
 
 
 class ConflictError(InputError):
@@ -59,11 +68,13 @@ class Desk:
         self.settings, self.root = settings, settings.root
         self.jobs = None if settings.read_only else Jobs(self.root, settings.jobs)
         self.runs = Runs(self.root, self.jobs)
-        self.shelf = Shelf(self.root, writes=not settings.read_only)
+        self.shelf = Shelf(writes=not settings.read_only)
         self.sheets = Sheets(self.root)
         self._composing = threading.Lock()  # Hydra knows one configuration at a time
         self._asking = threading.Semaphore(settings.queries_at_once)
+        self._waiting = threading.Semaphore(WAITING)
         self._answers: dict[str, dict[str, Any]] = {}
+        self._warmed: set[tuple[str, int, int]] = set()
 
     @cached_property
     def line(self) -> arguments.Line:
@@ -93,7 +104,7 @@ class Desk:
         dataset = self.dataset(id)
         if dataset.built_in:
             raise ConflictError(f"data set {id}: it comes with the configuration")
-        reading = [job.id for job in self._queue().all() if job.dataset_id == id and job.is_open]
+        reading = [job.id for job in self._queue().open() if job.dataset_id == id]
         if reading:
             raise ConflictError(f"data set {id}: {reading[0]} reads it; cancel that first")
         self.datasets.delete(dataset)
@@ -113,35 +124,77 @@ class Desk:
             raise ConflictError(f"run {id}: it has no results yet")
         return place
 
-    def sides(self, ids: Sequence[str]) -> Sides:
+    # --- cases ------------------------------------------------------------------------------------
+
+    def places(self, ids: Sequence[str]) -> list[Place]:
         """Of the runs with these ids; of a sweep, of all its runs."""
-        found: list[Place] = []
+        places: list[Place] = []
         for id in ids:
             place = self.runs.place(id)
             parts = (self.runs.sweep(id) or {}).get("runs", []) if place is not None and place.is_sweep else [id]
-            found += [self.place(part) for part in parts]
-        if not found:
+            places += [self.place(part) for part in parts]
+        if not places:
             raise InputError("runs: expected at least one run")
-        if len(found) > MOST_SIDES:
-            raise InputError(f"runs: at most {MOST_SIDES} stand side by side, got {len(found)}")
+        if len(places) > MOST_SIDES:
+            raise InputError(f"runs: at most {MOST_SIDES} stand side by side, got {len(places)}")
+        return places
+
+    def sides(self, ids: Sequence[str]) -> Sides:
+        """Runs beside each other. Raises InputError for rows that are damaged."""
         with legible(self.root):
-            return self.shelf.sides(found)
+            return self.shelf.sides(self.places(ids))
+
+    def unread(self, ids: Sequence[str]) -> list[Place]:
+        """Runs whose rows, many of them, must be read before their cases can be shown; that begins now."""
+        places = [place for place in self.places(ids) if not self.shelf.has(place)]
+        if places:
+            threading.Thread(target=self._read, args=(places,), daemon=True).start()
+        return places
+
+    def _read(self, places: Sequence[Place]) -> None:
+        for place in places:
+            with suppress(InputError, OSError), legible(place.path):
+                self.shelf.cases(place)
+
+    def rows(self, place: Place, offset: int, limit: int) -> list[Mapping[str, Any]]:
+        """Of the cases of a run from one number on, in the order in which they ended."""
+        with legible(place.path):
+            if not offset or self.runs.is_running(place):
+                return list(islice(lines(place.path / ROWS), offset, offset + limit))
+            cases = self.shelf.cases(place)
+            return list(cases.rows(range(offset, min(offset + limit, len(cases)))))
+
+    def rows_by_id(self, place: Place, ids: Collection[str]) -> dict[str, Mapping[str, Any]]:
+        """Of cases that the run has."""
+        with legible(place.path):
+            if self.runs.is_running(place):
+                return {str(row["id"]): row for row in lines(place.path / ROWS) if str(row["id"]) in ids}
+            cases = self.shelf.cases(place)
+            numbers = {id: number for id in ids if (number := cases.number_of(id)) is not None}
+            return dict(zip(numbers, cases.rows(numbers.values()), strict=True))
 
     def warm(self) -> None:
-        """Reads large finished runs before somebody asks for their cases."""
-        for place in list(self.runs.places().values()):
-            rows = place.path / "per_item.jsonl"
-            with suppress(OSError):
-                if not place.is_sweep and rows.stat().st_size > LARGE and not self.runs.is_running(place):
-                    self.shelf.warm(place)
+        """Reads large finished runs, newest first, before somebody asks for their cases."""
+        states = {place.id: (place, self.shelf.state(place)) for place in self.runs.places().values()}
+        large = [pair for pair in states.values() if pair[1][1] > LARGE and not pair[0].is_sweep]
+        for place, state in sorted(large, key=lambda pair: pair[1][2], reverse=True)[:MOST_SIDES]:
+            if state not in self._warmed and not self.runs.is_running(place):
+                self._warmed.add(state)
+                if not self.shelf.has(place):
+                    self._read([place])
 
     # --- labels -----------------------------------------------------------------------------------
 
-    def sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
+    def open_sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
         """Of a rater; made where there is none."""
-        if self.settings.read_only:
-            raise ConflictError("the server was started with --read-only")
         return self.sheets.open(self.place(id), rater, rubric, pick, n)
+
+    def sheet(self, id: str, rater: str, rubric: str) -> Sheet:
+        """Of a rater. Raises MissingError where there is none."""
+        sheet = self.sheets.get(self.place(id), rater, rubric)
+        if sheet is None:
+            raise MissingError(f"rater: {rater} has no sheet for {rubric[:80]} of this run; POST opens one")
+        return sheet
 
     def calibrate(self, id: str, rubric: str) -> Job:
         """A job of `calibrate` over the sheets of all raters."""
@@ -177,8 +230,32 @@ class Desk:
 
     def composed(self, words: Sequence[str]) -> bool:
         """Whether the line makes a sweep. Raises ConfigError with what the command line would say."""
+        return self._plan(words).is_sweep
+
+    def _plan(self, words: Sequence[str]) -> Plan:
+        line = arguments.read(words)
+        if (n_runs := len(arguments.cells(line.overrides))) > MOST_RUNS:
+            raise InputError(f"overrides: they make {n_runs:,} runs; expected at most {MOST_RUNS} in one request")
         with self._composing:
-            return plan_of(arguments.read(words)).is_sweep
+            return plan_of(line)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Of one that has a process work for it. Raises BusyError."""
+        if not self._waiting.acquire(blocking=False):
+            raise BusyError("too many plans, comparisons and uploads at once; try again in a moment")
+        try:
+            with self._asking:
+                yield
+        finally:
+            self._waiting.release()
+
+    def upload(
+        self, name: str, format: str | None, parts: Mapping[str, Sequence[Part]], columns: Mapping[str, str]
+    ) -> Dataset:
+        """Files become a data set."""
+        with self._turn():
+            return self.datasets.add(name, format, parts, columns)
 
     # --- runs -------------------------------------------------------------------------------------
 
@@ -193,6 +270,8 @@ class Desk:
             raise InputError("overrides: they make a sweep of several runs; POST it to …/sweeps")
         if sweep and not is_sweep:
             raise InputError("overrides: they make a single run; a sweep has several values (k=3,5), or POST to …/runs")
+        if len(self._queue().open()) >= MOST_JOBS:
+            raise BusyError(f"{MOST_JOBS:,} runs wait or run; try again when some of them have ended")
         kind, facts = "sweep" if is_sweep else "run", {"dataset_id": dataset_id, "evaluation_type": evaluation, "k": k}
         return self._queue().add(kind, evaluation, words, **facts)
 
@@ -208,11 +287,48 @@ class Desk:
         self._queue().cancel(job)
 
     def resume(self, id: str) -> None:
-        """Only what is missing is run. Raises ConflictError for what waits or runs."""
+        """Only what is missing is run. Raises ConflictError for what waits or runs, and for a run of a command line
+        that a request could not have started."""
+        place, job = self.runs.place(id), self._queue().get(id)
+        if job is None and place is not None and not place.is_sweep and place.sweep is None:
+            self._adopt(place)
+            return
         job = self._own(id)
         if job.is_open:
             raise ConflictError(f"run {id}: it is {job.status}")
         self._queue().again(job)
+
+    def _adopt(self, place: Place) -> None:
+        """What a folder says is what anybody may have written there, so it is held to what requests are."""
+        if self.runs.is_running(place):
+            raise ConflictError(f"run {place.id}: it is running")
+        head, _ = self.runs.files(place)
+        try:
+            evaluation, group, choice, asked = self._command(head)
+            dataset = next((id for id, pair in self.allowed.built_in.items() if pair == (group, choice)), None)
+            words = self.words(self.dataset(str(dataset)), evaluation, None, asked)
+            if self._plan(words).fingerprint != head.get("fingerprint"):
+                raise InputError("this server would run something else, as its configuration differs")
+        except (InputError, ConfigError) as error:
+            reason = f"it was started at a command line, which resumes it; {error}"
+            raise ConflictError(f"run {place.id}: {reason}") from None
+        self._queue().adopt(place.id, words, dataset_id=dataset, evaluation_type=evaluation, k=self.run(place.id).k)
+
+    def _command(self, head: Mapping[str, Any]) -> tuple[str, str, str, list[str]]:
+        """Evaluation, group and choice of the data, and the other words of the command that began a run; without those
+        that say where its files go, which the server says."""
+        words, choices = head.get("overrides"), head.get("choices") or {}
+        if head.get("frozen"):
+            raise InputError("it is that of a record")
+        if not isinstance(words, list) or not isinstance(choices, dict):
+            raise InputError("its command is not known")
+        begun = [str(word).partition("=")[2] for word in words if str(word).startswith("+experiment=")]
+        group = next((group for group in DATA if group in choices), "")
+        if len(begun) != 1 or not group:
+            raise InputError("its command is not known")
+        left_out = ("experiment", "tracking", "format", "verbose", "out", "cache_dir", group)
+        asked = [typed(str(word)) for word in words if key_of(str(word)) not in left_out]
+        return begun[0], group, str(choices[group]), asked
 
     def _own(self, id: str) -> Job:
         """The job of a run or sweep. Raises ConflictError for what was started elsewhere."""
@@ -250,7 +366,7 @@ class Desk:
         """What `plan --json` says."""
         words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
         self.composed(words)
-        with self._asking:
+        with self._turn():
             said = commanded(["plan", *words, "tracking=none", "--json"], PLAN_S)
         if said.code:
             raise InputError(error_in(said.error))
@@ -268,7 +384,7 @@ class Desk:
         raise ConflictError(f"{baseline}, {candidate}: one of them has no snapshot yet, which a run has at its end")
 
     def _compared(self, paths: Sequence[Path]) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory() as scratch, self._asking:
+        with tempfile.TemporaryDirectory() as scratch, self._turn():
             folder = Path(scratch) / "compared"
             said = commanded(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
             found = read_json(folder / "compare.json")

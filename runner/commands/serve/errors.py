@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runner.commands.serve.datasets import TooLargeError
-from runner.commands.serve.desk import ConflictError, MissingError
+from runner.commands.serve.desk import BusyError, ConflictError, MissingError
 from runner.errors import ConfigError, NotComparableError, RunnerError
 
 
@@ -24,6 +24,7 @@ def of_error(error: RunnerError) -> tuple[int, dict[str, Any]]:
     kinds: list[tuple[type[RunnerError], int, str]] = [
         (MissingError, 404, "not_found"),
         (ConflictError, 409, "conflict"),
+        (BusyError, 429, "busy"),
         (TooLargeError, 413, "too_large"),
         (NotComparableError, 409, "not_comparable"),
     ]

@@ -120,8 +120,8 @@ class Guard:
             if not bounded.is_cut:
                 raise
         if bounded.is_cut:
-            told = f"a request has at most {bounded.most:,} bytes, and at most {UPLOAD_S:g} s to come"
-            await _answer(send, 413, "too_large", told, {"connection": "close"})
+            message = f"a request has at most {bounded.most:,} bytes, and at most {UPLOAD_S:g} s to come"
+            await _answer(send, 413, "too_large", message, {"connection": "close"})
 
     def _most(self, scope: Scope) -> int:
         return self.most_bytes if scope["path"] == "/evaluation/datasets" else SMALL
@@ -135,6 +135,8 @@ class Guard:
                 return 403, "read_only", "the server was started with --read-only", {}
             if (problem := _of_another_page(headers)) is not None:
                 return 403, "origin", problem, {}
+        elif headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+            return 403, "origin", "Sec-Fetch-Site: expected a request of this server's own page", {}
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._most(scope):
             return 413, "too_large", f"a request has at most {self._most(scope):,} bytes", {}
@@ -148,12 +150,12 @@ class Guard:
         shown = headers.get("authorization", "")
         if not shown and path == "/sign-in":
             return None
+        if not shown and hmac.compare_digest(_cookie(headers), self.session.encode()):
+            return None  # also while others try tokens: it cannot be guessed
         if (seconds := self.failures.wait_s(address)) > 0:
             retry = {"retry-after": str(round(seconds))}
             return 429, "too_many_failures", "too many wrong tokens; wait, and try again", retry
         if shown.lower().startswith("bearer ") and self.is_token(shown[7:].strip()):
-            return None
-        if not shown and hmac.compare_digest(_cookie(headers), self.session.encode()):
             return None
         if shown or _cookie(headers):
             self.failures.add(address)

@@ -8,6 +8,7 @@ its folder, which resumes; replies of models are stored, so nothing is paid twic
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import shutil
 import signal
@@ -27,6 +28,7 @@ from runner.system.writing import from_here
 
 STARTS = 3  # of a job that ends by a signal that nobody here sent
 GRACE_S = 20.0  # from the request to end to the end by force
+INSIDE = "~"  # between the names of folders in an id
 ENDED = ("ended", "cancelled")
 TELLING = 4000  # characters of what a child has said last
 
@@ -77,6 +79,10 @@ class Jobs:
         with self._lock:
             return list(self._jobs.values())
 
+    def open(self) -> list[Job]:
+        """Those that wait or run."""
+        return [job for job in self.all() if job.is_open]
+
     def get(self, id: str) -> Job | None:
         """None where there is none of that id."""
         with self._lock:
@@ -88,9 +94,13 @@ class Jobs:
         job = Job(id, kind, [*words, f"out={self.place(id)}"], created_at=now(), **facts)
         return self._keep(job)
 
+    def adopt(self, id: str, words: Sequence[str], **facts: Any) -> Job:
+        """A run that was started elsewhere, at the end of the queue, in the folder that it has."""
+        return self._keep(Job(id, "run", [*words, f"out={self.place(id)}"], created_at=now(), **facts))
+
     def place(self, id: str) -> Path:
         """Its folder."""
-        return self.root / id
+        return self.root.joinpath(*id.split(INSIDE))
 
     def log(self, id: str) -> Path:
         """What its command prints."""
@@ -246,28 +256,33 @@ def error_in(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a command came to that is waited for."""
+class Ended:
+    """What a command came to that was waited for."""
 
     code: int
     out: str
     error: str
 
 
-def commanded(words: Sequence[str], seconds: float) -> Said:
-    """A command of the same command line that is waited for, at most so long."""
+def commanded(words: Sequence[str], seconds: float, most_bytes: int | None = None) -> Ended:
+    """A command of the same command line, waited for at most so long, with at most so many bytes of memory."""
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", "runner", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=_environment(),
+    )
+    if most_bytes is not None and hasattr(resource, "prlimit"):  # Linux
+        with suppress(OSError):
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (most_bytes, most_bytes))
     try:
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "runner", *words],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            env=_environment(),
-            check=False,
-        )
+        out, error = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        return Said(124, "", f"error: it took more than {seconds:g} s, and was ended")
-    return Said(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+        process.kill()
+        process.communicate()
+        return Ended(124, "", f"error: it took more than {seconds:g} s, and was ended")
+    return Ended(process.returncode, out.decode("utf-8", "replace"), error.decode("utf-8", "replace"))
 
 
 def removed(folder: Path, root: Path) -> None:

@@ -47,14 +47,19 @@ class Sheets:
 
     def open(self, place: Place, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
         """The sheet of a rater, which is made where there is none: all raters get the same answers."""
-        if not RATER.fullmatch(rater):
-            raise InputError("rater: expected a name of at most 40 letters, digits, spaces, dots or hyphens")
+        _check(rater)
         with self._lock:
             picked = picked_of(place.path, rubric, pick, min(n, MOST), seed=42)
             path = self._path(place, picked.rubric, rater)
             if not path.is_file():
                 _write(path, _rows(picked, rater, pick))
             return _read(path, picked.rubric, rater)
+
+    def get(self, place: Place, rater: str, rubric: str) -> Sheet | None:
+        """None where there is none."""
+        _check(rater)
+        path = self._path(place, rubric, rater)
+        return _read(path, rubric, rater) if path.is_file() else None
 
     def rate(self, place: Place, rubric: str, rater: str, case: str, rating: float | None, comment: str) -> Sheet:
         """Raises InputError for a case that is not in the sheet of the rater."""
@@ -78,6 +83,11 @@ class Sheets:
 
     def _path(self, place: Place, rubric: str, rater: str) -> Path:
         return self.folder / place.id / f"{_slug(rubric)}.{_slug(rater)}.csv"
+
+
+def _check(rater: str) -> None:
+    if not RATER.fullmatch(rater):
+        raise InputError("rater: expected a name of at most 40 letters, digits, spaces, dots or hyphens")
 
 
 def _slug(name: str) -> str:

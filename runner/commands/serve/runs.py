@@ -17,19 +17,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from runner.commands.serve.jobs import Job, Jobs
+from runner.commands.serve.jobs import INSIDE, Job, Jobs
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
 from runner.run.folders import is_locked
 from runner.run.serving import PROGRESS
-from runner.system.folder import case_counts, legible, lines, lines_at
+from runner.system.folder import case_counts, legible
 from runner.system.metadata import read_json, write_json
 
+ROWS = "per_item.jsonl"
 DEPTH = 5  # folders below the root
 FRESH_S = 1.0
 SPEC = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr")  # metrics that the specification shows
 STATUS = re.compile(rb'"status":\s*"(\w+)"')
-UNSAFE = "~"
 TAG = re.compile(r"[\w .:/-]{1,40}")
 
 
@@ -257,7 +257,7 @@ class Runs:
 
     def counted(self, place: Place) -> _Tail:
         """Rows of the journal; what was counted before is not read again."""
-        path = place.path / "per_item.jsonl"
+        path = place.path / ROWS
         tail = self._tails.setdefault(path, _Tail())
         try:
             size = path.stat().st_size
@@ -332,10 +332,10 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
     except OSError:
         return
     for entry in entries:
-        if entry.name.startswith(".") or UNSAFE in entry.name or not entry.is_dir(follow_symlinks=False):
+        if entry.name.startswith(".") or INSIDE in entry.name or not entry.is_dir(follow_symlinks=False):
             continue
         path = Path(entry.path)
-        id = UNSAFE.join(path.relative_to(root).parts)
+        id = INSIDE.join(path.relative_to(root).parts)
         if (path / "sweep.json").is_file():
             yield Place(id, path, is_sweep=True)
             yield from _below(path, root, 1, id)
@@ -445,15 +445,6 @@ def metrics_of(run: Run) -> dict[str, Any] | None:
     return {**{name: run.metrics.get(name) for name in SPEC}, "k": run.k}
 
 
-def results_of(place: Place, k: int | None, offset: int, limit: int) -> Iterator[dict[str, Any]]:
-    """In the order in which cases ended. `id` counts them."""
-    for number, (_, row) in enumerate(lines_at(place.path / "per_item.jsonl"), start=1):
-        if number > offset + limit:
-            return
-        if number > offset:
-            yield result_of(number, row, k)
-
-
 def result_of(number: int, row: Mapping[str, Any], k: int | None) -> dict[str, Any]:
     """A row of per_item.jsonl in the names of the specification."""
     output, metrics = row.get("output") or {}, row.get("metrics") or {}
@@ -471,8 +462,3 @@ def result_of(number: int, row: Mapping[str, Any], k: int | None) -> dict[str, A
         "faithfulness": metrics.get("faithfulness"),
         "answer_relevancy": metrics.get("answer_relevancy"),
     }
-
-
-def row_of(place: Place, case: str) -> Mapping[str, Any] | None:
-    """Of one case; None where the run has none."""
-    return next((row for row in lines(place.path / "per_item.jsonl") if str(row.get("id")) == case), None)

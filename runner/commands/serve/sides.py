@@ -1,258 +1,171 @@
 """Cases of several runs beside each other: which differ, and in what.
 
-What filters need of each case is read once into columns, which are kept below the root and read again only when the
-rows have changed; texts are read for the cases of a page alone, at their places in per_item.jsonl."""
+Filters look at columns (runner/compare/case_index.py); texts are read for the cases of a page alone, at their places in
+per_item.jsonl."""
 
 from __future__ import annotations
 
 import re
 import threading
-import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from runner.commands.serve.runs import Place
-from runner.system.folder import lines_at, parsed
-from runner.system.writing import replacing
+from runner.commands.serve.runs import ROWS, Place
+from runner.compare import case_index
+from runner.compare.case_index import LARGE, Cases, Numbers, went_well
 
 FILTERS = ("all", "failing", "changed", "disagreeing")
-RIGHT = ("right", "hit_rate_at_k", "success")  # the first that a case has says whether it went well
-APART = 0.5  # of votes, or of a judge and whether the answer is right
 KEPT = 24  # runs in memory
 WORDS = 600  # of an answer that are held against each other
-QUESTION = 300
-TOKEN = re.compile(r"\s+|\S+")
+WORD = re.compile(r"\S+")
 CONTEXTS = 60
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Of the rows of a run: `right` 1, 0 or -1 for what nobody can tell; `answers` a digest; `apart` whether judges
-    disagree, in the sense of `labels pick=disagreement`."""
-
-    path: Path
-    ids: Sequence[str]
-    questions: Sequence[str]
-    places: Numbers
-    right: Numbers
-    failed: Numbers
-    answers: Numbers
-    apart: Numbers
-    numbers: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Several runs by case: `at` int64 [n_runs, n_cases] are numbers of rows, -1 where a run lacks a case."""
+    """Several runs by case: `at` int64 [n_runs, n_cases] are numbers of rows, -1 where a run lacks a case. Cases are in
+    the order of the first run; what others have beside them, behind."""
 
-    runs: Sequence[Columns]
-    ids: Sequence[str]
-    questions: Sequence[str]
+    runs: Sequence[Cases]
     at: Numbers
 
-    def _each(self, name: str, missing: int) -> Numbers:
-        columns = [
-            np.where(at >= 0, getattr(run, name)[at], missing) if len(run.ids) else np.full(len(at), missing)
-            for run, at in zip(self.runs, self.at, strict=True)
-        ]
-        return np.stack(columns)
+    @classmethod
+    def of(cls, runs: Sequence[Cases]) -> Sides:
+        """Runs beside each other."""
+        first = runs[0].ids.data
+        if all(np.array_equal(run.ids.data, first) for run in runs[1:]):
+            return cls(runs, np.tile(np.arange(len(runs[0])), (len(runs), 1)))
+        numbers = [{id: number for number, id in enumerate(run.ids.encoded())} for run in runs]
+        order = dict.fromkeys(id for own in numbers for id in own)
+        at = [np.fromiter((own.get(id, -1) for id in order), np.int64, len(order)) for own in numbers]
+        return cls(runs, np.stack(at))
 
-    def chosen(self, show: str, text: str = "") -> Numbers:
-        """Numbers of the cases that a filter leaves, in their order."""
-        n = len(self.ids)
-        keep = np.ones(n, dtype=bool)
+    def id(self, number: int) -> str:
+        """Of a case."""
+        run, at = next((run, at) for run, at in zip(self.runs, self.at, strict=True) if at[number] >= 0)
+        return run.ids[int(at[number])]
+
+    def _by_case(self, columns: Sequence[Numbers], missing: int) -> Numbers:
+        """[n_runs, n_cases] of a column of each run."""
+        aligned = [
+            np.where(at >= 0, column[at], missing) if len(column) else np.full(len(at), missing)
+            for column, at in zip(columns, self.at, strict=True)
+        ]
+        return np.stack(aligned)
+
+    def listed(self, show: str, text: str = "", case: str | None = None) -> Numbers:
+        """Numbers of the cases that a filter leaves, in their order; of one case alone where that is asked for."""
+        keep = self._shown(show)
+        if case is not None:
+            number = self.number_of(case)
+            keep = keep & (np.arange(len(keep)) == number)
+        for word in text.casefold().split():
+            keep = keep & (self._by_case([run.searched.having(word) for run in self.runs], 0) == 1).any(axis=0)
+        return np.flatnonzero(keep)
+
+    def _shown(self, show: str) -> Numbers:
+        right = self._by_case([run.right for run in self.runs], -1)
+        failed = self._by_case([run.failed for run in self.runs], 0)
         if show == "failing":
-            keep = ((self._each("right", -1) == 0) | (self._each("failed", 0) == 1)).any(axis=0)
-        elif show == "changed":
-            right, answers = self._each("right", -1), self._each("answers", 0)
-            is_told = (right >= 0).any(axis=0)
-            keep = np.where(is_told, (right != right[0]).any(axis=0), (answers != answers[0]).any(axis=0))
-            keep = keep | (self._each("failed", 0) != self._each("failed", 0)[0]).any(axis=0)
-        elif show == "disagreeing":
-            keep = (self._each("apart", 0) == 1).any(axis=0)
-        found = np.flatnonzero(keep)
-        words = text.casefold().split()
-        if not words:
-            return found
-        texts = self._texts
-        matching = [number for number in found.tolist() if all(word in texts[number] for word in words)]
-        return np.array(matching, dtype=np.int64)
+            return np.asarray(((right == 0) | (failed == 1)).any(axis=0))
+        if show == "changed":
+            answers = self._by_case([run.answers for run in self.runs], 0)
+            can_tell = (right >= 0).any(axis=0)
+            changed = np.where(can_tell, (right != right[0]).any(axis=0), (answers != answers[0]).any(axis=0))
+            return np.asarray(changed | (failed != failed[0]).any(axis=0))
+        if show == "disagreeing":
+            return np.asarray((self._by_case([run.apart for run in self.runs], 0) == 1).any(axis=0))
+        return np.ones(self.at.shape[1], dtype=bool)
+
+    def number_of(self, id: str) -> int | None:
+        """Of a case, by its id."""
+        for run, at in zip(self.runs, self.at, strict=True):
+            if (row := run.number_of(id)) is not None:
+                return int(np.flatnonzero(at == row)[0])
+        return None
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many cases each filter leaves."""
-        return {show: len(self.chosen(show)) for show in FILTERS}
-
-    @cached_property
-    def _texts(self) -> list[str]:
-        """What is searched."""
-        return [f"{id.casefold()} {question}" for id, question in zip(self.ids, self.questions, strict=True)]
+        return {show: int(self._shown(show).sum()) for show in FILTERS}
 
     def rows(self, number: int) -> list[Mapping[str, Any] | None]:
         """Of one case, what each run wrote."""
         return [
-            _row(run.path, int(run.places[at[number]])) if at[number] >= 0 else None
+            next(run.rows([int(at[number])])) if at[number] >= 0 else None
             for run, at in zip(self.runs, self.at, strict=True)
         ]
 
 
-class Shelf:
-    """Columns of runs, in memory and below the root."""
+State = tuple[str, int, int]
 
-    def __init__(self, root: Path, *, writes: bool) -> None:
-        self.folder, self.writes = root / ".serve" / "columns", writes
-        self._columns: OrderedDict[tuple[str, int, int], Columns] = OrderedDict()
-        self._sides: OrderedDict[tuple[Any, ...], Sides] = OrderedDict()
+
+class Shelf:
+    """Cases of runs, as long as their rows do not change. Each run is read by one thread at a time; who asks for others
+    does not wait for it."""
+
+    def __init__(self, *, writes: bool) -> None:
+        self.writes = writes
+        self._cases: OrderedDict[State, Cases] = OrderedDict()
+        self._sides: OrderedDict[tuple[State, ...], Sides] = OrderedDict()
+        self._reading: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
     def sides(self, places: Sequence[Place]) -> Sides:
-        """Runs beside each other; they are kept as long as their rows do not change."""
-        keys = tuple(_state(place) for place in places)
+        """Runs beside each other."""
+        states = tuple(map(self.state, places))
         with self._lock:
-            if keys in self._sides:
-                self._sides.move_to_end(keys)
-                return self._sides[keys]
-            made = _aligned([self._of(place, key) for place, key in zip(places, keys, strict=True)])
-            self._sides[keys] = made
-            while len(self._sides) > KEPT // 4:
-                self._sides.popitem(last=False)
-            return made
+            if states in self._sides:
+                self._sides.move_to_end(states)
+                return self._sides[states]
+        sides = Sides.of([self._of(place, state) for place, state in zip(places, states, strict=True)])
+        with self._lock:
+            _keep(self._sides, states, sides, KEPT // 4)
+        return sides
 
-    def warm(self, place: Place) -> None:
-        """Before somebody asks."""
-        with self._lock, suppress(OSError):
-            self._of(place, _state(place))
+    def cases(self, place: Place) -> Cases:
+        """Of one run."""
+        return self._of(place, self.state(place))
 
-    def _of(self, place: Place, key: tuple[str, int, int]) -> Columns:
-        if key not in self._columns:
-            self._columns[key] = self._read(place, key) or self._written(place, key)
-        self._columns.move_to_end(key)
-        while len(self._columns) > KEPT:
-            self._columns.popitem(last=False)
-        return self._columns[key]
+    def state(self, place: Place) -> State:
+        """By which rows that were changed are told from those that were not."""
+        return place.id, *case_index.state_of(place.path / ROWS)
 
-    def _file(self, place: Place) -> Path:
-        return self.folder / f"{zlib.crc32(place.id.encode()):08x}.npz"
+    def has(self, place: Place) -> bool:
+        """Whether the cases of a run can be shown without reading all its rows."""
+        _, size, changed = state = self.state(place)
+        with self._lock:
+            is_kept = state in self._cases
+        return is_kept or size < LARGE or case_index.opened(place.path / ROWS, (size, changed)) is not None
 
-    def _read(self, place: Place, key: tuple[str, int, int]) -> Columns | None:
-        damaged = (OSError, ValueError, KeyError, EOFError)
-        with suppress(*damaged), np.load(self._file(place), allow_pickle=False) as stored:
-            if stored["key"].tobytes() != repr(key).encode():
-                return None
-            ids, questions = (stored[name].tobytes().decode().split("\0") for name in ("ids", "questions"))
-            arrays = {name: stored[name] for name in ("places", "right", "failed", "answers", "apart")}
-            if len(ids) == len(arrays["places"]):
-                return _columns(place, ids, questions, arrays)
-        return None
-
-    def _written(self, place: Place, key: tuple[str, int, int]) -> Columns:
-        made = _read_rows(place)
-        if self.writes and len(made.ids):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            texts = {name: _packed(getattr(made, name)) for name in ("ids", "questions")}
-            arrays = {name: getattr(made, name) for name in ("places", "right", "failed", "answers", "apart")}
-            with (
-                suppress(OSError),
-                replacing(self._file(place), redacts=False) as scratch,
-                scratch.open("wb") as file,
-            ):
-                columns: dict[str, Any] = {"key": np.frombuffer(repr(key).encode(), np.uint8), **texts, **arrays}
-                np.savez(file, **columns)
-        return made
+    def _of(self, place: Place, state: State) -> Cases:
+        with self._lock:
+            if state in self._cases:
+                self._cases.move_to_end(state)
+                return self._cases[state]
+            own = self._reading.setdefault(place.id, threading.Lock())
+        with own:
+            with self._lock:
+                if state in self._cases:
+                    return self._cases[state]
+            cases = case_index.indexed(place.path / ROWS, writes=self.writes)
+            with self._lock:
+                _keep(self._cases, state, cases, KEPT)
+                self._reading.pop(place.id, None)
+        return cases
 
 
-def _packed(texts: Sequence[str]) -> Numbers:
-    return np.frombuffer("\0".join(texts).encode(), np.uint8)
-
-
-def _state(place: Place) -> tuple[str, int, int]:
-    try:
-        state = (place.path / "per_item.jsonl").stat()
-    except OSError:
-        return place.id, 0, 0
-    return place.id, state.st_size, state.st_mtime_ns
-
-
-def _read_rows(place: Place) -> Columns:
-    ids, questions = [], []
-    places, right, failed, answers, apart = [], [], [], [], []
-    for at, row in lines_at(place.path / "per_item.jsonl"):
-        output = row.get("output") or {}
-        ids.append(str(row.get("id")).replace("\0", ""))
-        questions.append(" ".join(str(output.get("query") or "").split())[:QUESTION].casefold().replace("\0", ""))
-        places.append(at)
-        right.append(went_well(row))
-        failed.append(row.get("status") != "ok")
-        answers.append(zlib.crc32(repr(_said(output)).encode("utf-8", "replace")))
-        apart.append(judges_disagree(row))
-    arrays: dict[str, Numbers] = {
-        "places": np.array(places, np.int64),
-        "right": np.array(right, np.int8),
-        "failed": np.array(failed, np.int8),
-        "answers": np.array(answers, np.uint32),
-        "apart": np.array(apart, np.int8),
-    }
-    return _columns(place, ids, questions, arrays)
-
-
-def _said(output: Mapping[str, Any]) -> Any:
-    """What a case came to: its answer, or what was retrieved."""
-    answer = output.get("answer")
-    return answer if answer is not None else [hit.get("id") for hit in output.get("retrieved") or ()]
-
-
-def _columns(place: Place, ids: Sequence[str], questions: Sequence[str], arrays: Mapping[str, Numbers]) -> Columns:
-    numbers = {id: number for number, id in enumerate(ids)}
-    return Columns(place.path / "per_item.jsonl", ids, questions, numbers=numbers, **arrays)
-
-
-def _aligned(runs: Sequence[Columns]) -> Sides:
-    """Cases in the order of the first run; what others have beside them, behind."""
-    ids, questions = list(runs[0].ids), list(runs[0].questions)
-    known = set(ids)
-    for run in runs[1:]:
-        for id, question in zip(run.ids, run.questions, strict=True):
-            if id not in known:
-                known.add(id)
-                ids.append(id)
-                questions.append(question)
-    at = [np.fromiter((run.numbers.get(id, -1) for id in ids), np.int64, len(ids)) for run in runs]
-    return Sides(runs, ids, questions, np.stack(at))
-
-
-def went_well(row: Mapping[str, Any]) -> int:
-    """1, 0, or -1 where no metric tells."""
-    metrics = row.get("metrics") or {}
-    value = next((metrics[name] for name in RIGHT if metrics.get(name) is not None), None)
-    return -1 if value is None else int(value > 0)
-
-
-def judges_disagree(row: Mapping[str, Any]) -> bool:
-    """Votes that lie far apart, or a first judgement far from whether the answer is right."""
-    right = (row.get("metrics") or {}).get("right")
-    judgements = list((row.get("judgements") or {}).values())
-    for judgement in judgements:
-        votes = [vote for vote in ((judgement.get("details") or {}).get("votes") or {}).values() if vote is not None]
-        if votes and max(votes) - min(votes) >= APART:
-            return True
-    first = next((each.get("score") for each in judgements if each.get("score") is not None), None)
-    return right is not None and first is not None and abs(right - first) > APART
-
-
-def _row(path: Path, place: int) -> Mapping[str, Any] | None:
-    with path.open("rb") as file:
-        file.seek(place)
-        return parsed(file.readline())
+def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > most:
+        kept.popitem(last=False)
 
 
 # --- one case ---------------------------------------------------------------------------------------
@@ -279,7 +192,7 @@ def shown_case(sides: Sides, number: int) -> dict[str, Any]:
         )
         cells.append({**_facts(row), "answer": marked, "contexts": _moved(first_contexts, _contexts(output), place)})
     return {
-        "id": sides.ids[number],
+        "id": sides.id(number),
         "question": str(some.get("query") or ""),
         "references": [str(each) for each in some.get("answers") or ()],
         "answerable": some.get("answerable"),
@@ -327,25 +240,27 @@ def _moved(first: Mapping[str, Any], own: Mapping[str, dict[str, str]], place: i
 
 
 def marked_words(other: str, own: str) -> list[tuple[str, str]]:
-    """`own` in parts: ("", what both have) and ("new", what only it has)."""
-    theirs, mine = TOKEN.findall(other), TOKEN.findall(own)
-    if max(len(theirs), len(mine)) > 2 * WORDS:
-        return [("" if other == own else "new", own)]
-    matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
-    return list(_parts(matcher, mine))
-
-
-def _parts(matcher: SequenceMatcher[str], mine: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A space between two new words is as new as they are."""
+    """`own` in parts: ("", what both have) and ("new", what only it has). Space between two new words is new, too."""
+    theirs, mine = WORD.findall(other), list(WORD.finditer(own))
+    words = [match.group() for match in mine]
+    start = next((n for n, pair in enumerate(zip(theirs, words, strict=False)) if pair[0] != pair[1]), None)
+    start = min(len(theirs), len(words)) if start is None else start
     parts: list[tuple[str, str]] = []
-    for kind, _, _, start, end in matcher.get_opcodes():
-        text = "".join(mine[start:end])
-        mark = "new" if kind != "equal" and text.strip() else ""
-        if text and parts and parts[-1][0] == mark:
-            parts[-1] = mark, parts[-1][1] + text
-        elif text and mark == "new" and len(parts) > 1 and parts[-2][0] == "new" and not parts[-1][1].strip():
-            _, between = parts.pop()
-            parts[-1] = "new", parts[-1][1] + between + text
-        elif text:
-            parts.append((mark, text))
-    yield from parts
+    at = 0
+    for first, last in _new_words(theirs[start:], words[start:]):
+        begin, end = mine[start + first].start(), mine[start + last].end()
+        parts += [("", own[at:begin]), ("new", own[begin:end])]
+        at = end
+    return [part for part in [*parts, ("", own[at:])] if part[1]]
+
+
+def _new_words(theirs: Sequence[str], mine: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """First and last of each row of words that the others lack."""
+    if max(len(theirs), len(mine)) > WORDS:
+        if mine:
+            yield 0, len(mine) - 1
+        return
+    matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
+    for kind, _, _, first, end in matcher.get_opcodes():
+        if kind != "equal" and end > first:
+            yield first, end - 1

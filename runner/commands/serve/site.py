@@ -13,6 +13,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from runner.commands.serve.api import Asking, Id, filtered
+from runner.commands.serve.datasets import FORMS, Dataset
 from runner.commands.serve.desk import LARGE, Desk, MissingError
 from runner.commands.serve.guard import COOKIE, Guard
 from runner.commands.serve.rendering import asset, environment, metric_names, named, stages
@@ -200,14 +201,13 @@ def side_page(
     page: Annotated[int, Query(ge=1)] = 1,
 ) -> Response:
     """Cases of several runs beside each other."""
+    if unread := desk.unread(runs):
+        return rendered(request, "reading.html.j2", unread=unread)
     show = show if show in FILTERS else "all"
     sides = desk.sides(runs)
-    chosen = sides.chosen(show, q)
-    if case is not None:
-        chosen = chosen[[sides.ids[int(number)] == case for number in chosen]]
-    numbers = [int(number) for number in chosen[(page - 1) * CASES : page * CASES]]
     with legible(desk.root):
-        cases = [shown_case(sides, number) for number in numbers]
+        chosen = sides.listed(show, q, case)
+        cases = [shown_case(sides, number) for number in chosen[(page - 1) * CASES : page * CASES].tolist()]
     names = [place.parent.name for place in (run.path for run in sides.runs)]
     return rendered(
         request,
@@ -283,22 +283,31 @@ def _marked_down(text: str) -> str:
 
 @router.get("/start")
 def start_page(request: Request, desk: Asking) -> Response:
-    """A form of everything that a request may set."""
+    """A form of everything that a request may set, made from the configuration."""
     allowed = desk.allowed
-    settings: dict[str, list[Any]] = {}
-    for setting in allowed.settings.values():
-        settings.setdefault(setting.key.split(".")[0], []).append(setting)
+    settings = {
+        choice: [setting for setting in listed if setting.key not in allowed.closed]
+        for choice, listed in allowed.settings_of.items()
+        if choice.partition("=")[0] not in allowed.closed
+    }
     return rendered(
         request,
         "start.html.j2",
-        datasets=desk.datasets.all(),
-        experiments=allowed.experiments,
-        uses={name: [each for each in groups if each in allowed.groups] for name, groups in allowed.uses.items()},
-        data={name: [g for g in ("dataset", "scenario") if g in groups] for name, groups in allowed.uses.items()},
-        groups={group: choices for group, choices in allowed.groups.items() if "/" not in group},
-        settings=settings,
+        form={"uses": allowed.uses, "brings": allowed.brings},
+        datasets=[_data_choice(dataset) for dataset in desk.datasets.all()],
+        groups={group: names for group, names in allowed.groups.items() if group not in {*allowed.closed, "system"}},
+        settings={choice: listed for choice, listed in settings.items() if listed},
+        options=[option for option in allowed.options if option.key not in allowed.closed],
+        formats=list(FORMS),
         closed=sorted(allowed.closed),
     )
+
+
+def _data_choice(dataset: Dataset) -> dict[str, Any]:
+    """By which group and choice a run reads it."""
+    word = next((word for word in dataset.words if word.startswith(("dataset=", "scenario="))), "")
+    group, _, choice = word.partition("=")
+    return {"id": dataset.id, "name": dataset.name, "cases": dataset.cases, "group": group, "choice": choice}
 
 
 @router.get("/evaluation/docs")

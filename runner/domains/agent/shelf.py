@@ -39,6 +39,11 @@ class Shelf:
                 self._known.setdefault(name, set()).update(_values(value))
         self._lock = Lock()
 
+    @property
+    def retrievers(self) -> list[Retriever]:
+        """Of the collections."""
+        return [each.retriever for each in self._collections]
+
     def has(self, tag: str, value: Any) -> bool:
         """Whether some chunk has the tag."""
         return not _values(value).isdisjoint(self._known.get(tag, ()))
@@ -105,15 +110,15 @@ class Shelf:
         if not filters:
             raise EvaluationError("expected at least one tag to search by")
         for name in filters.keys() - self._known.keys():
-            raise EvaluationError(f"no chunk has a tag '{name}'; known: {_listed(self._known)}")
+            raise EvaluationError(f"no chunk has a tag '{name}'; known: {_first_ids(self._known)}")
         for name, wanted in filters.items():
             known = self._known[name]
             if _values(wanted).isdisjoint(known):
-                listed = _listed(known - {"", None})
+                listed = _first_ids(known - {"", None})
                 raise EvaluationError(f"no chunk has {name}={_as_text(wanted)}; known: {listed or 'no value'}")
 
 
-def _listed(known: Iterable[Any]) -> str:
+def _first_ids(known: Iterable[Any]) -> str:
     shown = sorted(map(_as_text, known))
     more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
     return f"{', '.join(shown[:SHOWN])}{more}"

@@ -21,7 +21,7 @@ def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: 
     by_id = {note.id: note for note in notes}
     problems: dict[str, list[tuple[Link, str]]] = {}
     for loose in (*graph.broken, *graph.ambiguous):
-        problems.setdefault(loose.source, []).append((loose.link, _why(loose, graph)))
+        problems.setdefault(loose.source, []).append((loose.link, _reason(loose, graph)))
     for edge in (*graph.edges, *graph.within):
         if reason := _missing_place(edge, by_id[edge.target].text):
             problems.setdefault(edge.source, []).append((edge.link, reason))
@@ -42,7 +42,7 @@ def links_in_code(folder: str, notes: Sequence[Document], graph: VaultGraph) -> 
     ]
 
 
-def _why(loose: LooseLink, graph: VaultGraph) -> str:
+def _reason(loose: LooseLink, graph: VaultGraph) -> str:
     if loose.candidates:
         return f"ambiguous: {' or '.join(loose.candidates)}; write the path"
     near = did_you_mean(_name(loose.link.reference), map(_name, graph.notes))

@@ -74,13 +74,13 @@ class GraphRerank:
         scores = normalised(np.array(ranking.scores))
         scores[:POOL] += self._weight * self._gains(places[:POOL], scores[:POOL])
         order = best(scores, self._ranks[places], depth)
-        legs = {name: _cut(leg, depth) for name, leg in ranking.legs.items()}
+        legs = {name: _top(leg, depth) for name, leg in ranking.legs.items()}
         return replace(
             ranking,
             ids=tuple([ranking.ids[place] for place in order]),
             scores=tuple(scores[order].tolist()),
             relevance=tuple([ranking.relevance[place] for place in order]),
-            legs=legs | {LEG: _cut(ranking, depth)},
+            legs=legs | {LEG: _top(ranking, depth)},
         )
 
     def _gains(self, places: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -102,5 +102,5 @@ def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return scaled
 
 
-def _cut(ranking: Ranking, depth: int) -> Ranking:
+def _top(ranking: Ranking, depth: int) -> Ranking:
     return Ranking(ranking.ids[:depth], ranking.scores[:depth], ranking.relevance[:depth])

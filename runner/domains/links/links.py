@@ -168,8 +168,8 @@ class _Inline:
             if token.type == "wiki":
                 yield from self._wiki_links(token)
             elif token.type == "link_open" and token.meta:  # one written <https:…> has no place
-                start, line = self._where(token.meta["start"])
-                href, end = str(token.attrs.get("href", "")), self._where(token.meta["end"])[0]
+                start, line = self._position(token.meta["start"])
+                href, end = str(token.attrs.get("href", "")), self._position(token.meta["end"])[0]
                 link = _markdown(href, self._label(place), start, end, line)
                 if link is not None:
                     yield link
@@ -186,7 +186,7 @@ class _Inline:
 
     def _wiki_links(self, token: Token) -> Iterator[Link]:
         for match in _WIKI.finditer(self._content, token.meta["start"], token.meta["end"]):
-            start, line = self._where(match.start())
+            start, line = self._position(match.start())
             link = _wiki(match, start, start + match.end() - match.start(), line)
             if link is not None:
                 yield link
@@ -200,7 +200,7 @@ class _Inline:
             parts.append(" " if token.type == "softbreak" else token.content)
         return "".join(parts)
 
-    def _where(self, offset: int) -> tuple[int, int]:
+    def _position(self, offset: int) -> tuple[int, int]:
         """(offset in the text, number of the line) of an offset in the content."""
         line = bisect_right(self._begins, offset) - 1
         return self._origins[line] + offset - self._begins[line], self._first + line + 1

@@ -65,13 +65,13 @@ def of_text(asked: str, text: str, language: Language) -> str:
         return ""
     if not shared:
         return _say(language, "near", quote=quote)
-    return _say(language, "text", shared=_listed(shared), quote=quote)
+    return _say(language, "text", shared=_quoted(shared), quote=quote)
 
 
 def of_link(asked: str, sentence: str, source: str, language: Language) -> str:
     """By the words that the sentence around a link shares with what is asked about; empty where there are none."""
     shared, quote = _shared(asked, sentence)
-    return _say(language, "links", source=source, shared=_listed(shared), quote=quote) if shared else ""
+    return _say(language, "links", source=source, shared=_quoted(shared), quote=quote) if shared else ""
 
 
 def of_back_links(count: int, language: Language) -> str:
@@ -111,7 +111,7 @@ def _words(text: str) -> Sequence[Word]:
     return content_words(text)
 
 
-def _listed(words: Sequence[str]) -> str:
+def _quoted(words: Sequence[str]) -> str:
     return ", ".join(f"“{word}”" for word in words)
 
 

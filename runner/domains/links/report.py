@@ -28,7 +28,7 @@ def sections(document: Document) -> Iterator[Section | None]:
         "links",
         say("links.title"),
         Note(say("links.vault_line", **counts)),
-        Note(_all(acceptance["all"], say) if acceptance else "", media=EVERYWHERE),
+        Note(_overall(acceptance["all"], say) if acceptance else "", media=EVERYWHERE),
         section("", say("links.acceptance"), *_rates(acceptance, say)) if acceptance else None,
     )
 
@@ -45,7 +45,7 @@ def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
         yield Fact(say("links.reason"), str(hits[0]["reason"]), after="retrieved", media=MARKDOWN | TERMINAL)
 
 
-def _all(entry: Mapping[str, Any], say: Wording) -> str:
+def _overall(entry: Mapping[str, Any], say: Wording) -> str:
     shares = {name: f"{entry[name]:.1%}" for name in ("rate", "low", "high")}
     return say("links.all", n=f"{entry['n']:,}", accepted=f"{entry['accepted']:,}", **shares)
 

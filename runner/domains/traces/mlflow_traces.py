@@ -171,7 +171,7 @@ def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Mess
     for place, span in sorted(enumerate(spans), key=lambda each: _began(each[1])):
         field, kind = f"data.spans[{place}]", _type(span)
         if kind in TOOLS:
-            messages += _called(span, names[place])
+            messages += _messages_of(span, names[place])
         elif kind in MODELS:
             messages += _modelled(span, field, tools, left_out)
         elif span is not root and _span_id(span) not in parents:
@@ -190,7 +190,7 @@ def _tool_names(spans: Sequence[Span]) -> dict[int, str]:
     return names
 
 
-def _called(span: Span, name: str) -> Sequence[Message]:
+def _messages_of(span: Span, name: str) -> Sequence[Message]:
     status = span.get("status")
     status = status if isinstance(status, dict) else {"code": status, "message": ""}
     is_error = "ERROR" in str(status.get("code") or status.get("status_code") or span.get("status_code")).upper()

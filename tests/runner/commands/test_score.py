@@ -199,7 +199,7 @@ def test_ties_are_broken_as_pytrec_eval_breaks_them(tmp_path, capsys):
 def test_wrong_arguments(arguments, message):
     with pytest.raises(InputError) as raised:
         main(arguments)
-    usage = "usage: python -m runner score [--per-query] [--cutoffs K,K,…] QRELS RUN"
+    usage = "usage: python -m runner score [--per-query] [--cutoffs K,K,…] [--language en|ko] QRELS RUN"
     assert str(raised.value) == f"{message}\n{usage}"
 
 

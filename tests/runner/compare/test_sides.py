@@ -173,17 +173,6 @@ def test_a_server_that_is_down(closed_port: int, tmp_path: Path, capsys: pytest.
     assert "the latest run in ./outputs is taken" in capsys.readouterr().err
 
 
-def test_from_a_server(mlflow_server: str, tmp_path: Path) -> None:
-    name = f"served {tmp_path.name}"
-    tracking = MlflowTracking(uri=mlflow_server, figures=False, timeout_s=20)
-    run_id = tracking.upload(run_folder(Path("there"), ROWS, {"experiment": name}))
-    finder = Finder(tmp_path / "downloads", mlflow_server)
-    for reference in (str(run_id), f"latest:{name}"):
-        side = finder.open(reference)
-        assert (side.snapshot.run["id"], list(side.rows({"b"}))) == ("there", ["b"])
-    assert json.loads((tmp_path / "downloads" / str(run_id) / "run.json").read_text())["id"] == "there"
-
-
 def test_a_damaged_run_is_not_the_latest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, began in (("good", "2026-01-01T00:00:00Z"), ("odd", "yesterday"), ("none", None)):

@@ -81,7 +81,7 @@ def test_a_problem(folder: Path, word: str, message: str) -> None:
 
 def test_an_evaluation_without_the_outer_group(folder: Path) -> None:
     assert problems(folder, "notebook/shelf=pine") == [
-        "notebook/shelf: retrieval_only has no notebook/shelf; it uses dataset, tokenizer, embedder, retriever"
+        "notebook/shelf: retrieval_only has no notebook/shelf; it uses dataset, tokenizer, embedder, store, retriever"
     ]
 
 

@@ -1,5 +1,6 @@
 import pickle
 import warnings
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
 
 from runner.config import arguments, hydra_internals
+from runner.config.choices import known_groups
 from runner.config.compose import compose_cells, initialized
 from runner.config.hydra_internals import Composed, load
 
@@ -74,6 +76,32 @@ def test_what_was_not_composed_before_is_composed_by_hydra() -> None:
         composed = Composed(own, cells)
         assert composed.load_configuration("config", ["+experiment=full_rag", "k=4"], RunMode.RUN).k == 4
         assert composed.list_groups("") == own.list_groups("")
+
+
+def test_what_hydra_gets_is_copied_as_omegaconf_copies_it() -> None:
+    _, cells = compose_cells(["+experiment=full_rag", "k=3"])
+    cfg = Composed(Refusing(), cells)._copy(cells[0])  # type: ignore[arg-type]
+    with initialized(None):
+        own = GlobalHydra.instance().config_loader().load_configuration("config", ["+experiment=full_rag"], RunMode.RUN)
+    for node, of_omegaconf in ((cfg, own), (cfg.hydra, own.hydra)):
+        copied = deepcopy(node)
+        assert copied == node and copied is not node and copied._get_parent() is node._get_parent()
+        assert OmegaConf.get_type(copied) == OmegaConf.get_type(of_omegaconf)
+        OmegaConf.update(copied, "verbose" if node is cfg.hydra else "k", 7 if node is cfg else True)
+        assert copied != node
+    assert cfg.k == 3 and plain(deepcopy(cfg)) == plain(cfg)
+
+
+def test_choices_that_come_while_the_program_runs_are_known(tmp_path: Path) -> None:
+    searched = [f"hydra.searchpath=['file://{tmp_path}']"]
+    (tmp_path / "retriever").mkdir()
+    for name in ("first", "second"):
+        (tmp_path / "retriever" / f"{name}.yaml").write_text("_target_: nothing.There\n", encoding="utf-8")
+        with initialized(None):
+            known = known_groups(searched)["retriever"]
+            assert name in known and "keyword" in known
+    with initialized(None):
+        assert "second" not in known_groups([])["retriever"]
 
 
 def test_another_process_gets_the_loader_of_hydra() -> None:

@@ -64,11 +64,11 @@ def problems(*overrides: str) -> list[str]:
             "hydra/launcher=nope",
             "hydra/launcher: no choice 'nope'; known: basic, joblib, slurm, submitit, submitit_local, submitit_slurm",
         ),
-        ("+hydra/sweeper=nope", "hydra/sweeper: no choice 'nope'; known: basic"),
+        ("+hydra/sweeper=nope", "hydra/sweeper: no choice 'nope'; known: basic, optuna"),
         (
             "hydra.sweeper._target_=elsewhere.Sweeper",
-            "hydra/sweeper: 'elsewhere.Sweeper' is not supported yet; expected basic, with all values on the command "
-            "line (k=3,5,10)",
+            "hydra/sweeper: 'elsewhere.Sweeper' is not supported; expected basic, with all values on the command line "
+            "(k=3,5,10), or optuna, which searches them",
         ),
         (
             "+hydra.sweeper.params.k=1",

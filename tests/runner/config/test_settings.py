@@ -26,7 +26,7 @@ def test_everything_that_is_wrong_at_once() -> None:
         "memory: no choice 'windw'; did you mean 'window'?",
         "memory/store: no choice 'rediss'; did you mean 'redis'?",
         "suggester: chat has no suggester; it uses agent, dataset, embedder, generator, judge, memory, provider, "
-        "reranker, retriever, tokenizer",
+        "reranker, retriever, store, tokenizer",
     ]
     assert "memroy: unknown setting; did you mean 'memory'?" in found
     assert any(problem.startswith("context.tokens: unknown setting") for problem in found)

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from runner.data.columns import answerable_of, asked, chosen_columns, contexts_of, left_columns, listed, said
+from runner.data.columns import (
+    answer_in,
+    answerable_of,
+    chosen_columns,
+    contexts_of,
+    left_columns,
+    list_in,
+    question_in,
+)
 from runner.errors import DataError
 
 
@@ -90,7 +98,7 @@ def test_one_context_none_and_a_separator() -> None:
     assert contexts_of("[1] is a citation, not a list") == ["[1] is a citation, not a list"]
     assert contexts_of("a\n\nb", "\n\n") == ["a", "b"]
     assert contexts_of("  ") == contexts_of(None) == contexts_of("[]") == []
-    assert listed("a; b", (",", ";")) == ["a", "b"]
+    assert list_in("a; b", (",", ";")) == ["a", "b"]
 
 
 def test_contexts_keep_their_ids_and_titles() -> None:
@@ -111,8 +119,8 @@ def test_a_conversation_in_a_cell() -> None:
         {"role": "user", "content": [{"type": "text", "text": "c"}]},
     ]
     history = [{"role": "user", "text": "a"}, {"role": "assistant", "text": "b"}]
-    assert asked({"messages": messages}) == asked(messages) == ("c", history)
-    assert asked("[1, 2]") == ("[1, 2]", [])
+    assert question_in({"messages": messages}) == question_in(messages) == ("c", history)
+    assert question_in("[1, 2]") == ("[1, 2]", [])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +136,7 @@ def test_a_conversation_in_a_cell() -> None:
     ],
 )
 def test_what_a_model_returned(value: Any) -> None:
-    assert said(value) == "A."
+    assert answer_in(value) == "A."
 
 
 @pytest.mark.parametrize(

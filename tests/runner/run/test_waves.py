@@ -41,6 +41,12 @@ def test_waves_only_grow_keep_the_order_of_the_file_and_do_not_depend_on_it(name
     assert before == set(names)
 
 
+def test_of_four_cases_five_waves_add_one_or_sum_up() -> None:
+    assert [number for number in range(1, WAVES + 1) if Wave(number).adds_to(4)] == [1, 3, 6, 8, 10]
+    assert all(Wave(number).adds_to(10) for number in range(1, WAVES + 1))
+    assert Wave(2, "spent").adds_to(0)
+
+
 def test_another_seed_takes_other_cases_first() -> None:
     cases = [Case(f"q{number}") for number in range(100)]
     assert ids(Wave(1).of(cases, 1)) != ids(Wave(1).of(cases, 2))

@@ -87,6 +87,27 @@ def test_what_users_meet_most(
             "tokenizer=kiwi needs the package kiwipiepy (No module); install the extra: pip install 'r[kiwi]'",
             "tokenizer=kiwi 선택에는 kiwipiepy 패키지가 필요합니다(No module). 설치 명령: pip install 'r[kiwi]'",
         ),
+        (
+            "store.password_env: the store at http://x refuses access (401); store.password_env=NAME names the "
+            "environment variable that holds the right secret",
+            "store.password_env: 저장소가 접근을 거부했습니다: http://x(401). 올바른 비밀 값이 든 환경 변수의 이름을 "
+            "지정하세요: store.password_env=NAME",
+        ),
+        (
+            "store.api_key_env: the environment variable K is not set; it holds the secret for http://x; null sends "
+            "none",
+            "store.api_key_env: 환경 변수 K 값이 없습니다. http://x 저장소에 보낼 비밀 값입니다. 보내지 않으려면 "
+            "null로 두세요",
+        ),
+        (
+            "store: the collection r at http://x has vectors of 3 numbers, and the embedder makes 4; delete it: clean",
+            "store: 컬렉션 r(http://x)에 든 벡터의 길이는 3, 임베더가 만드는 벡터의 길이는 4입니다. "
+            "컬렉션을 삭제하세요: clean",
+        ),
+        (
+            "store: this one has no index=hnsw; it has index=flat or index=ivf",
+            "store: 이 저장소에는 없는 색인입니다: index=hnsw. 쓸 수 있는 것: index=flat or index=ivf",
+        ),
         ("2 problems in the configuration:\n  a: unknown option\n  b: odd",
          "설정에 문제가 2개 있습니다:\n  a: 없는 옵션입니다\n  b: odd"),
     ],

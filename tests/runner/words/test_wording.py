@@ -28,6 +28,7 @@ OTHER_ROOMS = (
     "records",
     "import",
     "init",
+    "outcomes",
     "plan",
     "projection",
     "watch",

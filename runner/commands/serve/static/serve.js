@@ -137,10 +137,9 @@ if (rater) {
   async function rate(value) { await save(value); if (place < answers.length - 1) go(1); }
   rater.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const given = new FormData(rater);
+    const asked = Object.fromEntries(new FormData(rater));
     try {
-      const found = await ask("GET", `${path}?${new URLSearchParams(given)}`);
-      ({ answers, rubric, rater: name } = found);
+      ({ answers, rubric, rater: name } = await ask("POST", path, { ...asked, n: Number(asked.n) }));
       try { localStorage.setItem("rater", name); } catch (error) { /* nothing is kept */ }
       place = Math.max(0, answers.findIndex((each) => each.rating === ""));
       sheet.hidden = false;
@@ -168,32 +167,65 @@ if (rater) {
 // --- start ---
 const start = one("#start");
 if (start) {
-  const uses = JSON.parse(start.dataset.uses), data = JSON.parse(start.dataset.data);
+  const form = JSON.parse(start.dataset.form);
   const plan = one("#plan"), go = one("#go"), cost = one("#cost");
   let planned = null;
+  const several = (value) => value === null || value === undefined ? [] : [].concat(value);
+  const ticked = (group) => all(`[data-group="${group}"] input:checked`, start).map((box) => box.value);
+  // Groups that the evaluation has, and those that come with what is chosen of them: what is chosen of each.
+  function chosen() {
+    const data = start.elements.dataset_id.selectedOptions[0], groups = new Map();
+    const visit = (group, fallback) => {
+      if (groups.has(group)) return;
+      const own = data && group === data.dataset.group ? [data.dataset.choice] : ticked(group);
+      groups.set(group, own.length ? own : several(fallback));
+      for (const choice of groups.get(group)) {
+        for (const [other, name] of Object.entries(form.brings[`${group}=${choice}`] || {})) visit(other, name);
+      }
+    };
+    for (const [group, name] of Object.entries(form.uses[start.elements.evaluation_type.value])) visit(group, name);
+    return groups;
+  }
   function fit() {
-    const name = start.elements.evaluation_type.value;
-    for (const part of all("[data-of]")) part.hidden = !uses[name].includes(part.dataset.of) && !["evaluation", "dataset", "scenario", "regression"].includes(part.dataset.of);
-    const wanted = data[name].includes("scenario") ? "scenario" : "dataset";
+    const uses = form.uses[start.elements.evaluation_type.value];
+    const wanted = "scenario" in uses ? "scenario" : "dataset";
     for (const option of start.elements.dataset_id.options) option.hidden = option.disabled = option.dataset.group !== wanted;
-    const chosen = start.elements.dataset_id.selectedOptions[0];
-    if (!chosen || chosen.disabled) start.elements.dataset_id.value = [...start.elements.dataset_id.options].find((each) => !each.disabled).value;
+    const data = start.elements.dataset_id.selectedOptions[0];
+    if (!data || data.disabled) {
+      const fitting = [...start.elements.dataset_id.options].filter((each) => !each.disabled);
+      start.elements.dataset_id.value = (fitting.find((each) => each.dataset.choice === uses[wanted]) || fitting[0]).value;
+    }
+    const groups = chosen();
+    for (const part of all("[data-group]:not(option)", start)) {
+      part.hidden = !groups.has(part.dataset.group);
+      const own = ticked(part.dataset.group);
+      one("[data-default]", part).textContent = part.hidden || own.length ? "" : `${say.configured}: ${(groups.get(part.dataset.group)).join(", ") || "–"}`;
+    }
+    for (const part of all("[data-when]", start)) {
+      const [group, choice] = part.dataset.when.split("=");
+      part.hidden = !(groups.get(group) || []).includes(choice);
+    }
   }
   function asked() {
-    const overrides = all("[data-key]", start).filter((each) => each.value.trim() && !each.closest("[hidden]")).map((each) => `${each.dataset.key}=${each.value.trim()}`);
-    overrides.unshift(`k=${start.elements.k.value.replaceAll(" ", "")}`);
+    const overrides = start.elements.k ? [`k=${start.elements.k.value.replaceAll(" ", "")}`] : [];
+    for (const part of all("[data-group]:not(option, [hidden])", start)) {
+      const names = ticked(part.dataset.group).join(",");
+      if (names) overrides.push(`${part.dataset.group}=${part.dataset.group === "metric" ? `[${names}]` : names}`);
+    }
+    const set = new Map(all("[data-key]", start).filter((each) => each.value.trim() && !each.closest("[hidden]")).map((each) => [each.dataset.key, each.value.trim()]));
+    for (const [key, value] of set) overrides.push(`${key}=${value}`);
     overrides.push(...start.elements.more.value.split("\n").map((line) => line.trim()).filter(Boolean));
     if (start.dataset.language && !overrides.some((each) => each.startsWith("report.language="))) overrides.push(`report.language=${start.dataset.language}`);
     return { dataset_id: start.elements.dataset_id.value, evaluation_type: start.elements.evaluation_type.value, overrides };
   }
-  function table(found) {
+  function table(reply) {
     const list = document.createElement("table");
-    for (const run of found.runs) for (const cell of run.asked) {
+    for (const run of reply.runs) for (const cell of run.asked) {
       const row = list.insertRow();
       for (const text of [run.overrides.join(" "), cell.role, cell.model, cell.requests.toLocaleString(), cell.usd === null ? "?" : `$${cell.usd.toFixed(4)}`]) row.insertCell().textContent = text;
     }
     const line = document.createElement("p");
-    line.textContent = `${found.runs.length} × ${found.runs[0].cases.toLocaleString()}: ${found.line}`;
+    line.textContent = `${reply.runs.length} × ${reply.runs[0].cases.toLocaleString()}: ${reply.line}`;
     cost.replaceChildren(line, list);
   }
   start.addEventListener("submit", async (event) => {
@@ -202,9 +234,9 @@ if (start) {
     cost.textContent = say.planning;
     try {
       planned = asked();
-      const found = await ask("POST", "/evaluation/plan", planned);
-      table(found);
-      planned.several = found.runs.length > 1;
+      const reply = await ask("POST", "/evaluation/plan", planned);
+      table(reply);
+      planned.isSweep = reply.runs.length > 1;
       go.disabled = false;
     } catch (error) { cost.textContent = error.message; cost.className = "bad"; return; }
     cost.className = "";
@@ -213,17 +245,17 @@ if (start) {
   start.addEventListener("change", () => { go.disabled = true; fit(); });
   go.addEventListener("click", async () => {
     go.disabled = true;
-    const { dataset_id, evaluation_type, overrides, several } = planned;
-    const kind = several ? "sweeps" : "runs";
+    const { dataset_id, evaluation_type, overrides, isSweep } = planned;
+    const kind = isSweep ? "sweeps" : "runs";
     try {
-      const made = await ask("POST", `/evaluation/datasets/${encodeURIComponent(dataset_id)}/${kind}${several ? "" : "?wait=false"}`, { evaluation_type, overrides });
+      const made = await ask("POST", `/evaluation/datasets/${encodeURIComponent(dataset_id)}/${kind}`, { evaluation_type, overrides });
       location.href = `/${kind}/${encodeURIComponent(made.id)}`;
     } catch (error) { tell(error.message); }
   });
   one("#upload").addEventListener("submit", async (event) => {
     event.preventDefault();
     const form = new FormData(event.target);
-    for (const [key, file] of [...form]) if (file instanceof File && !file.size) form.delete(key);
+    for (const [key, value] of [...form]) if (value instanceof File ? !value.size : !value) form.delete(key);
     try { await ask("POST", "/evaluation/datasets", form); location.reload(); } catch (error) { tell(error.message); }
   });
   fit();

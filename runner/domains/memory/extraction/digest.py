@@ -165,7 +165,7 @@ class _Digest:
         ended = [old for old in kept if old not in before]
         if not ended and not any(_is_replaced(fact, other) for fact in facts for other in earlier_facts):
             ended = [old for old in _overtaken(line, before) if _common(line, old) >= self.least]
-            before = [each for old in before for each in (_rest(old, line) if old in ended else [old])]
+            before = [each for old in before for each in (_remainder(old, line) if old in ended else [old])]
         for old in ended:
             self._end(old, line)
             stale += [(Fact("", line.text), value) for value in _words_of(re.sub(r"\S+[은는이가]\s", "", old.text))]
@@ -334,7 +334,7 @@ def _others(old: _Line, line: _Line) -> list[Fact]:
     return [fact for fact in old.facts if kind(fact.value) not in kinds] if len(old.facts) > 1 else []
 
 
-def _rest(old: _Line, line: _Line) -> Iterator[_Line]:
+def _remainder(old: _Line, line: _Line) -> Iterator[_Line]:
     """What is left of a line that a newer one overtakes in part: the other items of a list, or the facts that the newer
     line does not mention."""
     if line.mood != "cancellation":

@@ -283,7 +283,7 @@ def stem(word: str) -> str:
 
 
 @cache
-def _listed(name: str) -> frozenset[str]:
+def _stems_of(name: str) -> frozenset[str]:
     """Stems of words that do not distinguish two keys: fillers, words of moments, words of names."""
     return frozenset(stem(word) for language in ("en", "ko") for word in table(language)[name])
 
@@ -296,7 +296,7 @@ def same_thing(one: Fact, other: Fact) -> bool:
         for fact in (one, other)
     )
     if kinds <= _MOMENTS or kinds == {"text"}:
-        same = _listed("called" if kinds == {"text"} else "moments")
+        same = _stems_of("called" if kinds == {"text"} else "moments")
         return (first - same or first) == (second - same or second)
     return first == second and (len(kinds) == 1 or not (one.is_loose or other.is_loose))
 
@@ -306,7 +306,7 @@ def identity(key: str) -> frozenset[str]:
     """The words that distinguish a key from others, reduced to one form each; 출시일 is read as 출시."""
     exact = {match.lower() for match in (*_CODE.findall(key), *_PERIOD.findall(key.lower()))}
     words = content_words(_CODE.sub(" ", key))
-    stems = {re.sub(r"(?<=[가-힣]{2})일$", "", stem(word.text)) for word in words} - _listed("fillers")
+    stems = {re.sub(r"(?<=[가-힣]{2})일$", "", stem(word.text)) for word in words} - _stems_of("fillers")
     return frozenset(exact | stems or {word.text.lower() for word in words} or {" ".join(key.lower().split())})
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from runner.cli import main
 from runner.commands.serve.jobs import Jobs, error_in
 from tests.record_folders import change, read
 
@@ -100,6 +101,7 @@ WRONG = [
     ("retriever=keywrd", "retriever: 'keywrd' cannot be chosen by a request; did you mean 'keyword'?"),
     ("k=${oc.env:HOME}", "k: expected a plain value: numbers, words, true or false, or a list of them"),
     ("judge.model=/etc/passwd", "judge.model: expected PROVIDER:MODEL"),
+    ("hydra/launcher=submitit", "hydra/launcher: cannot be set by a request"),
     ("budget.usd=1000", "budget.usd: is set by the server"),
     ("seed=1", "seed: is set by the server"),
     ("~judge", "~judge: expected KEY=VALUE"),
@@ -118,7 +120,7 @@ def test_a_request_sets_choices_and_plain_settings_alone(serving, root: Path) ->
         assert line.startswith(expected)
     body = {"evaluation_type": "retrieval_only", "overrides": ["judge=lexical"]}
     told = message(client.post(f"{API}/datasets/demo_en/runs", json=body), 422)
-    assert "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, retriever" in told
+    assert "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, store, retriever" in told
     assert not list((root / ".serve" / "jobs").iterdir())
 
 
@@ -136,6 +138,9 @@ def test_what_is_not_there_or_does_not_fit_says_so(client: TestClient) -> None:
     assert "started at a command line" in told("POST", "runs/run/cancel", 409)
     assert told("DELETE", "runs/sweep~0", 409) == "run sweep~0: it is a part of the sweep sweep; delete the sweep"
     sweep = {"overrides": ["k=3,5"]}
+    many = {"overrides": ["k=range(1,50)", "seed=range(0,200)"]}
+    expected = "overrides: they make 9,800 runs; expected at most 100 in one request"
+    assert told("POST", "datasets/demo/sweeps", 422, json=many) == expected
     assert "they make a sweep" in told("POST", "datasets/demo/runs", 422, json=sweep)
     assert "they make a single run" in told("POST", "datasets/demo/sweeps", 422, json={"overrides": ["k=3"]})
 
@@ -175,6 +180,25 @@ def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> No
         told(notes=packed.getvalue(), queries=line)[1]
         == "'../../evil.md': expected the name of a file below the folder"
     )
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.md", "# a " * 50)
+        archive.writestr("a.md/b.md", "# b")
+    assert told(notes=whole.getvalue())[1] == "a.md: the name of a file and of a folder"
+    damaged, central = bytearray(whole.getvalue()), whole.getvalue().find(b"PK\x01\x02")
+    damaged[central + 10] = damaged[8] = 99  # a way of packing that nobody knows
+    status, text = told(notes=bytes(damaged))
+    assert (status, text) == (422, "notes.zip: cannot be unpacked: That compression method is not supported")
+    damaged = bytearray(whole.getvalue())
+    damaged[central + 16] ^= 0xFF  # its checksum
+    status, text = told(notes=bytes(damaged))
+    assert (status, text[:31]) == (422, "notes.zip: cannot be unpacked: ")
+    answer = client.post(
+        f"{API}/datasets",
+        data={"name": "a", "format": "csv", "columns": json.dumps({"question": "${oc.env:HOME}"})},
+        files=[("corpus", ("c.jsonl", line)), ("queries", ("q.csv", b"id,question\n"))],
+    )
+    assert message(answer, 422) == "columns: '${oc.env:HOME}': the name of a column has no ${"
     assert list((root / ".serve" / "datasets").iterdir()) == []
 
 
@@ -195,3 +219,46 @@ def test_a_queue_is_found_again_and_waits_in_order(tmp_path: Path) -> None:
         (job.id, status) for job, status in sorted([(first, "cancelled"), (second, "queued")], key=lambda e: e[0].id)
     ]
     assert found.get(second.id).words == ["k=2", f"out={tmp_path / second.id}"]  # type: ignore[union-attr]
+
+
+def test_a_run_of_the_command_line_is_resumed_where_a_request_could_have_started_it(
+    serving, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(root.parent)
+    words = ["+experiment=retrieval_only", "dataset=demo_en", "sample=12", "k=3", "tracking=none", "format=md"]
+    assert main([*words, f"out={root / 'mine' / 'first'}"]) == 0
+    rows, head = root / "mine" / "first" / "per_item.jsonl", root / "mine" / "first" / "run.json"
+    whole = rows.read_bytes().splitlines(keepends=True)
+    rows.write_bytes(b"".join(whole[:5]))
+    change(head, status="partial")
+    client = serving(words=("tracking=none",))
+
+    def resumed(status: int) -> str:
+        client.app_state["desk"].runs.look_again()
+        answer = client.post(f"{API}/runs/mine~first/resume")
+        assert answer.status_code == status, answer.text
+        return str(answer.json()["error"]["message"]) if status != 202 else ""
+
+    kept = read(head)
+    for stored, expected in (
+        ({"overrides": [*kept["overrides"], "dataset.path=/etc/passwd"]}, "dataset.path: cannot be set by a request"),
+        ({"overrides": [*kept["overrides"], "system=command"]}, "system: 'command' cannot be chosen by a request"),
+        ({"overrides": ["k=3"]}, "its command is not known"),
+        ({"overrides": {"k": 3}}, "its command is not known"),
+        ({"overrides": [*kept["overrides"], "k=5"]}, "this server would run something else"),
+        ({"frozen": "/tmp/frozen.yaml"}, "it is that of a record"),
+        ({"fingerprint": "0" * 64}, "this server would run something else"),
+    ):
+        change(head, **stored)
+        text = resumed(409)
+        assert text.startswith("run mine~first: it was started at a command line, which resumes it; ")
+        assert expected in text, text
+        change(head, **{name: kept[name] for name in stored})
+    assert "its sweep" not in resumed(202)
+    job = client.app_state["desk"].jobs.get("mine~first")
+    assert (job.status, job.words[-1]) == ("queued", f"out={root / 'mine' / 'first'}")
+    assert "started at a command line" in message(client.post(f"{API}/sweeps/sweep/resume"), 409)
+    assert main(job.words) == 0
+    assert sorted(row.partition(b",")[0] for row in rows.read_bytes().splitlines()) == sorted(
+        row.partition(b",")[0] for row in whole
+    )

@@ -8,7 +8,7 @@ import pytest
 
 from runner.cli import main
 from runner.commands.serve import token_of
-from runner.commands.serve.guard import HEADERS
+from runner.commands.serve.guard import COOKIE, HEADERS
 from runner.errors import InputError
 from tests.runner.commands.serve.conftest import Serving
 
@@ -28,6 +28,9 @@ def test_other_hosts_and_other_pages_are_refused(serving: Serving) -> None:
         ("sec-fetch-site", "same-origin", 409),
     ):
         assert client.post(f"{RUNS}/run/cancel", headers={name: value}).status_code == status, value
+    elsewhere = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
+    assert client.get(RUNS, headers=elsewhere).status_code == 403
+    assert client.get("/", headers={**elsewhere, "sec-fetch-mode": "navigate"}).status_code == 200
     told = client.get(RUNS)
     assert {name: told.headers[name] for name in HEADERS} == HEADERS
     assert "unsafe" not in HEADERS["content-security-policy"]
@@ -48,12 +51,14 @@ def test_a_token_is_needed_everywhere_and_tried_a_few_times(serving: Serving) ->
     assert TOKEN not in signed.headers["set-cookie"]
     assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in signed.headers["set-cookie"].split(";")}
     assert client.get("/").status_code == 200
+    session = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
     client.cookies.clear()
     statuses = [client.get(RUNS, headers={"authorization": f"Bearer {n}"}).status_code for n in range(12)]
     assert statuses == [*[401] * 9, *[429] * 3]  # one was wrong before
     refused = client.get(RUNS, headers=good)
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_failures")
     assert 0 < int(refused.headers["retry-after"]) <= 60
+    assert client.get(RUNS, headers=session).status_code == 200, "who has signed in is not locked out by others"
 
 
 def test_a_server_for_readers_changes_nothing(serving: Serving, root: Path) -> None:
@@ -63,7 +68,9 @@ def test_a_server_for_readers_changes_nothing(serving: Serving, root: Path) -> N
     for method, path in (("DELETE", f"{RUNS}/run"), ("POST", "/evaluation/datasets"), ("PUT", f"{RUNS}/run/tags")):
         told = client.request(method, path)
         assert (told.status_code, told.json()["error"]["code"]) == (403, "read_only")
-    assert client.get(f"{RUNS}/run/labels", params={"rater": "a"}).status_code == 409
+    asked = {"rater": "a", "rubric": "faithfulness"}
+    assert client.get(f"{RUNS}/run/labels", params=asked).status_code == 404
+    assert client.post(f"{RUNS}/run/labels", json=asked).status_code == 403
     assert sorted(root.rglob("*")) == before
 
 

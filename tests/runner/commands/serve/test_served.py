@@ -106,6 +106,10 @@ def test_the_requests_of_the_specification_by_curl(tmp_path: Path) -> None:
         status, dataset = curl(*STATUS, "-X", "POST", f"{address}/datasets", *files)
         assert (status, dataset["cases"], dataset["format"], dataset["problems"]) == (201, 8, "jsonl", [])
         post = [f"{address}/datasets/{dataset['id']}/runs", "-H", "Content-Type: application/json"]
+        status, pending = curl(*STATUS, "-X", "POST", *post, "-d", SPEC_BODY)
+        assert (status, pending["status"], list(pending)) == (202, "pending", list(json.loads(SPEC_ANSWER)))
+        run = until(lambda: (now := curl(*STATUS, f"{address}/runs/{pending['id']}")[1])["results"] and now)
+        post[0] += "?wait=true"
         status, run = curl(*STATUS, "-X", "POST", *post, "-d", SPEC_BODY)
         assert (status, run["dataset_id"], run["error_message"]) == (201, dataset["id"], None)
         assert len(run["results"]) == 8
@@ -136,7 +140,7 @@ def test_a_killed_server_and_a_killed_job_go_on_and_pay_nothing_twice(tmp_path: 
 
     with served(tmp_path, *local, "--jobs", "1") as (address, process):
         header = ["-H", "Content-Type: application/json", "-d", body]
-        status, run = curl(*STATUS, "-X", "POST", f"{address}/datasets/demo_en/runs?wait=false", *header)
+        status, run = curl(*STATUS, "-X", "POST", f"{address}/datasets/demo_en/runs", *header)
         assert (status, run["status"]) == (202, "pending")
         until(lambda: server.counts.answered >= 3)
         process.kill()

@@ -1,0 +1,1 @@
+"""Stores: where the vectors of a corpus are kept and searched."""

@@ -1,0 +1,25 @@
+"""A FAISS index in the cache of this machine, searched in the memory of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from runner.retrieval.stores import Collection, OpenCollection, Transfer
+
+
+class FaissStore:
+    """No store: the retriever keeps its own index."""
+
+    is_within = True
+    is_implied = True
+    kinds = ("flat", "hnsw", "ivf")
+    transfer = Transfer()
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {"faiss": version("faiss-cpu")}
+
+    async def open(self, collection: Collection) -> OpenCollection:
+        raise RuntimeError("store=faiss is not asked")

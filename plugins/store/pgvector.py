@@ -1,0 +1,292 @@
+"""PostgreSQL with the extension pgvector."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from runner.errors import InputError, Problem, StopRunError
+from runner.llm.address import NOT_SHOWN
+from runner.retrieval.stores import (
+    NAME,
+    AwayError,
+    Collection,
+    Hits,
+    IndexSettings,
+    OpenCollection,
+    Points,
+    Stored,
+    Transfer,
+    TransferSettings,
+    Variable,
+    lacking,
+    of_another_length,
+    refused,
+    unset_variable,
+)
+
+CONNECTIONS = 4  # for the queries of one search
+MOST_LINKS, MOST_EFFORT = 100, 1000  # that pgvector takes
+URL = re.compile(r"postgres(ql)?://[\w.\-\[\]:,]*/[\w.\-]+")
+EXAMPLE = "postgresql://127.0.0.1:5432/DATABASE"
+NO_ACCESS = re.compile(r"authentication|password|pg_hba|role .* does not exist", re.I)
+NO_DATABASE = re.compile(r"database .* does not exist", re.I)
+LISTED = """
+SELECT relname, obj_description(pg_class.oid) FROM pg_class
+WHERE relkind = 'r' AND relname ~ '^runner_[0-9a-f]{24}$' AND pg_table_is_visible(oid) ORDER BY relname
+"""
+
+
+def _url(url: str) -> str:
+    if URL.fullmatch(url):
+        return url
+    message = (
+        f"expected an address such as {EXAMPLE}, without user, password and parameters: the name of the user goes into "
+        "`username`, the password into an environment variable, and its NAME into `password_env`"
+    )
+    raise PydanticCustomError(NOT_SHOWN, "{message}", {"message": message})
+
+
+Url = Annotated[str, AfterValidator(_url)]
+
+
+class PgvectorStore:
+    """One table a collection, in the schema that the user's tables go to. `username` None: that of this process;
+    `password_env`: the name of the environment variable that holds the password. Needs the extra `pgvector`, and the
+    extension `vector` in the database, which is made where the user may.
+    """
+
+    kinds = ("flat", "hnsw", "ivf")
+    incidental = ("url", "username", "password_env", "batch_size", "timeout_ms", "retries")
+
+    def __init__(
+        self,
+        *,
+        url: Url = "postgresql://127.0.0.1:5432/postgres",
+        username: str | None = None,
+        password_env: Variable | None = None,
+        **transfer: Unpack[TransferSettings],
+    ) -> None:
+        self._url, self._username, self._password = url, username, password_env
+        self.transfer = Transfer(**transfer, place=url, setting="store.url")
+
+    def preflight(self) -> Sequence[Problem]:
+        try:
+            _psycopg()
+        except InputError as error:
+            return [Problem("store", str(error))]
+        return unset_variable("store.password_env", self._password, self._url)
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """Raises InputError where the package is missing."""
+        _psycopg()
+        return {"pgvector": version("pgvector")}
+
+    async def open(self, collection: Collection) -> OpenCollection:
+        name, dim = collection.name, collection.dim
+        opened = _Table(self, collection)
+        try:
+            async with opened.connection() as connection:
+                await self._make(connection, name, dim)
+                length = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'"
+                there = await _first(connection, length, name)
+                if there != dim:
+                    raise of_another_length(name, there, dim, self.transfer)
+                opened.n_points = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
+
+    async def stored(self, root: Path) -> Sequence[Stored]:
+        async with self.connected() as connection:
+            tables = await (await connection.execute(LISTED)).fetchall()
+            found = []
+            for name, comment in tables:
+                count = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
+                found.append(Stored(name, count, datetime.fromisoformat(comment) if comment else None))
+        return found
+
+    async def drop(self, name: str, root: Path) -> None:
+        if NAME.fullmatch(name):
+            async with self.connected() as connection:
+                await connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+    async def _make(self, connection: Any, name: str, dim: int) -> None:
+        if await _first(connection, "SELECT to_regclass(%s)", name) is not None:
+            return
+        await connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {name} (number bigint PRIMARY KEY, id text NOT NULL, vector vector({dim}))"
+        )
+        await connection.execute(f"COMMENT ON TABLE {name} IS '{datetime.now(UTC).isoformat()}'")
+
+    # --- connections --------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Any]:
+        """A connection that knows vectors, closed afterwards."""
+        connection = await self.connect()
+        try:
+            with self.errors():
+                yield connection
+        finally:
+            await connection.close()
+
+    async def connect(self) -> Any:
+        """A connection that knows vectors."""
+        from pgvector.psycopg import register_vector_async
+
+        password = None if self._password is None else os.environ[self._password]
+        seconds = max(2, self.transfer.timeout_ms // 1000)
+        with self.errors():
+            connection = await _psycopg().AsyncConnection.connect(
+                self._url, user=self._username, password=password, connect_timeout=seconds, autocommit=True
+            )
+            try:
+                if not await _first(connection, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"):
+                    await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+                await register_vector_async(connection)
+            except BaseException:
+                await connection.close()
+                raise
+        return connection
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """What the client raises, in words."""
+        psycopg = _psycopg()
+        try:
+            yield
+        except psycopg.OperationalError as error:
+            reason = " ".join(str(error).split())
+            if NO_ACCESS.search(reason):
+                raise refused(self.transfer, "store.password_env", reason) from error
+            if NO_DATABASE.search(reason):
+                raise StopRunError(f"store.url: {self._url}: {reason}") from error
+            raise AwayError(reason) from error
+        except psycopg.Error as error:
+            reason = " ".join(str(error).split())
+            hint = ""
+            if error.sqlstate in ("0A000", "42501", "58P01") and "extension" in reason:
+                hint = "; pgvector has to be installed there, and an administrator runs CREATE EXTENSION vector"
+            raise StopRunError(f"store.url: {self._url} answers: {reason}{hint}") from error
+
+
+class _Table:
+    """Its connections wait in `_idle`; one that an error came through is not used again."""
+
+    n_points = 0
+
+    def __init__(self, store: PgvectorStore, collection: Collection) -> None:
+        self._store, self._collection = store, collection
+        self._idle: list[Any] = []
+        self._turns = asyncio.Semaphore(CONNECTIONS)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Any]:
+        """One of at most CONNECTIONS."""
+        async with self._turns:
+            connection = self._idle.pop() if self._idle else await self._prepared()
+            try:
+                with self._store.errors():
+                    yield connection
+            except BaseException:
+                await connection.close()
+                raise
+            self._idle.append(connection)
+
+    async def _prepared(self) -> Any:
+        connection = await self._store.connect()
+        if self._collection.index.kind == "ivf":
+            await connection.execute(f"SET ivfflat.probes = {self._collection.index.probes}")
+        return connection
+
+    async def add(self, points: Points) -> None:
+        name = self._collection.name
+        async with self.connection() as connection, connection.transaction():
+            cursor = connection.cursor()
+            await cursor.execute(f"CREATE TEMP TABLE incoming (LIKE {name}) ON COMMIT DROP")
+            async with cursor.copy("COPY incoming FROM STDIN (FORMAT BINARY)") as copy:
+                copy.set_types(["int8", "text", "vector"])
+                for number, id, vector in zip(points.numbers, points.ids, points.vectors, strict=True):
+                    await copy.write_row((number, id.replace("\0", ""), vector))
+            await cursor.execute(
+                f"INSERT INTO {name} SELECT * FROM incoming "  # noqa: S608
+                "ON CONFLICT (number) DO UPDATE SET id = excluded.id, vector = excluded.vector"
+            )
+        self.n_points = max(self.n_points, points.start + len(points.ids))
+
+    async def finish(self) -> None:
+        name = self._collection.name
+        async with self.connection() as connection:
+            await connection.execute(f"DROP INDEX IF EXISTS {name}_near")
+            if kind := _index(self._collection.index, self._collection.size):
+                await connection.execute(f"CREATE INDEX {name}_near ON {name} {kind}")
+            await connection.execute(f"ANALYZE {name}")
+
+    async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
+        return await asyncio.gather(*(self._near(vector, depth) for vector in vectors))
+
+    async def _near(self, vector: NDArray[np.float32], depth: int) -> Hits:
+        find = (
+            f"SELECT number, vector, -(vector <#> %s) FROM {self._collection.name} "  # noqa: S608
+            f"ORDER BY vector <#> %s LIMIT {int(depth)}"
+        )
+        async with self.connection() as connection:
+            if self._collection.index.kind == "hnsw":
+                effort = min(MOST_EFFORT, max(self._collection.index.effort, depth))
+                await connection.execute(f"SET hnsw.ef_search = {effort}")
+            rows = await (await connection.execute(find, (vector, vector), binary=True)).fetchall()
+        numbers = np.array([row[0] for row in rows], dtype=np.int64)
+        scores = np.array([row[2] for row in rows], dtype=np.float64)
+        return Hits(
+            numbers, scores, np.array([_array(row[1]) for row in rows], dtype=np.float32).reshape(len(rows), -1)
+        )
+
+    async def close(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()
+
+
+def _index(index: IndexSettings, size: int) -> str:
+    """The rest of CREATE INDEX; empty for none."""
+    if index.kind == "hnsw":
+        links = min(index.links, MOST_LINKS)
+        effort = min(MOST_EFFORT, max(index.effort, 2 * links))
+        return f"USING hnsw (vector vector_ip_ops) WITH (m = {links}, ef_construction = {effort})"
+    if index.kind == "ivf":
+        return f"USING ivfflat (vector vector_ip_ops) WITH (lists = {index.lists_of(size)})"
+    return ""
+
+
+def _array(vector: Any) -> NDArray[np.float32]:
+    """Newer versions of the client have a class of their own for vectors."""
+    return np.asarray(vector if isinstance(vector, np.ndarray) else vector.to_numpy(), dtype=np.float32)
+
+
+async def _first(connection: Any, query: str, *values: Any) -> Any:
+    row = await (await connection.execute(query, values or None)).fetchone()
+    return None if row is None else row[0]
+
+
+def _psycopg() -> Any:
+    try:
+        import pgvector.psycopg  # noqa: F401
+        import psycopg
+    except ImportError as error:
+        raise lacking("pgvector", "psycopg and pgvector", error) from error
+    return psycopg

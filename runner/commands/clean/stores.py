@@ -1,0 +1,96 @@
+"""Delete the collections of a store that were made long ago: what would go is shown first, and goes with --yes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runner.commands import LANGUAGE, Command, Option, whole
+from runner.config.language import language_of
+from runner.errors import ConfigError, InputError
+from runner.retrieval.stores import AwayError, Keeping, Store, Stored, away
+from runner.system import terminal
+from runner.words.wording import wording
+
+CONFIG, ROOT = "clean_stores", "stores"
+COMMAND = Command(
+    "clean stores",
+    options=(Option("older_than", "DAYS", whole(0)), Option("yes"), LANGUAGE),
+    words="SETTING=VALUE",
+    settings=CONFIG,
+)
+
+
+class Collections:
+    """Those of a store that outlive the program."""
+
+    def __init__(self, *, store: Store, cache_dir: str) -> None:
+        self._store, self._root = store, Path(cache_dir) / "stores"
+
+    async def stored(self) -> list[Stored]:
+        """The oldest first; those of unknown age last. Raises InputError for a store without any."""
+        try:
+            found = await self._keeping().stored(self._root)
+        except AwayError as error:
+            raise away(self._store.transfer, str(error), 1) from error
+        return sorted(found, key=lambda each: (each.made or datetime.max.replace(tzinfo=UTC), each.name))
+
+    async def drop(self, name: str) -> None:
+        """Deletes one."""
+        await self._keeping().drop(name, self._root)
+
+    def _keeping(self) -> Keeping:
+        if not isinstance(self._store, Keeping):
+            raise InputError(
+                "store: faiss keeps its indexes in the cache, which `clean cache` cleans; expected another choice, "
+                "such as store=qdrant"
+            )
+        return self._store
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises ConfigError with everything that is wrong or missing, and StopRunError for a store that cannot be
+    used."""
+    from runner.config.components import build
+    from runner.config.settings import settings_of
+    from runner.protocols import Preflight
+
+    options = COMMAND.read(argv)
+    words = [word for word in options.words if not word.startswith("report.language=")]
+    built = build(settings_of(CONFIG, words, ROOT).stores)
+    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    if problems:
+        raise ConfigError(problems)
+    asyncio.run(_clean(built.root, options, options.language or language_of(argv)))
+    return 0
+
+
+async def _clean(collections: Collections, options: Any, language: str) -> None:
+    say = wording(language, "clean")
+    older_than, is_sure = options.older_than, options.yes
+    found = await collections.stored()
+    going = [each for each in found if _is_old(each, older_than)]
+    for each in found:
+        days = "?" if each.made is None else str(_days(each.made))
+        if each in going and is_sure:
+            await collections.drop(each.name)
+        key = "stays" if each not in going else "gone" if is_sure else "would_go"
+        terminal.lines(say(f"stores.{key}", name=each.name, n=f"{each.n_points:,}", days=days))
+    if not going:
+        terminal.lines(say("stores.none", n=len(found)))
+        return
+    terminal.lines(say("stores.done" if is_sure else "stores.would", n=len(going), total=len(found)))
+
+
+def _is_old(stored: Stored, older_than: int | None) -> bool:
+    """Where nothing is chosen, nothing goes; what is of unknown age goes only where age is no matter."""
+    if older_than is None:
+        return False
+    return older_than == 0 or (stored.made is not None and _days(stored.made) >= older_than)
+
+
+def _days(made: datetime) -> int:
+    return max(0, (datetime.now(UTC) - made).days)

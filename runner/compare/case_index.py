@@ -1,0 +1,230 @@
+"""The cases of a run as columns: what lists and filters over many cases need, without reading their rows.
+
+.cases.index lies beside per_item.jsonl: a line of JSON (the state of the rows that it was made of, and the form of each
+column), then the columns as they stand in memory, so that opening maps the file and reads none of it twice. An index
+is a copy: one that belongs to other rows, or is not as it was written, is not believed but made again."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runner.system.folder import lines_at, parsed
+from runner.system.writing import replacing
+
+FILE = ".cases.index"
+SCHEMA = 1
+LARGE = 4_000_000  # bytes of rows; fewer are read as fast as an index of them
+RIGHT = ("right", "hit_rate_at_k", "success")  # the first that a case has says whether it went well
+APART = 0.5  # of votes, or of a judge and whether the answer is right
+QUESTION = 300  # characters that are searched
+ALIGNED = 8  # bytes, to which columns begin
+END = b"\0"  # of a text; no text has it inside
+COLUMNS = {"places": "<i8", "right": "|i1", "failed": "|i1", "apart": "|i1", "answers": "<u4"}
+TEXTS = ("ids", "searched")
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts one after the other: `data` uint8, each with END behind it; `ends` int64 [n], where each has its END."""
+
+    data: Numbers
+    ends: Numbers
+
+    @classmethod
+    def of(cls, data: Numbers) -> Texts:
+        """Of what is stored."""
+        return cls(data, np.flatnonzero(data == END[0]))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> str:
+        start = int(self.ends[number - 1]) + 1 if number else 0
+        return self.data[start : int(self.ends[number])].tobytes().decode()
+
+    def encoded(self) -> list[bytes]:
+        """All of them."""
+        return self.data.tobytes().split(END)[:-1]
+
+    def having(self, word: str) -> Numbers:
+        """bool [n]: which have it."""
+        pattern = re.escape(word.encode("utf-8", "replace")) + b"[^\0]*"  # a text is found once
+        places = np.fromiter((match.start() for match in re.finditer(pattern, self.data.data)), np.int64)
+        has = np.zeros(len(self), dtype=bool)
+        has[np.searchsorted(self.ends, places)] = True
+        return has
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Of the rows of a run, in their order. `places`: of each row in the file, in bytes; `right`: 1, 0 or -1 for what
+    nobody can tell; `answers`: a digest; `apart`: whether judges disagree, in the sense of `labels pick=disagreement`.
+    `searched`: id and question, folded."""
+
+    path: Path
+    ids: Texts
+    searched: Texts
+    places: Numbers
+    right: Numbers
+    failed: Numbers
+    apart: Numbers
+    answers: Numbers
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def rows(self, numbers: Iterable[int]) -> Iterator[Mapping[str, Any]]:
+        """Of these cases. Raises ValueError where another one stands in the place of a row: somebody wrote into the
+        file since."""
+        with self.path.open("rb") as file:
+            for number in numbers:
+                file.seek(int(self.places[number]))
+                row = parsed(file.readline())
+                if row is None or plain(row.get("id")) != self.ids[number]:
+                    raise ValueError(f"{self.path.name} was changed while it was read")
+                yield row
+
+    def number_of(self, id: str) -> int | None:
+        """Of a case, by its id."""
+        wanted = plain(id)
+        near = np.flatnonzero(self.ids.having(wanted)) if wanted else ()
+        return next((int(number) for number in near if self.ids[int(number)] == wanted), None)
+
+
+@dataclass
+class Indexing:
+    """Columns that grow with the rows that are read past them."""
+
+    texts: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in TEXTS})
+    numbers: dict[str, list[int]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+
+    def __len__(self) -> int:
+        return len(self.numbers["places"])
+
+    def add(self, place: int, row: Mapping[str, Any]) -> None:
+        """One row."""
+        output = row.get("output") or {}
+        self.texts["ids"].append(plain(row.get("id")))
+        question = " ".join(str(output.get("query") or "").split())[:QUESTION]
+        self.texts["searched"].append(plain(f"{row.get('id')} {question}".casefold()))
+        values = (place, went_well(row), row.get("status") != "ok", judges_disagree(row), _digest(output))
+        for name, value in zip(COLUMNS, values, strict=True):
+            self.numbers[name].append(int(value))
+
+    def cases(self, path: Path) -> Cases:
+        """In the order of the file."""
+        order = np.argsort(np.array(self.numbers["places"], np.int64), kind="stable")
+        columns: dict[str, Any] = {name: np.array(self.numbers[name], form)[order] for name, form in COLUMNS.items()}
+        columns |= {name: _joined([self.texts[name][number] for number in order.tolist()]) for name in TEXTS}
+        return Cases(path, **columns)
+
+
+def indexed(path: Path, *, writes: bool) -> Cases:
+    """The cases of rows, from their index where it is theirs; else the rows are read, and their index is written where
+    that helps whoever comes next."""
+    state = state_of(path)
+    cases = opened(path, state)
+    if cases is None:
+        indexing = Indexing()
+        for place, row in lines_at(path):
+            indexing.add(place, row)
+        cases = indexing.cases(path)
+        if writes:
+            write(cases, state)
+    return cases
+
+
+def state_of(path: Path) -> tuple[int, int]:
+    """Bytes, and when they were changed."""
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return state.st_size, state.st_mtime_ns
+
+
+def write(cases: Cases, state: tuple[int, int]) -> None:
+    """Of rows that are large, in `state`. A folder that cannot be written to has none."""
+    if state[0] < LARGE:
+        return
+    columns: dict[str, Numbers] = {name: getattr(cases, name) for name in COLUMNS}
+    columns |= {name: getattr(cases, name).data for name in TEXTS}
+    data = b"".join(column.tobytes() for column in columns.values())
+    forms = {name: [column.dtype.str, len(column)] for name, column in columns.items()}
+    head = {"schema": SCHEMA, "rows": list(state), "columns": forms, "check": zlib.crc32(data)}
+    line = json.dumps(head).encode()
+    with suppress(OSError), replacing(cases.path.with_name(FILE), redacts=False) as scratch:
+        scratch.write_bytes(line + b" " * (-(len(line) + 1) % ALIGNED) + b"\n" + data)
+
+
+def opened(path: Path, state: tuple[int, int]) -> Cases | None:
+    """None for rows without an index, and for an index of other rows, or one that is damaged."""
+    damaged = (OSError, ValueError, KeyError, TypeError, AttributeError)
+    with suppress(*damaged), path.with_name(FILE).open("rb") as file:
+        head = json.loads(file.readline(10_000))
+        if (head["schema"], head["rows"]) != (SCHEMA, list(state)):
+            return None
+        data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)[file.tell() :]
+        if zlib.crc32(data.data) != head["check"]:
+            return None
+        columns = _split(data, head["columns"])
+        columns |= {name: Texts.of(columns[name]) for name in TEXTS}
+        if len(set(map(len, columns.values()))) == 1:
+            return Cases(path, **columns)
+    return None
+
+
+def _split(data: Numbers, forms: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
+    start, columns = 0, {}
+    for name, form in {**COLUMNS, **dict.fromkeys(TEXTS, "|u1")}.items():
+        stop = start + np.dtype(form).itemsize * forms[name][1]
+        columns[name] = np.frombuffer(data[start:stop], form)
+        start = stop
+    return columns
+
+
+def _joined(texts: Iterable[str]) -> Texts:
+    return Texts.of(np.frombuffer(b"".join(text.encode() + END for text in texts), np.uint8))
+
+
+def plain(id: Any) -> str:
+    """A text that can be stored: no END, and no half of a character."""
+    return str(id).replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def _digest(output: Mapping[str, Any]) -> int:
+    """Of what a case came to: its answer, or what was retrieved."""
+    answer = output.get("answer")
+    result = answer if answer is not None else [hit.get("id") for hit in output.get("retrieved") or ()]
+    return zlib.crc32(repr(result).encode("utf-8", "replace"))
+
+
+def went_well(row: Mapping[str, Any]) -> int:
+    """1, 0, or -1 where no metric tells."""
+    metrics = row.get("metrics") or {}
+    value = next((metrics[name] for name in RIGHT if metrics.get(name) is not None), None)
+    return -1 if value is None else int(value > 0)
+
+
+def judges_disagree(row: Mapping[str, Any]) -> bool:
+    """Votes that lie far apart, or a first judgement far from whether the answer is right."""
+    right = (row.get("metrics") or {}).get("right")
+    judgements = list((row.get("judgements") or {}).values())
+    for judgement in judgements:
+        votes = [vote for vote in ((judgement.get("details") or {}).get("votes") or {}).values() if vote is not None]
+        if votes and max(votes) - min(votes) >= APART:
+            return True
+    first = next((each.get("score") for each in judgements if each.get("score") is not None), None)
+    return right is not None and first is not None and abs(right - first) > APART

@@ -1,0 +1,431 @@
+"""Where the vectors of a corpus are kept: what a store must offer, and what is done with one.
+
+A collection is named by a hash of its content (texts, embedder, kind of index), so it is filled once, whoever asks, and
+never changed. Its points are numbered 0 to size - 1, in the order of the corpus. They are sent in batches, in that
+order: what is there already is counted, and a fill that was cut off goes on behind it.
+
+    class ListStore:
+        kinds = ("flat",)
+        transfer = Transfer()
+
+        async def open(self, collection: Collection) -> OpenCollection:
+            return OpenList()
+
+    class OpenList:
+        n_points = 0
+
+        async def add(self, points: Points) -> None:
+            self.vectors[points.start :] = points.vectors
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
+
+from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
+from runner.llm.address import NOT_SHOWN, address_problem, variable_problem
+from runner.system.store import fingerprint
+from runner.system.threads import LoopThread
+
+T = TypeVar("T")
+Kind = Literal["flat", "hnsw", "ivf"]
+NAME = re.compile(r"runner_[0-9a-f]{24}")  # of a collection: all that `clean stores` looks at
+LAYOUT = 1  # of points in a store; another number is another collection
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # before a further attempt
+FIND_BATCH = 64  # queries in one search
+RECALL_SAMPLE = 200  # points whose neighbours are compared with the exact ones
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """How a collection is searched: `flat` compares every vector; `hnsw` walks a graph in which each has `links`
+    neighbours, looking at `effort` candidates; `ivf` looks into `probes` of `lists` clusters."""
+
+    kind: Kind = "flat"
+    links: int = 32
+    effort: int = 128
+    lists: int | None = None
+    probes: int = 16
+    seed: int = 42
+
+    def lists_of(self, count: int) -> int:
+        """Clusters of so many vectors: 4 x the square root of their number where `lists` is None, of at least 39
+        vectors each."""
+        return min(self.lists or max(1, min(round(4 * count**0.5), count // 39)), count)
+
+    @property
+    def built(self) -> Mapping[str, Any]:
+        """What decides how the index turns out, as far as the kind has it."""
+        if self.kind == "hnsw":
+            return {"kind": self.kind, "links": self.links, "effort": self.effort}
+        return {"kind": self.kind, **({"lists": self.lists} if self.kind == "ivf" else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What is opened, and made where it is missing. `dim`: length of its vectors, which have length 1 and are compared
+    by inner product. `root`: where a store of files keeps it, unless its settings say where."""
+
+    name: str
+    size: int
+    dim: int
+    index: IndexSettings
+    root: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Some neighbours in the order of the corpus: point start + n has the n-th id and text and vectors[n] (float32
+    [n_points, dim])."""
+
+    start: int
+    ids: Sequence[str]
+    texts: Sequence[str]
+    vectors: NDArray[np.float32]
+
+    @property
+    def numbers(self) -> range:
+        """Of the points."""
+        return range(self.start, self.start + len(self.ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What is near to one query, best first: numbers int64 [n], scores float64 [n] (inner products), and the vectors
+    as they were sent, float32 [n, dim]: of these the scores are computed again, in double precision, so that near ties
+    have one order in every store. None where a store does not give them back: its own scores decide then."""
+
+    numbers: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    vectors: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A collection that a store has. `made`: when, None where nobody knows."""
+
+    name: str
+    n_points: int
+    made: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """How a store is asked: points in a batch, the deadline of one attempt of a request, further attempts. `place`:
+    where it is, for messages; `setting`: the key in conf that says so."""
+
+    batch_size: int = 512
+    timeout_ms: int = 30_000
+    retries: int = 3
+    place: str = ""
+    setting: str = "store"
+
+
+def _checked_by(problem: Callable[[str], str | None]) -> AfterValidator:
+    def check(value: str) -> str:
+        if fault := problem(value):
+            raise PydanticCustomError(NOT_SHOWN, "{message}", {"message": fault})
+        return value
+
+    return AfterValidator(check)
+
+
+Address = Annotated[str, _checked_by(address_problem)]  # http:// or https://, without a user, a password and parameters
+Variable = Annotated[str, _checked_by(variable_problem)]  # the NAME of an environment variable
+
+
+def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
+    """That the environment variable which a setting names is not there."""
+    if name is None or os.environ.get(name):
+        return []
+    message = f"the environment variable {name} is not set; it holds the secret for {place}; null sends none"
+    return [Problem(setting, message)]
+
+
+def lacking(store: str, packages: str, error: Exception) -> InputError:
+    """For packages that are not installed; the extra is called as the choice of the store is."""
+    word = "packages" if " and " in packages else "package"
+    return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
+
+
+def refused(transfer: Transfer, setting: str, reason: str) -> StopRunError:
+    """For a store that asks for another name or password."""
+    return StopRunError(
+        f"{setting}: the store at {transfer.place} refuses access ({reason}); {setting}=NAME names the environment "
+        f"variable that holds the right secret"
+    )
+
+
+class TransferSettings(TypedDict, total=False):
+    """What every store that is asked takes (`**transfer: Unpack[TransferSettings]`)."""
+
+    batch_size: Annotated[int, Field(ge=1, le=10_000)]
+    timeout_ms: Annotated[int, Field(ge=1)]
+    retries: Annotated[int, Field(ge=0, le=10)]
+
+
+class AwayError(EvaluationError):
+    """A store did not answer, or said that it cannot just now: the same request may succeed when it is sent again."""
+
+
+class OpenCollection(Protocol):
+    """A connected collection. What it raises is AwayError where the same request may succeed later, StopRunError
+    where it will not; a deadline cancels it."""
+
+    @property
+    def n_points(self) -> int:
+        """How many points are there; of a collection that was cut off while it was filled, those with the lowest
+        numbers."""
+
+    async def add(self, points: Points) -> None:
+        """Adds points, or puts them in the place of those with the same numbers."""
+
+    async def finish(self) -> None:
+        """Called once all points are there: builds an index."""
+
+    async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
+        """The `depth` nearest points of each query (float32 [n_queries, dim])."""
+
+    async def close(self) -> None:
+        """Lets go of files and connections."""
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps collections of vectors. `kinds` of index that it has; `transfer`: how it is asked.
+
+    class ServerStore:
+        kinds = ("flat", "hnsw")
+        transfer = Transfer(place="http://127.0.0.1:6333", setting="store.url")
+
+        async def open(self, collection: Collection) -> OpenCollection:
+            client = Client("http://127.0.0.1:6333")
+            await client.make(collection.name, collection.dim)
+            return ServerCollection(client, await client.count(collection.name))
+    """
+
+    kinds: tuple[str, ...]
+    transfer: Transfer
+
+    async def open(self, collection: Collection) -> OpenCollection:
+        """The collection of this name, made where it is not there. Raises AwayError and StopRunError as its methods
+        do, and StopRunError where it has vectors of another length."""
+
+
+@runtime_checkable
+class Within(Protocol):
+    """A store that is none: the index is a file of this program, which is searched in its memory.
+
+    class NoStore:
+        is_within = True
+    """
+
+    @property
+    def is_within(self) -> bool:
+        """True where `open` is never called."""
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """A store whose collections can be listed and deleted (`python -m runner clean stores`).
+
+    class ServerStore:
+        async def stored(self, root: Path) -> Sequence[Stored]:
+            return [Stored(each.name, each.count) for each in await self.client.all() if NAME.fullmatch(each.name)]
+
+        async def drop(self, name: str, root: Path) -> None:
+            await self.client.delete(name)
+    """
+
+    async def stored(self, root: Path) -> Sequence[Stored]:
+        """Those that this program made."""
+
+    async def drop(self, name: str, root: Path) -> None:
+        """Deletes one."""
+
+
+OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Keeping)}
+
+
+def collection_name(content: Mapping[str, Any]) -> str:
+    """Of JSON values that say what stands in it."""
+    return f"runner_{fingerprint([LAYOUT, content])[:24]}"
+
+
+def away(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
+    """For a store that did not answer so often."""
+    return StopRunError(
+        f"{transfer.setting}: the store at {transfer.place} cannot be reached: {reason} (asked {attempts} times); is "
+        "it up, and the address right? Run the same command again to resume"
+    )
+
+
+def of_another_length(name: str, dim: int, wanted: int, transfer: Transfer) -> StopRunError:
+    """For a collection that somebody else filled under our name."""
+    return StopRunError(
+        f"store: the collection {name} at {transfer.place} has vectors of {dim} numbers, and the embedder makes "
+        f"{wanted}; delete it: python -m runner clean stores"
+    )
+
+
+class StoreIndex:
+    """One collection of a store, for a thread beside the event loop: filled, searched, closed, and opened again where
+    it is searched later. Requests go out on an event loop of its own."""
+
+    def __init__(self, store: Store, collection: Collection) -> None:
+        self._store, self._collection = store, collection
+        self._loop = LoopThread()
+        self._open: OpenCollection | None = None
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors."""
+        return self._collection.dim
+
+    @property
+    def size(self) -> int:
+        """How many points a whole collection has."""
+        return self._collection.size
+
+    def fill(
+        self, ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], *, anew: bool = False
+    ) -> int:
+        """Sends what is not there yet, or all of it `anew`, and returns how many points that was. Raises
+        StopRunError."""
+        return self._loop.run(self._fill(ids, texts, vectors, anew=anew))
+
+    def facts(self, vectors: NDArray[np.float32]) -> dict[str, Any]:
+        """For the report, once it is filled with these vectors. Of an index that is not exact, its recall."""
+        collection = self._collection
+        kind = collection.index.kind
+        facts: dict[str, Any] = {"kind": kind, "n_chunks": self.size, "dim": self.dim, "collection": collection.name}
+        if kind == "flat":
+            return facts
+
+        def search(queries: NDArray[np.float32], depth: int) -> Sequence[Sequence[int]]:
+            return [hits.numbers.tolist() for hits in self.nearest(queries, depth)]
+
+        return {**facts, "recall_at_10": Recall(vectors, collection.index.seed).of(search)}
+
+    def is_whole(self) -> bool:
+        """Whether every point is there."""
+        return self._loop.run(self._opened()).n_points >= self.size
+
+    def nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
+        """For each query; a batch of queries is one request of the store. Raises StopRunError."""
+
+        async def find(start: int) -> Sequence[Hits]:
+            batch = vectors[start : start + FIND_BATCH]
+
+            async def search() -> Sequence[Hits]:
+                return await (await self._opened()).search(batch, wanted)
+
+            return self._checked(await self._repeated(search), len(batch))
+
+        async def find_all() -> list[Hits]:
+            return [hits for start in range(0, len(vectors), FIND_BATCH) for hits in await find(start)]
+
+        return self._loop.run(find_all())
+
+    def close(self) -> None:
+        """What is searched afterwards opens the collection again."""
+        if self._open is not None:
+            self._loop.run(self._forget())
+        self._loop.close()
+
+    # --- requests -----------------------------------------------------------------------------------
+
+    async def _opened(self) -> OpenCollection:
+        if self._open is None:
+            self._open = await self._repeated(lambda: self._store.open(self._collection))
+        return self._open
+
+    async def _forget(self) -> None:
+        opened, self._open = self._open, None
+        if opened is not None:
+            await opened.close()
+
+    async def _fill(self, ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], *, anew: bool) -> int:
+        opened = await self._opened()
+        size = self._store.transfer.batch_size
+        there = 0 if anew else opened.n_points
+        first = there if there >= self.size else there - there % size  # a batch that was cut off is sent again
+        for start in range(first, self.size, size):
+            end = start + size
+            points = Points(start, ids[start:end], texts[start:end], vectors[start:end])
+            await self._repeated(lambda points=points: opened.add(points))  # type: ignore[misc]
+        if there < self.size:
+            await self._repeated(opened.finish, is_long=True)
+        return self.size - first
+
+    async def _repeated(self, ask: Callable[[], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
+        """What `ask` returns. `is_long`: without a deadline."""
+        transfer = self._store.transfer
+        wait_s, reason = FIRST_WAIT_S, ""
+        for attempt in range(transfer.retries + 1):
+            try:
+                async with asyncio.timeout(None if is_long else transfer.timeout_ms / 1000):
+                    return await ask()
+            except TimeoutError:
+                reason = f"no answer in {transfer.timeout_ms} ms"
+            except AwayError as error:
+                reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+            if attempt < transfer.retries:
+                await asyncio.sleep(wait_s * random.uniform(0.5, 1))
+                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+        raise away(transfer, reason, transfer.retries + 1)
+
+    def _checked(self, found: Sequence[Hits], n_queries: int) -> Sequence[Hits]:
+        """What a store returned, if that is hits: numbers of its own would be wrong scores later."""
+        name = type(self._store).__name__
+        if len(found) != n_queries:
+            raise StopRunError(f"store ({name}): returned {len(found)} lists of hits for {n_queries} queries")
+        for hits in found:
+            if not np.all((hits.numbers >= 0) & (hits.numbers < self.size)):
+                raise StopRunError(f"store ({name}): returned a point that is none of its {self.size}")
+            if len(set(hits.numbers.tolist())) != len(hits.numbers) or len(hits.scores) != len(hits.numbers):
+                raise StopRunError(f"store ({name}): returned a point twice, or points without scores")
+        return found
+
+
+@dataclass
+class Recall:
+    """The share of the ten exact nearest neighbours that a search finds, for points drawn with `seed`."""
+
+    vectors: NDArray[np.float32]
+    seed: int
+    chosen: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chosen = np.random.default_rng(self.seed).permutation(len(self.vectors))[:RECALL_SAMPLE]
+
+    @property
+    def depth(self) -> int:
+        """A point is its own nearest neighbour."""
+        return min(11, len(self.vectors))
+
+    def of(self, search: Callable[[NDArray[np.float32], int], Sequence[Sequence[int]]]) -> float:
+        """`search`: queries and depth -> the numbers that it finds for each."""
+        import faiss
+
+        queries = self.vectors[self.chosen]
+        exact = faiss.knn(queries, self.vectors, self.depth, metric=faiss.METRIC_INNER_PRODUCT)[1].tolist()
+        shares = [
+            len((set(near) & set(near_found)) - {own}) / max(1, len(set(near) - {own}))
+            for own, near, near_found in zip(self.chosen, exact, search(queries, self.depth), strict=True)
+        ]
+        return round(float(np.mean(shares)), 4)

@@ -1,0 +1,41 @@
+"""Which questions a run takes of those that there are: parts by a hash of the id, the same in every run and process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import TypeVar
+
+from runner.config.options import SearchOptions
+from runner.errors import InputError
+from runner.protocols import Case
+from runner.system.spool import Part
+
+CaseT = TypeVar("CaseT", bound=Case)
+
+
+def place_of(id: str, purpose: str) -> float:
+    """Where the hash of an id lies between 0 and 1. What is cut for one purpose is cut at random for another."""
+    digest = blake2b(id.encode("utf-8", "surrogatepass"), digest_size=6, person=purpose.encode()).digest()
+    return float(int.from_bytes(digest, "big") / 2**48)
+
+
+def is_held_out(id: str, share: float) -> bool:
+    """Whether a search that leaves out this share of the questions never sees this one."""
+    return place_of(id, "search") < share
+
+
+def of_search(cases: Sequence[CaseT], search: SearchOptions) -> Sequence[CaseT]:
+    """The questions that a search sees, or those that it does not. Raises InputError where there are none."""
+    if search.questions == "all":
+        return cases
+    wanted = search.questions == "held_out"
+    part = _where(cases, lambda case: is_held_out(case.id, search.holdout) == wanted)
+    if not part:
+        what = "held out" if wanted else "left to search with"
+        raise InputError(f"search.holdout={search.holdout:g}: of {len(cases)} questions, none is {what}")
+    return part
+
+
+def _where(cases: Sequence[CaseT], is_wanted: Callable[[CaseT], bool]) -> Sequence[CaseT]:
+    return Part(cases, [place for place, case in enumerate(cases) if is_wanted(case)])

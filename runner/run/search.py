@@ -1,0 +1,362 @@
+"""hydra/sweeper=optuna: which configuration is best, found by trying a few of many.
+
+Every trial is a run of the sweep, in a folder of its number, over the questions that the search sees; the first is the
+default. What is tried next Optuna proposes from what the others came to. In the end the best (of several metrics, each
+that no other beats in all) is held against the default on the questions that the search did not see.
+
+Optuna's study lies in study.sqlite of the sweep. What it proposes for a trial depends on the trials before and on the
+seed, so that a search which was interrupted goes on as it would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig
+
+from runner.compare.sweep import compare_on
+from runner.config.components import build
+from runner.config.compose import Cell, Plan
+from runner.config.options import SearchOptions, options_of
+from runner.config.space import Axis, Space
+from runner.errors import ConfigError, Problem
+from runner.metrics.catalogue import declared_by
+from runner.metrics.metric import Catalogue, K
+from runner.metrics.thresholds import name_problem
+from runner.run.job import Outcome
+from runner.run.passes import HELD_OUT, serve_jobs
+from runner.system import terminal
+from runner.system.metadata import read_json, write_json
+from runner.words.wording import LANGUAGES
+
+if TYPE_CHECKING:
+    import optuna
+
+STUDY = "study.sqlite"
+DEFAULT = "0"
+REPEATS = 30  # proposals in a row of what was tried before
+MOST_LISTED = 10_000  # configurations of a space whose first untried one is looked for
+
+Prepare = Callable[[Plan, Path, Collection[str]], None]
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric by its name in rows, and which way it is better."""
+
+    name: str
+    summary: str
+    sign: float  # -1.0 where lower is better
+
+    @property
+    def direction(self) -> str:
+        """As Optuna calls it."""
+        return "minimize" if self.sign < 0 else "maximize"
+
+
+def objectives_of(cell: Cell, axes: Sequence[Axis]) -> list[Objective]:
+    """What is to be best. Raises ConfigError for what is no metric of the evaluation, or says no direction."""
+    catalogue, options = declared_by(build(cell.cfg.evaluation).root), options_of(cell.cfg)
+    wanted, is_k_searched = options.search.metric, any(axis.name == K for axis in axes)
+    names = [wanted] if isinstance(wanted, str) else wanted or _main(catalogue, options.cutoffs, is_k_searched)
+    problems = []
+    for name in names:
+        problem = name_problem("search.metric", name, catalogue, options.cutoffs)
+        if problem is None and is_k_searched and catalogue.variant(name).is_own_k:
+            fixed = f"{catalogue.variant(name).base}_at_{options.cutoffs[-1]}"
+            problem = Problem("search.metric", f"'{name}' is cut off at another k in each trial; expected {fixed}")
+        problems += [] if problem is None else [problem]
+    if not names:
+        problems = [Problem("search.metric", "the evaluation has no main metric; expected the name of one")]
+    if len(set(names)) < len(names):
+        problems.append(Problem("search.metric", "the same metric twice"))
+    if problems:
+        raise ConfigError(problems)
+    return [_objective(name, catalogue) for name in names]
+
+
+def _main(catalogue: Catalogue, cutoffs: Sequence[int], is_k_searched: bool) -> list[str]:
+    """The first main metric, at the largest fixed cutoff where k differs between trials."""
+    for metric in catalogue.metrics:
+        if metric.main and not metric.main_beside and metric.better != "neither":
+            end = cutoffs[-1] if is_k_searched else K
+            return [f"{metric.in_summaries}_at_{end}" if metric.has_cutoffs else metric.in_summaries]
+    return []
+
+
+def _objective(name: str, catalogue: Catalogue) -> Objective:
+    metric = catalogue.variant(name).metric
+    row = catalogue.row_name(name)
+    summary = metric.in_summaries if metric is not None and row == metric.name else name
+    return Objective(row, summary, -1.0 if catalogue.direction(name) == "lower" else 1.0)
+
+
+def search(plan: Plan, space: Space, folder: Path, prepare: Prepare) -> tuple[Plan, int]:
+    """Make the trials and the runs on what was held out; what came of it stands in sweep.json under `search`. The plan
+    with all runs that were made, and 130 when interrupted. `prepare` makes their folders."""
+    objectives = objectives_of(plan.cells[0], space.axes)
+    with _study(folder / STUDY, objectives) as study:
+        trials = _Trials(plan, folder, prepare, space, objectives, study)
+        code = trials.make_all()
+    return (trials.plan, code) if code else _concluded(trials)
+
+
+@contextmanager
+def _study(path: Path, objectives: Sequence[Objective]) -> Iterator[optuna.Study]:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path.resolve()}")
+    try:
+        yield optuna.create_study(
+            storage=storage,
+            study_name="search",
+            directions=[objective.direction for objective in objectives],
+            load_if_exists=True,
+        )
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
+
+
+@dataclass
+class _Trials:
+    """`plan` grows by each cell that is tried; `tried`: overrides to the name of the folder."""
+
+    plan: Plan
+    folder: Path
+    prepare: Prepare
+    space: Space
+    objectives: Sequence[Objective]
+    study: optuna.Study
+    tried: dict[Words, str] = field(default_factory=dict)
+    stopped: str | None = None
+
+    @cached_property
+    def options(self) -> SearchOptions:
+        return options_of(self.plan.cells[0].cfg).search
+
+    @property
+    def cells(self) -> dict[str, Cell]:
+        """By the name of the folder."""
+        return {str(number): cell for number, cell in enumerate(self.plan.cells)}
+
+    def make_all(self) -> int:
+        """130 when interrupted. Ends early where a run was stopped, by a budget or a deadline."""
+        self.tried[tuple(self.space.default)] = DEFAULT
+        earlier = self._earlier()
+        code = self._make(earlier)
+        if code == 0 and self.value_of(DEFAULT) is None and self.stopped is None:
+            self.stopped = f"the default has no value of {', '.join(each.name for each in self.objectives)}"
+        while code == 0 and self.stopped is None and (batch := self._asked()):
+            code = self._make(batch)
+        return code
+
+    def _earlier(self) -> dict[str, int]:
+        """Folder -> trial of what an earlier command tried, the default among them; what it asked for and did not note
+        is let go. Adds the cells to the plan."""
+        from optuna.trial import TrialState
+
+        earlier = {DEFAULT: -1}
+        for trial in self.study.trials:
+            words, name = trial.user_attrs.get("overrides"), trial.user_attrs.get("run")
+            if name is not None and name != DEFAULT:
+                self._add(tuple(words or ()))
+                earlier[name] = trial.number
+            elif trial.state == TrialState.RUNNING:
+                self.study.tell(trial.number, state=TrialState.FAIL)
+        return earlier
+
+    def _add(self, words: Words) -> str:
+        """The name of its folder. Raises ConfigError for values that do not go together."""
+        name = str(len(self.plan.cells))
+        self.plan = replace(self.plan, cells=[*self.plan.cells, self.space.compose(words, "searched")])
+        self.tried[words] = name
+        return name
+
+    def _make(self, batch: Mapping[str, int]) -> int:
+        """Make the runs of these trials, and tell Optuna what they came to."""
+        self.prepare(self.plan, self.folder, batch)
+        code = serve_jobs(self.plan, self.folder, list(batch))
+        for name, number in batch.items():
+            outcome = Outcome.read(self.folder / name)
+            if outcome is None or outcome.status == "partial":
+                self.stopped = self.stopped or (f"run {name} did not finish" if outcome is None else _reason(outcome))
+            elif number >= 0:
+                self._tell(number, name)
+        return code
+
+    def _tell(self, number: int, name: str) -> None:
+        """Nothing for what an earlier command told."""
+        from optuna.trial import TrialState
+
+        if self.study.trials[number].state == TrialState.RUNNING:
+            values = self.value_of(name)
+            self.study.tell(number, values, state=TrialState.FAIL if values is None else None)
+
+    def _asked(self) -> dict[str, int]:
+        """Folder -> trial of the next configurations that are to be tried; empty where there are no more."""
+        batch: dict[str, int] = {}
+        room = min(self.options.trials, self.space.count + (not self._is_default_inside())) - len(self.plan.cells)
+        for _ in range(int(min(room, self.options.batch))):
+            if (number := self._next()) is None:
+                break
+            batch[str(len(self.plan.cells) - 1)] = number
+        return batch
+
+    def _is_default_inside(self) -> bool:
+        return self._params(self.space.default) is not None
+
+    def _params(self, words: Sequence[str]) -> dict[str, Any] | None:
+        """What Optuna has to propose for these overrides; None where it cannot."""
+        if len(words) < len(self.space.axes):
+            return None
+        values = {axis.name: axis.value_of(word) for axis, word in zip(self.space.axes, words, strict=True)}
+        return None if None in values.values() else values
+
+    def _next(self) -> int | None:
+        """The trial of a configuration that was not tried, which is added to the plan. None where none is proposed."""
+        seed = int(self.plan.cells[0].cfg.seed)
+        for repeat in range(REPEATS + 1):
+            self._enqueue(is_stuck=repeat == REPEATS)
+            trial = self._proposed(seed)
+            words = tuple(axis.word(trial.params[axis.name]) for axis in self.space.axes)
+            known = self.tried.get(words)
+            if known is not None:
+                self._tell_again(trial, known)
+                continue
+            try:
+                name = self._add(words)
+            except ConfigError as error:
+                self.tried[words] = ""
+                trial.set_user_attr("refused", str(error))
+                self._tell_again(trial, "")
+                continue
+            trial.set_user_attr("overrides", list(words))
+            trial.set_user_attr("run", name)
+            return trial.number
+        return None
+
+    def _proposed(self, seed: int) -> optuna.Trial:
+        import optuna
+
+        self.study.sampler = optuna.samplers.TPESampler(seed=(seed + len(self.study.trials)) % 2**32)
+        return self.study.ask({axis.name: _distribution(axis) for axis in self.space.axes})
+
+    def _enqueue(self, *, is_stuck: bool) -> None:
+        """The default comes first. Where only known ones are proposed, the first that is untried comes next."""
+        params = self._params(self.space.default)
+        if not self.study.trials and params is not None:
+            self.study.enqueue_trial(params)
+        elif is_stuck and self.space.count <= MOST_LISTED:
+            every = product(*(axis.each() for axis in self.space.axes))
+            untried = next((words for words in every if words not in self.tried), None)
+            if untried is not None and (found := self._params(untried)) is not None:
+                self.study.enqueue_trial(found)
+
+    def _tell_again(self, trial: optuna.Trial, name: str) -> None:
+        """Of a proposal that was tried before, what it came to."""
+        from optuna.trial import TrialState
+
+        values = self.value_of(name) if name else None
+        if name == DEFAULT:
+            trial.set_user_attr("run", DEFAULT)
+            trial.set_user_attr("overrides", list(self.space.default))
+        self.study.tell(trial, values, state=TrialState.FAIL if values is None else None)
+
+    def value_of(self, name: str) -> list[float] | None:
+        """The value of each objective of a completed run; None where one is missing."""
+        outcome = Outcome.read(self.folder / name)
+        if outcome is None or outcome.status != "completed":
+            return None
+        metrics = (read_json(self.folder / name / "summary.json") or {}).get("metrics") or {}
+        values: list[Any] = [(metrics.get(objective.summary) or {}).get("value") for objective in self.objectives]
+        return None if None in values else values
+
+    def best(self) -> list[str]:
+        """The folders of the runs that no other beats: one for one metric, the earliest of equals."""
+        found = {name: self.value_of(name) for name in self.cells}
+        signs = [objective.sign for objective in self.objectives]
+        values = {
+            name: tuple(sign * value for sign, value in zip(signs, each, strict=True))
+            for name, each in found.items()
+            if each is not None
+        }
+        if len(signs) == 1:
+            return [max(values, key=lambda name: values[name])] if values else []
+        return [name for name in values if not any(_beats(other, values[name]) for other in values.values())]
+
+
+def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one != other and all(a >= b for a, b in zip(one, other, strict=True))
+
+
+def _reason(outcome: Outcome) -> str:
+    return str(outcome.error_message)
+
+
+def _distribution(axis: Axis) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if axis.words:
+        return CategoricalDistribution(list(axis.words))
+    if axis.is_whole:
+        return IntDistribution(int(axis.low), int(axis.high), log=axis.is_log, step=int(axis.step or 1))
+    return FloatDistribution(axis.low, axis.high, log=axis.is_log, step=axis.step)
+
+
+# --- what came of it ------------------------------------------------------------------------------
+
+
+def _concluded(trials: _Trials) -> tuple[Plan, int]:
+    best, plan, folder = trials.best(), trials.plan, trials.folder
+    code = 0
+    if best and trials.value_of(DEFAULT) is not None:
+        chosen = {DEFAULT: plan.cells[0], **{name: plan.cells[int(name)] for name in best}}
+        held_out = {f"{HELD_OUT}{name}": trials.space.compose(cell.swept, "held_out") for name, cell in chosen.items()}
+        plan = replace(plan, references=held_out)
+        trials.prepare(plan, folder, held_out)
+        terminal.note(LANGUAGES[plan.language]("progress.held_out", count=len(held_out)))
+        code = serve_jobs(plan, folder, list(held_out))
+    state = read_json(folder / "sweep.json") or {}
+    write_json(folder / "sweep.json", {**state, "search": _record(trials, plan, best)})
+    return plan, code
+
+
+def _record(trials: _Trials, plan: Plan, best: Sequence[str]) -> dict[str, Any]:
+    cfg, folder = plan.cells[0].cfg, trials.folder
+    others = [f"{HELD_OUT}{name}" for name in best if name != DEFAULT]
+    names = [objective.name for objective in trials.objectives]
+    found: list[dict[str, Any]] = []
+    if others:
+        found = compare_on(folder, f"{HELD_OUT}{DEFAULT}", others, names, seed=cfg.seed, margin=_margin(cfg))
+    return {
+        "metrics": names,
+        "space": {axis.name: axis.text.partition("=")[2] for axis in trials.space.axes},
+        "trials": len(plan.cells),
+        "completed": sum(trials.value_of(name) is not None for name in trials.cells),
+        "stopped": trials.stopped,
+        "holdout": trials.options.holdout,
+        "n_searched": _n_cases(folder / DEFAULT),
+        "n_held_out": _n_cases(folder / f"{HELD_OUT}{DEFAULT}"),
+        "default": DEFAULT,
+        "best": list(best),
+        "values": {name: trials.value_of(name) for name in trials.cells},
+        "held_out": {name.removeprefix(HELD_OUT): trials.value_of(name) for name in plan.references},
+        "compared": found,
+    }
+
+
+def _margin(cfg: DictConfig) -> float:
+    return float(build(cfg.regression).root.margin)
+
+
+def _n_cases(folder: Path) -> int | None:
+    return ((read_json(folder / "summary.json") or {}).get("cases") or {}).get("total")

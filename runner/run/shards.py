@@ -1,0 +1,311 @@
+"""`shards=8`: the cases of one run, cut by a hash of the id over processes, each with a journal of its own.
+
+A pass over a run with shards has three parts. The run prepares as it does without them (index, rankings, check of the
+judge) and serves no case. Then its shards are served side by side, each in RUN/.shards/NUMBER. Last the run takes their
+rows and calls into its own files, and sums up. What a shard had in flight when it was lost is served by the process
+that takes its place; a shard that was interrupted leaves its rows to the next command.
+
+The budget is one, because the ledger lies in the folder of the command. Requests at once and per minute are those of a
+run, cut into as many parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from runner.config.components import build
+from runner.config.options import options_of, reached
+from runner.errors import ConfigError, InputError, Problem, RunnerError, unexpected
+from runner.llm.calls import FILE as CALLS
+from runner.llm.calls import joined
+from runner.run.engine import INTERRUPTED
+from runner.run.folders import locked
+from runner.run.job import OUTCOME, Job, Outcome
+from runner.run.parts import place_of
+from runner.run.progress import progress
+from runner.run.run import ROWS, selected
+from runner.run.serving import Service, kept_preparation, serve_pending
+from runner.system import redaction, terminal
+from runner.system.journal import Journal, ids_in
+from runner.system.writing import make_folder, write_text
+
+SHARDS = ".shards"
+LOG = "log.txt"
+ATTEMPTS = 3  # at one shard whose process ends without a word
+LOOK_S = 0.3  # between looks at how far the shards are
+GRACE_S = 20.0  # for what is in flight, after which a process is killed
+RATES = ("max_concurrency", "requests_per_minute", "tokens_per_minute")
+
+
+def count_of(cfg: DictConfig) -> int:
+    """Into how many parts the cases of a run are cut."""
+    return int(cfg.get("shards") or 1)
+
+
+def shard_of(id: str, count: int) -> int:
+    """The number of the shard that a case is in."""
+    return int(place_of(id, "shards") * count)
+
+
+def place_in(run: Path, number: int) -> Path:
+    """The folder of a shard."""
+    return run / SHARDS / str(number)
+
+
+def problems(cfg: DictConfig, *, is_one: bool, is_here: bool) -> list[Problem]:
+    """Why a run cannot be cut. `is_here`: no launcher makes the runs elsewhere."""
+    count = count_of(cfg)
+    if count == 1:
+        return []
+    if not is_one and not is_here:
+        needs = "the launcher makes whole runs of a sweep side by side; expected shards=1, or no launcher"
+        return [Problem("shards", needs)]
+    if "models" in reached(cfg) and count > cfg.max_concurrency:
+        needs = f"the shards share max_concurrency={cfg.max_concurrency} requests; expected max_concurrency={count}"
+        return [Problem("shards", f"{needs} or more, or shards={cfg.max_concurrency}")]
+    return []
+
+
+def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
+    """Raises ConfigError."""
+    if found := problems(cfg, is_one=is_one, is_here=is_here):
+        raise ConfigError(found)
+
+
+# --- in the process of a shard --------------------------------------------------------------------
+
+
+def serve_shard(job: Job, number: int) -> None:
+    """The cases of one shard that have no row yet. How it ended stands in its folder, whatever happens."""
+    folder, started = place_in(job.folder, number), time.perf_counter()
+    with locked(folder):
+        outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
+        try:
+            outcome = _served(_part(job, number), folder, number, started)
+        except RunnerError as error:
+            outcome = Outcome("partial", error.exit_code, str(error))
+        except Exception as error:  # a bug; the run tells of it
+            outcome = Outcome("partial", 3, f"unexpected {unexpected(error)} in shard {number}")
+        finally:
+            elapsed_s = time.perf_counter() - started
+            replace(outcome, elapsed_s=elapsed_s, wave=job.wave.number).write(folder)
+
+
+def _served(job: Job, folder: Path, number: int, started: float) -> Outcome:
+    options, built, count = options_of(job.cfg), build(job.cfg.evaluation), count_of(job.cfg)
+    cases = selected(built.root.load().cases, options)
+    done = ids_in(job.folder / ROWS)
+
+    def takes(id: str) -> bool:
+        return id not in done and shard_of(id, count) == number
+
+    with Journal(folder / ROWS, again=False) as journal:
+        service = Service(job, options, built, cases, journal, started, takes, folder)
+        kept = kept_preparation(job.folder)
+        if not service.pending:
+            return Outcome("completed", 0)
+        _, stop = asyncio.run(serve_pending(service, kept))
+    return Outcome("completed", 0) if stop is None else Outcome("partial", stop.exit_code, stop.message)
+
+
+def _part(job: Job, number: int) -> Job:
+    """The job with its share of requests at once and per minute."""
+    count, cfg = count_of(job.cfg), job.cfg.copy()
+    with open_dict(cfg):
+        cfg.max_concurrency = max(1, _share(cfg.max_concurrency, number, count))
+        for settings in cfg.provider.values():
+            for name in RATES:
+                if OmegaConf.select(settings, name) is not None:
+                    settings[name] = max(1, _share(settings[name], number, count))
+    return replace(job, cfg=cfg, label=f"{job.label}[{number + 1}/{count}] ")
+
+
+def _share(whole: int, number: int, count: int) -> int:
+    """Parts of a whole number that add up to it."""
+    return whole // count + (number < whole % count)
+
+
+# --- in the process of the run --------------------------------------------------------------------
+
+
+def join(run: Path) -> float:
+    """Take the rows and calls of shards into the files of their run. Only where no shard is served. Returns the seconds
+    that the longest of them took."""
+    folders = [folder for folder in (run / SHARDS).glob("[0-9]*") if (folder / ROWS).exists()]
+    longest = 0.0
+    if not folders:
+        return longest
+    with Journal(run / ROWS, again=False) as journal:
+        for folder in sorted(folders, key=lambda folder: int(folder.name)):
+            with locked(folder):
+                joined(folder / CALLS, run / CALLS)
+                journal.adopt(folder / ROWS)
+                outcome = Outcome.read(folder)
+                longest = max(longest, 0.0 if outcome is None else outcome.elapsed_s)
+                for name in (ROWS, CALLS):  # what they held is on the disk by now
+                    (folder / name).unlink(missing_ok=True)
+    return longest
+
+
+def settle(job: Job) -> str | None:
+    """Take in what the shards of a run came to, and note how they ended where the last part of its pass looks for it.
+    Returns why the run does not get to its end, None where it does."""
+    found = [Outcome.read(place_in(job.folder, number)) for number in range(count_of(job.cfg))]
+    lost = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
+    bad = next((outcome or lost for outcome in found if outcome is None or outcome.status != "completed"), None)
+    longest, before = join(job.folder), job.before or Outcome("running", 0)
+    after = replace(before, elapsed_s=before.elapsed_s + longest)
+    if bad is None:
+        after.write(job.folder)
+        shutil.rmtree(job.folder / SHARDS, ignore_errors=True)
+        return None
+    replace(after, status="partial", exit_code=bad.exit_code, error_message=bad.error_message).write(job.folder)
+    return str(bad.error_message)
+
+
+@dataclass
+class _Worker:
+    """One process at a time for a shard. `read`: bytes of its rows that were looked at."""
+
+    job: Job
+    number: int
+    process: BaseProcess | None = None
+    attempts: int = 0
+    read: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return place_in(self.job.folder, self.number)
+
+    def start(self) -> None:
+        """In a process of its own, whose words go to a file."""
+        self.attempts += 1
+        context = multiprocessing.get_context("spawn")
+        self.process = context.Process(target=_begin, args=(self.job, self.number, os.getpid()), daemon=True)
+        self.process.start()
+
+    def is_over(self) -> bool:
+        """Whether there is nothing more to come. A process that ended without a word is started again."""
+        if self.process is None or self.process.is_alive():
+            return False
+        self.process.join()
+        if Outcome.read(self.folder) is not None:
+            return True
+        if self.attempts < ATTEMPTS:
+            terminal.note(self.job.say("progress.lost_shard", number=self.number + 1, run=self.job.folder))
+            self.start()
+            return False
+        reason = f"shard {self.number} lost its process {ATTEMPTS} times ({self.folder / LOG})"
+        Outcome("partial", 3, reason).write(self.folder)
+        return True
+
+    def advance(self, tell: Callable[[bytes], None]) -> None:
+        """Tell each row that came since."""
+        with suppress(FileNotFoundError), (self.folder / ROWS).open("rb") as file:
+            file.seek(self.read)
+            for line in file:
+                if line.endswith(b"\n"):
+                    tell(line)
+                    self.read += len(line)
+
+
+def make_here(jobs: Sequence[Job]) -> None:
+    """Serve the shards of these runs, a process each, those of one run side by side."""
+    for job in jobs:
+        workers = [_Worker(job, number) for number in range(count_of(job.cfg))]
+        for worker in workers:
+            drop_outcome(worker.folder)
+        if not (pending := _n_pending(job)):
+            for worker in workers:
+                Outcome("completed", 0).write(worker.folder)
+            continue
+        with progress(pending, job.title, lambda: "", job.say) as shown, _ended(workers):
+            for worker in workers:
+                worker.start()
+
+            def tell(line: bytes) -> None:
+                failed = b'"status":"ok"' not in line
+                shown.advance(failed=failed, unscored=not failed and b'"unscored":[]' not in line)
+
+            left = list(workers)
+            while left:
+                time.sleep(LOOK_S)
+                over = [worker for worker in left if worker.is_over()]
+                for worker in left:
+                    worker.advance(tell)
+                left = [worker for worker in left if worker not in over]
+
+
+def drop_outcome(folder: Path) -> None:
+    """Before a shard is served: a stale outcome must not pass for a new one."""
+    make_folder(folder)
+    (folder / OUTCOME).unlink(missing_ok=True)
+
+
+def _n_pending(job: Job) -> int:
+    """Cases of this pass without a row."""
+    cases = selected(build(job.cfg.evaluation).root.load().cases, options_of(job.cfg))
+    done = ids_in(job.folder / ROWS)
+    return sum(case.id not in done for case in job.wave.of(cases, job.cfg.seed))
+
+
+@contextmanager
+def _ended(workers: Sequence[_Worker]) -> Iterator[None]:
+    """No process outlives the command. What is interrupted is told so, and may keep what is in flight."""
+    try:
+        yield
+    finally:
+        alive = [worker.process for worker in workers if worker.process is not None and worker.process.is_alive()]
+        for process in alive:
+            process.terminate()
+        until = time.monotonic() + GRACE_S
+        for process in alive:
+            process.join(max(0.0, until - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+def _begin(job: Job, number: int, parent: int) -> None:
+    """What the process of a shard runs."""
+    from runner.cli import end_as_by_ctrl_c
+
+    _die_with(parent)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    end_as_by_ctrl_c()
+    log = place_in(job.folder, number) / LOG
+    sys.stdout = sys.stderr = log.open("a", encoding="utf-8", buffering=1)
+    redaction.learn_environment()
+    redaction.learn(OmegaConf.to_container(job.cfg))
+    with redaction.guarded_streams():
+        try:
+            serve_shard(job, number)
+        except KeyboardInterrupt:
+            return
+        except InputError as error:
+            terminal.fail(str(error))
+            write_text(log.with_name("error.log"), str(error))
+
+
+def _die_with(parent: int) -> None:
+    """Where Linux is asked, a process ends with the one that started it."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -1,0 +1,77 @@
+"""Columns of the cases of a run: made with the run or of its rows, and never believed of other rows."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.compare import case_index
+from runner.compare.case_index import FILE, indexed, opened, state_of
+
+ROWS = [
+    {"id": "가", "status": "ok", "metrics": {"right": 1.0}, "output": {"query": "환불은 언제?", "answer": "a"}},
+    {"id": "b.*", "status": "failed", "metrics": {}, "output": None},
+    {"id": "c", "status": "ok", "metrics": {"right": 0.0}, "output": {"query": "Refund\n  NOW", "answer": "b"}},
+]
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(case_index, "LARGE", 1)
+    path = tmp_path / "per_item.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+def test_an_index_says_what_the_rows_say(rows: Path) -> None:
+    made, again = indexed(rows, writes=True), indexed(rows, writes=False)
+    assert opened(rows, state_of(rows)) is not None
+    for cases in (made, again):
+        assert ([cases.ids[n] for n in range(3)], cases.right.tolist()) == (["가", "b.*", "c"], [1, -1, 0])
+        assert (cases.failed.tolist(), cases.apart.tolist()) == ([0, 1, 0], [0, 0, 0])
+        assert [cases.searched.having(word).tolist() for word in ("환불", ".*", "refund now", "none")] == [
+            [True, False, False], [False, True, False], [False, False, True], [False] * 3,
+        ]  # fmt: skip
+        assert [cases.number_of(id) for id in ("c", "b", "b.*", "")] == [2, None, 1, None]
+        assert [dict(row) for row in cases.rows([2, 0])] == [ROWS[2], ROWS[0]]
+    assert made.answers.tolist() == again.answers.tolist()
+
+
+def test_an_index_of_other_rows_or_a_damaged_one_is_made_again(rows: Path) -> None:
+    index = rows.with_name(FILE)
+    indexed(rows, writes=True)
+    kept, state = index.read_bytes(), state_of(rows)
+    for number in range(0, len(kept), 7):
+        index.write_bytes(kept[:number] + bytes([kept[number] ^ 1]) + kept[number + 1 :])
+        found = opened(rows, state)
+        assert found is None or [found.ids[n] for n in range(3)] == ["가", "b.*", "c"], number  # a space of its head
+    for damaged in (b"", b"{}\n", b"[]\n", kept[:-3], kept + b"x", kept.replace(b'"schema": 1', b'"schema": 2')):
+        index.write_bytes(damaged)
+        assert opened(rows, state) is None
+        assert indexed(rows, writes=True).ids[1] == "b.*"
+        assert index.read_bytes() == kept
+    old = indexed(rows, writes=False)
+    rows.write_text(rows.read_text(encoding="utf-8").replace('"가"', '"나"'), encoding="utf-8")
+    os.utime(rows, ns=(0, state[1] + 1))
+    assert indexed(rows, writes=True).ids[0] == "나"
+    with pytest.raises(ValueError, match=r"per_item\.jsonl was changed while it was read"):
+        next(old.rows([0]))
+
+
+def test_a_run_leaves_the_index_of_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(case_index, "LARGE", 1)
+    monkeypatch.chdir(tmp_path)
+    words = ["dataset=demo_en", "sample=12", "tracking=none", "out=run", "format=json", "generator=extractive"]
+    assert main(["+experiment=full_rag", *words]) == 0
+    rows = tmp_path / "run" / "per_item.jsonl"
+    left = opened(rows, state_of(rows))
+    assert left is not None
+    rows.with_name(FILE).unlink()
+    made = indexed(rows, writes=True)
+    for name in ("places", "right", "failed", "apart", "answers"):
+        assert getattr(left, name).tolist() == getattr(made, name).tolist(), name
+    assert (left.ids.encoded(), left.searched.encoded()) == (made.ids.encoded(), made.searched.encoded())

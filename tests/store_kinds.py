@@ -1,0 +1,111 @@
+"""What every store is held to: the rankings of the exact search in this process, whatever happens on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plugins.retriever.semantic import SemanticRetriever
+from runner.records import Corpus, Ranking
+from runner.retrieval.stores import Collection, IndexSettings, Points
+from tests.corpora import corpus_of, question, workspace
+
+DIM = 8
+
+
+class Cloud:
+    """Texts `text N` with vectors that are drawn once; every tenth is that of the text before it, so that there are
+    ties."""
+
+    def __init__(self, count: int = 120, dim: int = DIM) -> None:
+        vectors = np.random.default_rng(5).standard_normal((count, dim)).astype(np.float32)
+        vectors[9::10] = vectors[8::10]
+        self.vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        self.embedded = 0
+
+    def prepare(self, texts: Sequence[str], workspace: Any) -> None:
+        pass
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        self.embedded += kind == "passage"
+        return self.vectors[[int(text.split()[1]) for text in texts]]
+
+
+def corpus(count: int = 120) -> Corpus:
+    return corpus_of({f"{n:03}": f"text {n}" for n in range(count)})
+
+
+def indexed(root: Path, store: object, cloud: Cloud | None = None, **options: Any) -> tuple[Any, Mapping[str, Any]]:
+    """A retriever over the cloud with this store, and what it says of its index."""
+    cloud = cloud or Cloud()
+    retriever = SemanticRetriever(embedder=cloud, store=store, **options)  # type: ignore[arg-type]
+    cold = workspace(root, retriever, cloud)
+    cold.identities = {id(cloud): "cloud", id(retriever): f"retriever {type(store).__name__}"}
+    return retriever, retriever.index(corpus(len(cloud.vectors)), cold)
+
+
+def rankings(retriever: Any, depth: int = 15) -> list[Ranking]:
+    found: list[Ranking] = retriever.search([question(f"text {n}") for n in range(0, 120, 7)], depth)
+    return found
+
+
+def holds_as_exact_search(root: Path, store: object, **options: Any) -> Mapping[str, Any]:
+    """Alone, in a batch, closed and opened again: the same to the last bit."""
+    exact = rankings(indexed(root / "faiss", None)[0])
+    retriever, facts = indexed(root, store, **options)
+    assert rankings(retriever) == exact
+    assert retriever.search([question("text 14")], 15) == [exact[2]]
+    retriever.close()
+    assert rankings(retriever, 119)[2].ids[:15] == exact[2].ids
+    retriever.close()
+    again, _ = indexed(root, store, Unembeddable(), **options)
+    assert rankings(again) == exact
+    again.close()
+    return facts
+
+
+class Unembeddable(Cloud):
+    """Passages are embedded once: who has a collection asks for no vector of one."""
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        assert kind == "query"
+        return super().embed(texts, kind)
+
+
+async def goes_on_where_it_was_cut_off(root: Path, store: Any) -> None:
+    """Some of the points, then the store anew: it counts them; a batch that comes twice is there once."""
+    cloud, collection = Cloud(), Collection("runner_" + "a" * 24, 120, DIM, IndexSettings(), root / "stores")
+    for there, start, end in [(0, 0, 40), (40, 40, 60), (60, 40, 80)]:
+        opened = await store.open(collection)
+        assert opened.n_points == there
+        await opened.add(_points(cloud, start, end))
+        await opened.close()
+    opened = await store.open(collection)
+    assert opened.n_points == 80
+    hits = (await opened.search(cloud.vectors[[50]], 81))[0]
+    assert sorted(hits.numbers.tolist()) == list(range(80))
+    await opened.close()
+
+
+def _points(cloud: Cloud, start: int, end: int) -> Points:
+    texts = [f"text {n}" for n in range(start, end)]
+    return Points(start, [f"{n:03}#0" for n in range(start, end)], texts, cloud.vectors[start:end])
+
+
+async def lists_and_deletes(root: Path, store: Any) -> None:
+    """Its own collections only, with their size and age."""
+    names = ["runner_" + "a" * 24, "runner_" + "b" * 24]
+    for name in names:
+        opened = await store.open(Collection(name, 120, DIM, IndexSettings(), root / "stores"))
+        await opened.add(_points(Cloud(), 0, 10))
+        await opened.close()
+    assert sorted((each.name, each.n_points) for each in await store.stored(root / "stores")) == [
+        (name, 10) for name in names
+    ]
+    assert all(each.made is not None and each.made.tzinfo for each in await store.stored(root / "stores"))
+    await store.drop(names[0], root / "stores")
+    assert [each.name for each in await store.stored(root / "stores")] == names[1:]
