@@ -19,7 +19,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.config.doors import BY_KEY, made, missing_methods, open_doors, returns_alike
 from runner.config.frozen import CONF, read_mapping
-from runner.config.hydra_internals import OPTION, key_of, value_of, written
+from runner.config.hydra_internals import OPTION, holds, key_of, value_of, written
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
@@ -75,7 +75,7 @@ class Walk(Generic[T]):
         if id(node) not in self.memo:
             key = key_of(node)
             with as_it_is():
-                target = str(value_of(node, "_target_") if "_target_" in node else None)
+                target = str(value_of(node, "_target_") if holds(node, "_target_") else None)
             arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
             self.memo[id(node)] = self.visit(key, target, arguments)
             self.keys[key] = id(node)
@@ -105,7 +105,7 @@ class Walk(Generic[T]):
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, DictConfig):
-            if "_target_" in value:
+            if holds(value, "_target_"):
                 return self.component(value)
             return {str(name): self._item(value, name) for name in value}
         if isinstance(value, ListConfig):

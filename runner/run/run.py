@@ -311,7 +311,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
                 _write_head(job, head, outcome)
         else:
             terminal.note(job.say("progress.warning", text=in_language(str(found.error_message), job.say.language)))
-    if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
+    if outcome.error_message and not (job.wave.is_closing and job.sweep_id):  # then the sweep says it
         terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
     return outcome

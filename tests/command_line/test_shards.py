@@ -1,0 +1,144 @@
+"""`shards=2`: the results of one process, and what is lost of a shard is what it had in flight."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.run.shards import _share, join, place_in, shard_of
+from runner.system.journal import ids_in
+from tests.command_line.result_files import read
+from tests.command_line.started import command, generated_by
+from tests.services.models_server import ModelsServer
+from tests.small_data import small_data
+
+DEMO = ["+experiment=full_rag", "dataset=demo_en", "sample=30", "tracking=none", "retriever=keyword"]
+ANSWERING = """
+import os, signal
+with open("asked.txt", "a") as file:
+    file.write(f"{query.id} {os.getpid()}\\n")
+with open("asked.txt") as file:
+    mine = [line for line in file if line.split()[1] == str(os.getpid())]
+if len(mine) == 4 and os.path.exists("kill"):
+    os.unlink("kill")
+    os.kill(os.getpid(), signal.SIGKILL)
+if os.path.exists("kill always") and len(mine) == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+return Answer("27 days")
+"""
+
+
+def untimed(folder: str) -> str:
+    return json.dumps({**read(f"{folder}/summary.json"), "timing": {}})
+
+
+def asked() -> Counter[str]:
+    return Counter(line.split()[0] for line in Path("asked.txt").read_text(encoding="utf-8").splitlines())
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.syspath_prepend(Path.cwd())
+    return [*DEMO, *generated_by("answering", ANSWERING), "max_concurrency=2"]
+
+
+def test_shards_come_to_what_one_process_does_and_go_on(
+    answering: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*answering, "out=one"]) == 0
+    Path("asked.txt").unlink()
+    Path("kill").touch()
+    assert main([*answering, "shards=2", "out=many"]) == 0
+    assert "of many was lost with its process; another one goes on with it" in capsys.readouterr().err
+    assert untimed("one") == untimed("many")
+    assert sorted(asked().values()) == [1] * 29 + [2]  # one was in flight
+    assert ids_in(Path("many/per_item.jsonl")) == ids_in(Path("one/per_item.jsonl"))
+    assert not Path("many/.shards").exists()
+    assert read("many/summary.json")["timing"]["elapsed_s"] > 0
+
+    lines = Path("many/per_item.jsonl").read_bytes().splitlines(keepends=True)
+    Path("many/per_item.jsonl").write_bytes(b"".join(lines[:20]))
+    for number, rest in enumerate((lines[20:24], lines[24:26])):  # as a command leaves it that was killed
+        place_in(Path("many"), number).mkdir(parents=True)
+        (place_in(Path("many"), number) / "per_item.jsonl").write_bytes(b"".join(rest))
+    Path("asked.txt").unlink()
+    assert main([*answering, "shards=2", "out=many"]) == 0
+    assert sum(asked().values()) == 4
+    assert untimed("one") == untimed("many")
+
+
+def test_a_shard_that_loses_every_process_ends_the_run_and_keeps_the_rest(
+    answering: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("kill always").touch()
+    assert main([*answering, "shards=2", "out=many"]) == 3
+    told = capsys.readouterr().err
+    assert "lost its process 3 times (many/.shards/" in told
+    assert (read("many/run.json")["status"], len(ids_in(Path("many/per_item.jsonl")))) == ("partial", 6)
+    Path("kill always").unlink()
+    assert main([*answering, "out=many"]) == 0  # without shards, too
+    assert len(ids_in(Path("many/per_item.jsonl"))) == 30
+
+
+def test_one_budget_holds_over_all_shards(server: ModelsServer, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*DEMO, "generator=openai", "generator.model=local:large", f"provider.local.base_url={server.url}"]
+    assert main([*words, "shards=2", "budget.requests=12", "out=many"]) == 3
+    assert "budget.requests=12 is spent" in capsys.readouterr().err
+    assert len(server.requests) <= 12
+    first = len(server.requests)
+    assert main([*words, "shards=2", "out=many"]) == 0
+    assert read("many/summary.json")["cases"]["ok"] == 30
+    assert main([*words, "cache=replay", "out=one"]) == 0  # each was asked, and its reply stored
+    assert untimed("one") == untimed("many")
+    assert len(server.requests) - first <= 30
+    calls = {line["case"] for line in _calls("many")}
+    assert calls == {line["case"] for line in _calls("one")}
+
+
+def _calls(folder: str) -> list[dict[str, object]]:
+    from runner.llm.calls import read_calls
+
+    return list(read_calls(Path(folder, "calls.jsonl.zst")))
+
+
+@pytest.mark.parametrize("launcher", ["joblib", "submitit"])
+def test_a_launcher_makes_the_shards(launcher: str, tmp_path: Path) -> None:
+    data = ["+experiment=full_rag", *small_data(tmp_path / "data"), "tracking=none", "retriever=keyword"]
+    words = [*data, f"hydra/launcher={launcher}", "shards=2", "out=many"]
+    done = subprocess.run(command(*words), capture_output=True, text=True, check=False, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    assert main([*data, "out=one"]) == 0
+    assert untimed("one") == untimed("many")
+    assert not Path("many/.shards").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["shards=0"], "shards: expected greater than or equal to 1, got 0"),
+        (["shards=1000"], "shards: expected less than or equal to 256, got 1000"),
+        (
+            ["shards=2", "k=1,2", "hydra/launcher=joblib"],
+            "shards: the launcher makes whole runs of a sweep side by side; expected shards=1, or no launcher",
+        ),
+        (
+            ["shards=8", "generator=openai", "generator.model=local:large"],
+            "shards: the shards share max_concurrency=4 requests; expected max_concurrency=8 or more, or shards=4",
+        ),
+    ],
+)
+def test_what_cannot_be_cut_is_told(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*DEMO, *words, "out=s"]) == 1
+    assert problem in capsys.readouterr().err
+    assert not Path("s").exists()
+
+
+def test_parts_are_even_and_make_up_the_whole(tmp_path: Path) -> None:
+    counts = Counter(shard_of(f"q{number}", 8) for number in range(8000))
+    assert set(counts) == set(range(8)) and max(counts.values()) < 1.12 * min(counts.values())
+    assert [_share(10, number, 4) for number in range(4)] == [3, 3, 2, 2]
+    assert join(tmp_path) == 0.0
