@@ -122,7 +122,8 @@ async def main(sessions: int, turns: int) -> None:
     store = EmbeddedStore()
     async with store.opened():
         server = embedded_server.acquire()
-        client = Redis(unix_socket_path=str(server.socket), **settings_of(30.0))
+        settings = settings_of(30.0) | {"max_connections": TASKS}  # the store has them share fewer
+        client = Redis(unix_socket_path=str(server.socket), **settings)
         await many_sessions(store, client, sessions, turns)
         await one_session(store)
         await client.aclose()

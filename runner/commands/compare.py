@@ -9,25 +9,20 @@ from dataclasses import replace
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from runner.commands import LANGUAGE, SEED, URI, Command, Option, Place, one_of
-from runner.compare.compare import compare_all
-from runner.compare.record import record_of
-from runner.compare.regression import Regression
-from runner.compare.sides import Finder
-from runner.compare.snapshot import write_bytes
 from runner.errors import ConfigError, InputError, did_you_mean
-from runner.report.comparison import panels, write, write_comparison
-from runner.report.comparison_junit import no_place_for_junit, write_junit
-from runner.report.comparison_words import Record
-from runner.run.comparing import why
 from runner.system import terminal
 from runner.system.writing import from_here, make_folder
 from runner.words.bilingual import LABELS
 from runner.words.wording import LANGUAGES, Wording, wording_of
+
+if TYPE_CHECKING:
+    from runner.compare.regression import Regression
+    from runner.report.comparison_words import Record
 
 SEVERAL = "runner.comparisons"
 TARGET = "runner.compare.regression.Regression"
@@ -52,6 +47,12 @@ COMMAND = Command(
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for what names no run and for rules that do not fit, TrackingError for MLflow."""
     options = COMMAND.read(argv)
+    from runner.compare.compare import compare_all
+    from runner.compare.record import record_of
+    from runner.compare.sides import Finder
+    from runner.report.comparison import panels
+    from runner.report.comparison_junit import no_place_for_junit, write_junit
+
     rules = None if options.rules is None else rules_of(options.rules)
     if options.junit is not None and (problem := no_place_for_junit(options.junit)) is not None:
         raise InputError(f"--junit: {problem}")
@@ -81,6 +82,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _message(record: Record, language: str) -> str:
     """Why the exit code is not 0, in English and in the language of the comparison."""
+    from runner.run.comparing import why
+
     label = record["candidate"]["label"]
     beside = "" if language not in LABELS else f"\n{LABELS[language]}: {label}: {why(record, language)}"
     return f"{label}: {why(record)}{beside}"
@@ -139,6 +142,9 @@ def _new_folder() -> Path:
 
 def _write(folder: Path, records: Sequence[Record], say: Wording) -> None:
     """Raises InputError for a folder that holds a run, whose own comparison stands there."""
+    from runner.compare.snapshot import write_bytes
+    from runner.report.comparison import write, write_comparison
+
     if any((folder / name).exists() for name in ("run.json", "sweep.json")):
         raise InputError(f"--out: {folder} holds a run; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)

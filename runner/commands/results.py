@@ -10,6 +10,7 @@ from pathlib import Path
 from runner import report
 from runner.commands import URI, Command, Place
 from runner.errors import InputError
+from runner.report.panels import panels
 from runner.system import terminal
 from runner.system.folder import CONTENTS, is_sweep, legible, open_run
 
@@ -41,7 +42,7 @@ def show(folder: Path) -> None:
     if not opened.summary:
         reason = opened.run.get("error_message") or "it did not finish"
         raise InputError(f"{folder}: the run has no results ({opened.run.get('status')}: {reason})")
-    terminal.show(*report.panels(opened), *report.comparison_view(folder, opened.run))
+    terminal.show(*panels(opened), *report.comparison_view(folder, opened.run))
 
 
 def _show_tracked(run_id: str, uri: str | None) -> None:

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
-from runner.metrics.thresholds import KEY, escaped
-from runner.metrics.thresholds import unescaped as named
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 # Options that are text: `case=1_000` is a name, `out=2024` a folder. What names folders or runs is not swept.
 TEXT_KEYS = frozenset({"case", "out", "cache_dir", "compare", "save_snapshot", "junit", "baseline"})
+THRESHOLD = "threshold."
 NOT_SWEPT = TEXT_KEYS - {"case"}
 LONGEST = 200  # characters of a name; that of a file has at most 255, and .yaml at its end
 SET_BY_RUNNER = frozenset(
@@ -123,7 +122,9 @@ def quoted(argument: str) -> str:
     if _names_a_file(value):
         return f"{key}={single_quoted(value)}"
     name = key.lstrip("+~")
-    if name.startswith(f"{KEY}."):
+    if name.startswith(THRESHOLD):
+        from runner.metrics.thresholds import escaped
+
         is_list = "," in value  # one threshold is one number, which no sweep goes over
         return f"{key.removesuffix(name)}{escaped(name)}={_piece(value, text=is_list)}"
     if name in NOT_SWEPT:
@@ -280,7 +281,11 @@ def single_quoted(text: str) -> str:
 def typed(override: str) -> str:
     """As a person types it: without the quotes that were put around it for Hydra."""
     key, _, value = override.partition("=")
-    name = named(key) if key.lstrip("+~").startswith(f"{KEY}.") else key
+    name = key
+    if key.lstrip("+~").startswith(THRESHOLD):
+        from runner.metrics.thresholds import unescaped
+
+        name = unescaped(key)
     if value[:1] not in ("'", '"'):
         return f"{name}={value}"
     plain = f"{name}={parse(override).value()}"

@@ -9,9 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from runner.config.hydra_internals import repository, state_of_files
 from runner.errors import Problem, did_you_mean, installing
-from runner.system.metadata import without_credentials
 
 LAUNCHER = "hydra/launcher"
 LAUNCHERS = {  # choice -> the extra that brings it, and its module among the plugins of Hydra
@@ -77,6 +75,8 @@ def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 @lru_cache(maxsize=1)
 def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
     """Of a command; listed again by the next one where a file came, went or changed."""
+    from runner.config.hydra_internals import state_of_files
+
     state = state_of_files(loader, search_path)
     if state is None or _listed.get("state") != state:
         _listed.update(state=state, groups=_list_groups(loader, search_path))
@@ -89,6 +89,8 @@ _listed: dict[str, Any] = {}  # the groups that were listed last, and the state 
 
 def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]]:
     from hydra.core.object_type import ObjectType
+
+    from runner.config.hydra_internals import repository
 
     files = repository(loader, search_path)
 
@@ -108,6 +110,8 @@ def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem |
             return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")
         name = "null" if one is None else str(one)
         if name not in options:
+            from runner.system.metadata import without_credentials
+
             return Problem(group, f"no choice '{without_credentials(name)}'{did_you_mean(name, options)}")
     return None
 

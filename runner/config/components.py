@@ -10,7 +10,7 @@ import typing
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -19,7 +19,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.config.doors import BY_KEY, made, missing_methods, open_doors, returns_alike
 from runner.config.frozen import CONF, read_mapping
-from runner.config.hydra_internals import OPTION, key_of, value_of, written
+from runner.config.hydra_internals import OPTION, holds, key_of, value_of, written
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
@@ -75,7 +75,7 @@ class Walk(Generic[T]):
         if id(node) not in self.memo:
             key = key_of(node)
             with as_it_is():
-                target = str(value_of(node, "_target_") if "_target_" in node else None)
+                target = str(value_of(node, "_target_") if holds(node, "_target_") else None)
             arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
             self.memo[id(node)] = self.visit(key, target, arguments)
             self.keys[key] = id(node)
@@ -105,7 +105,7 @@ class Walk(Generic[T]):
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, DictConfig):
-            if "_target_" in value:
+            if holds(value, "_target_"):
                 return self.component(value)
             return {str(name): self._item(value, name) for name in value}
         if isinstance(value, ListConfig):
@@ -212,13 +212,18 @@ def identity(node: DictConfig) -> str:
 @dataclass(frozen=True)
 class Built:
     """`root` is the object of the node that was asked for; `parts` maps config keys to objects;
-    `identities` maps `id(object)` to a hash of its settings and of what its class is made of (runner.system.sources).
     `tracebacks` gets those of what components raise, by the line that tells of it."""
 
     root: Any
     parts: Mapping[str, Any]
-    identities: Mapping[int, str]
-    tracebacks: Mapping[str, str] = field(default_factory=dict)
+    tracebacks: Mapping[str, str]
+    hashed: Callable[[], Mapping[int, str]]
+
+    @cached_property
+    def identities(self) -> Mapping[int, str]:
+        """Maps `id(object)` to a hash of its settings and of what its class is made of (runner.system.sources), which
+        is read only where something is stored."""
+        return self.hashed()
 
 
 def build(node: DictConfig) -> Built:
@@ -248,9 +253,12 @@ def build(node: DictConfig) -> Built:
     parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
     for dataset in datasets:
         settle(dataset, _settings(node, keys[id(dataset)], type(dataset)))
+    return Built(root, parts, tracebacks, partial(_identities_of, node, objects.memo))
+
+
+def _identities_of(node: DictConfig, objects: Mapping[int, Any]) -> dict[int, str]:
     hashes = _identities(node, with_code=True)
-    identities = {id(objects.memo[node_id]): digest for node_id, digest in hashes.items()}
-    return Built(root, parts, identities, tracebacks)
+    return {id(objects[node_id]): digest for node_id, digest in hashes.items()}
 
 
 def _settings(node: DictConfig, key: str, cls: type) -> Hashable:

@@ -988,21 +988,35 @@ def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[st
     """What `record()` and `timings` of an output say. Raises ComponentError for what they raise, or should not say."""
     cls: type = type(evaluation)
     door, record_door = _output_doors(cls.__module__, cls.__qualname__)
-    with guarded(door):
+    try:
         timings = output.timings
-        if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
-            raise door.wrong(problem)
-        for stage, timing in timings.items():
-            if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
-                raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_short_repr(timing.ms)}")
-    with guarded(record_door):
+        if type(timings) is not dict or timings:
+            _check_timings(door, timings)
+    except BaseException as error:
+        raise_passed(door, error)
+    try:
         record = output.record()
-        if inspect.isawaitable(record):
-            getattr(record, "close", lambda: None)()
-        if not isinstance(record, Mapping):
-            raise record_door.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
+        if type(record) is not dict:
+            _check_mapping(record_door, record)
         _storable(record_door, record)
+    except BaseException as error:
+        raise_passed(record_door, error)
     return record, timings
+
+
+def _check_timings(door: Door, timings: Any) -> None:
+    if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
+        raise door.wrong(problem)
+    for stage, timing in timings.items():
+        if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
+            raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_short_repr(timing.ms)}")
+
+
+def _check_mapping(door: Door, record: Any) -> None:
+    if inspect.isawaitable(record):
+        getattr(record, "close", lambda: None)()
+    if not isinstance(record, Mapping):
+        raise door.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
 
 
 @functools.lru_cache(maxsize=100)

@@ -13,6 +13,7 @@ from runner.errors import InputError, did_you_mean
 from runner.words.wording import wording
 
 CONF = Path(__file__).resolve().parent.parent.parent / "conf"
+WORDS = Path(__file__).resolve().parent.parent / "words"
 COMMANDS = Path(__file__).resolve().parent.parent / "commands"
 
 HEAD = """\
@@ -32,9 +33,17 @@ def manual(folders: Sequence[str] = ()) -> str:
 
 
 def _commands() -> list[str]:
-    say = wording("en", "commands")
     names = sorted(path.stem.replace("_", "-") for path in COMMANDS.iterdir() if path.stem[0] != "_")
-    return [f"  {name:<14} {say(name)}" for name in names]
+    sentences = _one_line(names) or wording("en", "commands").texts
+    return [f"  {name:<14} {sentences[name]}" for name in names]
+
+
+def _one_line(keys: Sequence[str]) -> dict[str, str]:
+    """The sentences of commands.en.yaml by these keys, read without YAML; empty where one takes more than a line, or a
+    quote or escape in it."""
+    text = (WORDS / "commands.en.yaml").read_text(encoding="utf-8")
+    found = dict(re.findall(r'^([a-z-]+): "?([A-Z][^"\\#]*)"?$', text, re.MULTILINE))
+    return found if all(key in found for key in keys) else {}
 
 
 def _group_lines(folders: Sequence[str]) -> list[str]:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import arguments
-from runner.config.frozen import read_mapping
 from runner.config.help import groups
 from runner.errors import InputError
-from runner.system.metadata import read_json
 from runner.words.wording import SUPPORTED
 
 NAMED = re.compile(r"(?:.*\.|--)?language=(\w+)")
@@ -37,9 +35,11 @@ def _of_folder(word: str) -> Any:
         return None
     for path in (folder / "run.json", folder / "0" / "run.json"):
         if path.is_file():
+            from runner.system.metadata import read_json
+
             return _in_configuration((read_json(path) or {}).get("config"))
     frozen = folder / "frozen.yaml"
-    return _in_configuration(read_mapping(frozen)) if frozen.is_file() else None
+    return _in_configuration(_mapping(frozen)) if frozen.is_file() else None
 
 
 def _of_experiment(words: Sequence[str]) -> Any:
@@ -47,7 +47,13 @@ def _of_experiment(words: Sequence[str]) -> Any:
     if name is None:
         return None
     path = groups(arguments.taken(words, arguments.CONFIG_FOLDER)[0]).get("experiment", {}).get(name)
-    return None if path is None else _in_configuration(read_mapping(path))
+    return None if path is None else _in_configuration(_mapping(path))
+
+
+def _mapping(path: Path) -> Mapping[str, Any]:
+    from runner.config.frozen import read_mapping
+
+    return read_mapping(path)
 
 
 def _in_configuration(values: Any) -> Any:

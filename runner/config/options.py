@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from runner import __version__
 from runner.config.components import NOT_A_MAPPING, check, got, identity, keys, violation
-from runner.config.hydra_internals import node_of, plain, value_of
+from runner.config.hydra_internals import holds, node_of, plain, value_of
 from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
 from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
@@ -261,7 +261,7 @@ def _names(cfg: DictConfig) -> list[str]:
 
 def _is_component(cfg: DictConfig, name: str) -> bool:
     node = node_of(cfg, name)
-    return isinstance(node, DictConfig) and not node._is_none() and "_target_" in node
+    return isinstance(node, DictConfig) and not node._is_none() and holds(node, "_target_")
 
 
 def _options(cfg: DictConfig) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import IO, Any
 from runner.errors import Problem, RunnerError
 
 BUFFER_BYTES = 1 << 20
+LINE_BYTES = 1 << 14
 DEEPEST = 200  # lists and mappings in one another
 MOST_REPEATED = 100_000  # values that aliases of a YAML file may stand for
 ZSTD_BYTES = 1 << 12  # packed bytes that are unpacked at once: up to 128 MB, where a value is repeated
@@ -22,12 +23,13 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 PACKED = (".gz", ".zst", ".zstd")  # endings of the names of such files
 
 
-def open_file(path: str, key: str, error: type[RunnerError]) -> IO[bytes]:
-    """For reading bytes, unpacked where they are of gzip or zstd, whatever the name. A path that is no readable file
-    raises `error` with the configuration key; damaged data raise OSError where they are read."""
+def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BUFFER_BYTES) -> IO[bytes]:
+    """For reading bytes, unpacked where they are of gzip or zstd, whatever the name; who wants a single line is better
+    served with LINE_BYTES at a time. A path that is no readable file raises `error` with the configuration key; damaged
+    data raise OSError where they are read."""
     place = expanded(path)
     try:
-        return unpacked(place.open("rb", buffering=BUFFER_BYTES))
+        return unpacked(place.open("rb", buffering=buffering))
     except FileNotFoundError:
         raise error(f"{key}: file not found: {path}{_near(place)}") from None
     except IsADirectoryError:

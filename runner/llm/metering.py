@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from threading import Lock
 from typing import TypeVar
@@ -59,26 +59,45 @@ _running: ContextVar[tuple[Meter, ...]] = ContextVar("meters", default=())
 _owner: ContextVar[str] = ContextVar("owner", default="")
 
 
-@contextmanager
-def metering(*, alone: bool = False, owners: Mapping[str, str] | None = None) -> Iterator[Meter]:
+class _Metering:
+    """Every case passes through one: a class takes a third of what a generator does."""
+
+    __slots__ = ("_meter", "_running", "_token")
+
+    def __init__(self, meter: Meter, running: tuple[Meter, ...]) -> None:
+        self._meter, self._running = meter, running
+
+    def __enter__(self) -> Meter:
+        self._token = _running.set(self._running)
+        return self._meter
+
+    def __exit__(self, *error: object) -> None:
+        _running.reset(self._token)
+
+
+class _Asking:
+    __slots__ = ("_name", "_token")
+
+    def __init__(self, owner: str) -> None:
+        self._name = owner
+
+    def __enter__(self) -> None:
+        self._token = _owner.set(self._name)
+
+    def __exit__(self, *error: object) -> None:
+        _owner.reset(self._token)
+
+
+def metering(*, alone: bool = False, owners: Mapping[str, str] | None = None) -> AbstractContextManager[Meter]:
     """What is asked in the body, by whatever thread or task it asks through; also for meters around this one, unless
     it is `alone`."""
     meter = Meter(owners)
-    token = _running.set((*(() if alone else _running.get()), meter))
-    try:
-        yield meter
-    finally:
-        _running.reset(token)
+    return _Metering(meter, (*(() if alone else _running.get()), meter))
 
 
-@contextmanager
-def asking_for(owner: str) -> Iterator[None]:
+def asking_for(owner: str) -> AbstractContextManager[None]:
     """In the body, what is asked is asked on behalf of one of several that a meter counts together."""
-    token = _owner.set(owner)
-    try:
-        yield
-    finally:
-        _owner.reset(token)
+    return _Asking(owner)
 
 
 def owner_of(text: str = "") -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
 from runner.errors import ConfigError, Problem, installing
+from runner.text.patterns import late
 
 Counter = Callable[[str], int]  # the tokens of a text
 Encoding = Literal["auto", "o200k_base", "cl100k_base", "estimate"]
@@ -15,14 +15,14 @@ Encoding = Literal["auto", "o200k_base", "cl100k_base", "estimate"]
 PER_MESSAGE = 4  # what a chat format adds to each message
 
 # What `estimated` counts.
-_WORD = re.compile(r"[A-Za-z]+")
-_HANGUL = re.compile(r"[가-힣]")
-_OTHER_CJK = re.compile(r"[ぁ-ヿ㐀-䶿一-鿿]")
-_OTHER_LETTER = re.compile(r"[^\W\d_A-Za-z가-힣ぁ-ヿ㐀-䶿一-鿿]")
-_DIGITS = re.compile(r"\d{1,3}")
-_MARKS = re.compile(r"([^\w\s])\1*")
-_LINE = re.compile(r"\n+")
-_INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_WORD = late(r"[A-Za-z]+")
+_HANGUL = late(r"[가-힣]")
+_OTHER_CJK = late(r"[ぁ-ヿ㐀-䶿一-鿿]")
+_OTHER_LETTER = late(r"[^\W\d_A-Za-z가-힣ぁ-ヿ㐀-䶿一-鿿]")
+_DIGITS = late(r"\d{1,3}")
+_MARKS = late(r"([^\w\s])\1*")
+_LINE = late(r"\n+")
+_INVISIBLE = late(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def count_tokens(text: str) -> int:

@@ -30,6 +30,7 @@ from functools import lru_cache
 
 from runner.metrics.metric import Grades, Metric
 from runner.text.citations import without_citations
+from runner.text.patterns import late
 from runner.text.shown import gives
 
 METRICS = (
@@ -76,12 +77,12 @@ METRICS = (
 )
 
 _CJK = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_MARKS = re.compile(r"(?:[^\w\s]|_)+")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_ARTICLE = re.compile(rf"\b(?:a|an|the)\s+(?=[^\W{_CJK}])")
-_SPACE_BY_CJK = re.compile(rf"(?<=[{_CJK}])\s+|\s+(?=[{_CJK}])")
-_TOKEN = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")
-_ONLY_CJK = re.compile(rf"[{_CJK}]")
+_MARKS = late(r"(?:[^\w\s]|_)+")
+_THOUSANDS = late(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLE = late(rf"\b(?:a|an|the)\s+(?=[^\W{_CJK}])")
+_SPACE_BY_CJK = late(rf"(?<=[{_CJK}])\s+|\s+(?=[{_CJK}])")
+_TOKEN = late(rf"[{_CJK}]|[^\s{_CJK}]+")
+_ONLY_CJK = late(rf"[{_CJK}]")
 
 # What may follow a Korean noun: after a final consonant, after a vowel, after either.
 _AFTER_CONSONANT = frozenset(["은", "이", "을", "과", "으로", "이에요", "이라고", "이며", "이고"])

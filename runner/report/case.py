@@ -64,9 +64,8 @@ def case_view(folder: Path) -> RenderableType:
     row = next(document.folder.rows(), None)
     if row is None:
         return Text(document.say("metrics.none"))
-    status = document.say.name("status", str(row.get("status")))
     blocks = renderables([CaseFacts(facts_in(document, row))])
-    return Panel(Group(*blocks), title=Text(f"{row.get('id')} ({status})"), width=WIDTH)
+    return Panel(Group(*blocks), title=Text(_named(row, document.say)), width=WIDTH)
 
 
 def case_brief(folder: Path) -> list[RenderableType]:
@@ -76,7 +75,7 @@ def case_brief(folder: Path) -> list[RenderableType]:
     row = next(document.folder.rows(), None)
     if row is None:
         return [Text(document.say("metrics.none"))]
-    title = Text(f"{row.get('id')} ({document.say.name('status', str(row.get('status')))})", style="bold")
+    title = Text(_named(row, document.say), style="bold")
     facts = [_shortened(fact) for fact in facts_in(document, row) if fact.size not in ("context", "detail", "call")]
     return [title, *renderables([CaseFacts(facts)])]
 
@@ -87,10 +86,19 @@ def _shortened(fact: Fact) -> Fact:
 
 
 def _title(row: Row, say: Wording) -> str:
-    stage = lost_at(row)
-    if not stage and row.get("status") == "ok":
+    if not lost_at(row) and row.get("status") == "ok":
         return str(row.get("id"))
-    return f"{row.get('id')}: {say.name('lost_at', stage) if stage else say.name('status', str(row.get('status')))}"
+    return f"{row.get('id')}: {_state(row, say)}"
+
+
+def _named(row: Row, say: Wording) -> str:
+    """`q17 (not retrieved)`: a case that ran well and whose answer fails is not called ok."""
+    return f"{row.get('id')} ({_state(row, say)})"
+
+
+def _state(row: Row, say: Wording) -> str:
+    stage = lost_at(row)
+    return say.name("lost_at", stage) if stage else say.name("status", str(row.get("status")))
 
 
 def _output(row: Row) -> Mapping[str, Any]:

@@ -74,16 +74,20 @@ def look_up(cells: Sequence[Cell]) -> Baseline:
     return Baseline(place)
 
 
-def _check(cells: Sequence[Cell]) -> None:
+def _no_place_for_junit(path: Path) -> str | None:
     from runner.report.comparison_junit import no_place_for_junit
 
+    return no_place_for_junit(path)
+
+
+def _check(cells: Sequence[Cell]) -> None:
     cfg, problems = cells[0].cfg, []
     if cfg.compare is None:
         needs = "needs a run to compare with; give one with compare=BASELINE"
         problems += [Problem(name, needs) for name in ("fail_on_regression", "allow_incomparable") if cfg[name]]
         if cfg.junit is not None and not thresholds_of(cfg)[0]:
             problems.append(Problem("junit", f"{needs}, or a value to reach with threshold.METRIC=NUMBER"))
-    for name, no_place in (("save_snapshot", no_place_for_a_file), ("junit", no_place_for_junit)):
+    for name, no_place in (("save_snapshot", no_place_for_a_file), ("junit", _no_place_for_junit)):
         path = cfg[name]
         if path is not None and len(cells) > 1:
             problems.append(Problem(name, "this command has several runs, each with a file of its own in its folder"))

@@ -14,7 +14,6 @@ from runner.config.options import reached
 from runner.errors import ConfigError, InputError, StopRunError
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Expected
-from runner.run.plan_report import cost_line
 from runner.run.planning import Planned, plan_cells
 from runner.system import terminal
 from runner.words.wording import LANGUAGES, wording
@@ -34,6 +33,8 @@ def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
     """Raises ConfigError for keys that are missing, StopRunError where cache=replay lacks a reply, and InputError
     when the person at the terminal says no."""
     _check(planned, models)
+    from runner.run.plan_report import cost_line
+
     terminal.note(cost_line(planned, cfg.report.language))
     total = planned.total
     for line in _beyond(total, cfg):

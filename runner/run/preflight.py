@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.config.components import Built, build, keys
 from runner.config.compose import Cell
-from runner.config.hydra_internals import key_of
+from runner.config.hydra_internals import key_of, value_of
 from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
@@ -81,7 +81,7 @@ def _servers(node: Any) -> Iterator[str]:
     if not isinstance(node, DictConfig) or "providers" in node:  # of which `models` knows those that are asked
         return
     for name in node:
-        value = node[name]
+        value = value_of(node, name)
         if isinstance(value, str) and ADDRESS_KEY.fullmatch(str(name)) and not value.startswith(FILES):
             yield f"{server_of(value)} ({key_of(node).partition('.')[0]})"
 

@@ -325,6 +325,8 @@ def _write_head(job: Job, head: dict[str, Any], outcome: Outcome) -> None:
 
 def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
     from runner import report
+    from runner.report.brief import brief
+    from runner.report.panels import panels
 
     if job.cfg.format != "json":
         report.write(job.folder)
@@ -332,9 +334,9 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
     if job.cfg.case is not None:
         terminal.show(*([report.case_view(job.folder)] if job.cfg.verbose else report.brief_case(job.folder)))
     if job.cfg.verbose:
-        terminal.show(*report.panels(run))
+        terminal.show(*panels(run))
     elif job.sweep_id is None and job.cfg.case is None:
-        terminal.show(*report.brief(run))
+        terminal.show(*brief(run))
     terminal.show(*report.comparison_view(job.folder, head))
     if job.sweep_id is None or job.cfg.verbose:
         terminal.note(job.say("progress.results", label=job.label, folder=job.folder))

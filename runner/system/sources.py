@@ -122,7 +122,7 @@ def _closure(modules: Iterable[str], counts: Callable[[str], bool]) -> set[str]:
 
 
 def _is_within(name: str, packages: Sequence[str]) -> bool:
-    return any(name == package or name.startswith(f"{package}.") for package in packages)
+    return name in packages or name.startswith(tuple([f"{package}." for package in packages]))
 
 
 def _top(name: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from runner.text.endings import follows_count
+from runner.text.patterns import late
 from runner.text.units import KOREAN_DAYS, KOREAN_ONES, KOREAN_TENS, MONTHS, MULTIPLIERS, NUMBER_WORDS, UNITS
 
 Kind = str
@@ -301,12 +302,12 @@ _NEEDS: dict[str, tuple[re.Pattern[str], ...]] = {
     "ordinal": (_DIGIT, _ENGLISH_NUMERAL),
     "number": (_DIGIT, _KOREAN_NUMERAL),
 }
-_HINT = re.compile(
+_HINT = late(
     rf"[\d½]|\b(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|dozen|noon|midday|midnight|half|quarter|"
     rf"fortnight|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b"
     rf"|[조억만천백십일이삼사오육칠팔구반정자열한두세네석넉하둘셋넷다여아스서마쉰예루틀흘새레름]"
 )
-_REST = re.compile("[가-힣]*")
+_REST = late("[가-힣]*")
 
 
 @cache
@@ -586,7 +587,7 @@ def _native_value(word: str) -> float:
     return float(_NATIVE_ONES.get(word, 0))
 
 
-_PIECE = re.compile(r"\d+(?:\.\d+)?|\.\d+|[일이삼사오육칠팔구영공]|[조억만천백십]")
+_PIECE = late(r"\d+(?:\.\d+)?|\.\d+|[일이삼사오육칠팔구영공]|[조억만천백십]")
 
 
 def _korean_value(numeral: str) -> float:

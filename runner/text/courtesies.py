@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_COURTESY = re.compile(
+from runner.text.patterns import late
+
+_COURTESY = late(
     r"^(?:"
     r"(?:I['’]m |I am |we['’]re |we are )?(?:very |so |really |truly )?(?:sorry|afraid)\b|(?:my |our )?apologies\b"
     r"|unfortunately[.!]?$|(?:sure|certainly|of course|no problem|great|thank(?:s| you)\b.*|you['’]re welcome)[.!]*$"

@@ -7,10 +7,12 @@ from collections import Counter
 from functools import lru_cache
 from typing import Literal
 
+from runner.text.patterns import late
+
 Language = Literal["ko", "en"]
 
-_HANGUL = re.compile(r"[가-힣ㄱ-ㆎ]+")
-_ENGLISH_FUNCTION_WORDS = re.compile(
+_HANGUL = late(r"[가-힣ㄱ-ㆎ]+")
+_ENGLISH_FUNCTION_WORDS = late(
     r"\b(?:the|a|an|is|are|was|were|be|been|do|does|did|has|have|had|of|in|on|at|to|for|from|with|by|and|or|not|but|if"
     r"|what|who|whom|which|when|where|why|how|can|could|will|would|should|it|its|this|that|these|those|i|you|he|she|we"
     r"|they|my|your|his|her|our|their|there|than|as)\b",
@@ -58,8 +60,8 @@ _SCRIPTS = {  # of languages that no other rule tells apart
     "hi": re.compile(r"[\u0900-\u097f]"),
     "th": re.compile(r"[\u0e00-\u0e7f]"),
 }
-_WORD = re.compile(r"[^\W\d_]+")
-_LETTER = re.compile(r"[^\W\d_]")
+_WORD = late(r"[^\W\d_]+")
+_LETTER = late(r"[^\W\d_]")
 LEAST = 2  # function words of a language that tell a text as one of it
 
 

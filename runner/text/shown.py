@@ -33,43 +33,42 @@ from itertools import pairwise
 
 from runner.text.amounts import Amount, amounts
 from runner.text.endings import follows, follows_count, melts
+from runner.text.patterns import late
 from runner.text.words import english_stem
 from runner.text.words import forms as word_forms
 
 Span = tuple[int, int]
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_ACCENT = re.compile("[\u0300-\u036f]")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_ARTICLE = re.compile(r"^(?:an?|the) (?=\w)")
-_HANGUL = re.compile(r"[가-힣]")
-_LETTER = re.compile(r"[^\W\d가-힣]")  # of any script but Hangul
-_REST = re.compile(r"[가-힣]*")
-_LAST_WORD = re.compile(r"[가-힣]+$")
-_AMOUNT_END = re.compile(r"\d\s?[가-힣%]{0,5}$")
+_INVISIBLE = late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_ACCENT = late("[\u0300-\u036f]")
+_THOUSANDS = late(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLE = late(r"^(?:an?|the) (?=\w)")
+_HANGUL = late(r"[가-힣]")
+_LETTER = late(r"[^\W\d가-힣]")  # of any script but Hangul
+_REST = late(r"[가-힣]*")
+_LAST_WORD = late(r"[가-힣]+$")
+_AMOUNT_END = late(r"\d\s?[가-힣%]{0,5}$")
 
 # What may not stand before and after a number, and before and after one that ends with 억 and the like.
-_BEFORE = re.compile(r"(?:\d|\d[.:/]|(?<!\w)[.\-−]|[^\W\d가-힣])$")
-_AFTER = re.compile(
-    r"\d|[.:/]\d|[^\W\d가-힣]|\s?[조억만천백십]|\s?(?:hundred|thousand|million|billion|trillion|bn)(?![a-z])"
-)
-_LARGE = re.compile(r"\d\s?[조억만천백십]+$")
-_LARGE_AFTER = re.compile(r"[조억만천백십]|\s?\d+(?:\.\d+)?\s?[조억만천백원달불]")
-_AMOUNT = re.compile(r"\d[\d.]*\s?(?:[조억만천백십]|원|달러|불)")
-_AMOUNT_BEFORE = re.compile(r"\d\s?[조억만천백십]+\s?$")
-_DIALLED = re.compile(r"\+?\d{2,4}(?:[-. ]?\d{3,4}){2}|\d{4}-\d{4}|\+\d{1,3}(?:[-. ]?\d{3,4}){2,3}")
-_INITIALS = re.compile(r"(?:[A-Z][a-z]?\.){2,}|[A-Z]{2,4}|[A-Z][a-z][A-Z]")
+_BEFORE = late(r"(?:\d|\d[.:/]|(?<!\w)[.\-−]|[^\W\d가-힣])$")
+_AFTER = late(r"\d|[.:/]\d|[^\W\d가-힣]|\s?[조억만천백십]|\s?(?:hundred|thousand|million|billion|trillion|bn)(?![a-z])")
+_LARGE = late(r"\d\s?[조억만천백십]+$")
+_LARGE_AFTER = late(r"[조억만천백십]|\s?\d+(?:\.\d+)?\s?[조억만천백원달불]")
+_AMOUNT = late(r"\d[\d.]*\s?(?:[조억만천백십]|원|달러|불)")
+_AMOUNT_BEFORE = late(r"\d\s?[조억만천백십]+\s?$")
+_DIALLED = late(r"\+?\d{2,4}(?:[-. ]?\d{3,4}){2}|\d{4}-\d{4}|\+\d{1,3}(?:[-. ]?\d{3,4}){2,3}")
+_INITIALS = late(r"(?:[A-Z][a-z]?\.){2,}|[A-Z]{2,4}|[A-Z][a-z][A-Z]")
 _SHORTENED = {
     "ℓ": "l", "담주": "다음 주", "담달": "다음 달", "카톡": "카카오톡", "알바": "아르바이트", "남친": "남자친구",
     "여친": "여자친구", "인스타": "인스타그램",
 }  # fmt: skip
-_SHORT = re.compile(
+_SHORT = late(
     "|".join(_SHORTENED).replace("알바", "알바(?!니)").replace("인스타", "인스타(?!그램)") + "|(?<=[월화수목금토일])욜"
 )
 WRAPPED = 60  # characters of a line that may go on in the next one
 NEAR = 12  # characters before a number that tell whether it goes on there
 
-_WORD = re.compile(r"[^\W_가-힣]+(?:['’][a-z]{1,2}(?![a-z]))?|[가-힣]+")
+_WORD = late(r"[^\W_가-힣]+(?:['’][a-z]{1,2}(?![a-z]))?|[가-힣]+")
 _SKIPPED = {
     "a",
     "an",
@@ -91,9 +90,9 @@ _TRIMMED = {
     "fri": "friday", "weds": "wednesday", "tues": "tuesday", "thurs": "thursday", "jan": "january", "feb": "february",
     "aug": "august", "sept": "september", "oct": "october", "nov": "november", "dec": "december",
 }  # fmt: skip
-_VERBAL = re.compile(r"[기다함음는한된할]$")
-_GOES_ON = re.compile(r"[.:]\d")  # v2 in v2.3
-_COMPASS = re.compile(r"(?:^|[.!?,]|\b(?:in|to|from|of|at|near|around|for|than)) ?(?:new|west|north|south|east) $")
+_VERBAL = late(r"[기다함음는한된할]$")
+_GOES_ON = late(r"[.:]\d")  # v2 in v2.3
+_COMPASS = late(r"(?:^|[.!?,]|\b(?:in|to|from|of|at|near|around|for|than)) ?(?:new|west|north|south|east) $")
 
 
 def shows(text: str, forms: Iterable[str], *, besides: Iterable[str] = ()) -> bool:
@@ -357,9 +356,9 @@ def _units(plain: str) -> tuple[_Unit, ...]:
 
 
 _SPELLINGS = (
-    (re.compile(r"(?<=[^aeiou])re$"), "er"), (re.compile(r"our(?=s?$|ed$|ing$|ite)"), "or"),
-    (re.compile(r"ogue$"), "og"),
-    (re.compile(r"is(?=e$|ed$|ing$|ation$)"), "iz"), (re.compile(r"^grey"), "gray"),
+    (late(r"(?<=[^aeiou])re$"), "er"), (late(r"our(?=s?$|ed$|ing$|ite)"), "or"),
+    (late(r"ogue$"), "og"),
+    (late(r"is(?=e$|ed$|ing$|ation$)"), "iz"), (late(r"^grey"), "gray"),
 )  # fmt: skip
 
 

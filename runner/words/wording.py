@@ -11,8 +11,6 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from runner.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
 SUPPORTED = ("en", "ko")
 ROOMS = ("report", "agent", "links", "memory", "models", "compare", "html", "progress", "sweep", "traces", "service")
-LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is text, `no` and `1` too
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +135,10 @@ def wording_of(run: Mapping[str, Any]) -> Wording:
 
 def read(path: Traversable) -> dict[str, str]:
     """The sentences of a file of words, by key. Raises DataError with file and line."""
+    import yaml
+
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), LOADER)
+        node = yaml.compose(path.read_text(encoding="utf-8"), loader())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise DataError(f"{path}: not a file of words: {error}") from error
     if not isinstance(node, yaml.MappingNode):
@@ -153,6 +152,16 @@ def read(path: Traversable) -> dict[str, str]:
             raise DataError(f"{place}: {key.value} stands twice")
         texts[key.value] = value.value
     return texts
+
+
+@cache
+def loader() -> Any:
+    """Every value is text, `no` and `1` too, so that nothing has to be resolved."""
+    import yaml
+
+    return type(
+        "Loader", (getattr(yaml, "CBaseLoader", yaml.BaseLoader),), {"resolve": lambda self, kind, value, implicit: ""}
+    )
 
 
 def differences(english: Mapping[str, str], other: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,7 @@
 """An evaluation that asks a pretended model within a pretended budget, both kept in files beside the run.
 
-`asked.txt` has a line for every case of every run that was begun, `prepared.txt` one for every preparation.
+`asked.txt` has a line for every case of every run that was begun, `prepared.txt` one for every preparation, and
+`loaded.txt` one for every time that a run read its questions.
 """
 
 import asyncio
@@ -43,6 +44,8 @@ class Spending:
         self.models, self.name, self.n, self.backwards = models, name, n, backwards
 
     def load(self) -> CaseSet[Question]:
+        if not self._is_rehearsed():
+            _noted("loaded.txt", self.name)
         cases = [Question(f"q{number:02}") for number in range(self.n)]
         return CaseSet(tuple(reversed(cases) if self.backwards else cases), (), {"questions": str(self.n)})
 

@@ -146,13 +146,23 @@ def test_a_terminal_without_some_characters(encoding: str, shown: str, tmp_path:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys; from runner.cli import main; main(['--help']); print([m for m in sys.modules if m in HEAVY])"
-    heavy = "{'mlflow', 'faiss', 'sklearn', 'matplotlib', 'hydra', 'pydantic', 'numpy', 'scipy'}"
-    done = subprocess.run(
-        [sys.executable, "-c", code.replace("HEAVY", heavy)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert "+experiment=NAME" in done.stdout and "retriever" in done.stdout
+    heavy = {"mlflow", "faiss", "sklearn", "matplotlib", "hydra", "pydantic", "numpy", "scipy"}
+    heavy |= {"omegaconf", "antlr4", "yaml", "rich", "subprocess", "runner.metrics", "runner.report"}
+    assert not loaded(["--help"]) & heavy
+    assert not loaded(["compare", "--help"]) & (heavy - {"yaml"})
+
+
+def test_a_run_that_is_only_checked_reads_no_report(data: list[str]) -> None:
+    heavy = {"mlflow", "sklearn", "matplotlib", "openai", "aiohttp", "pandas", "xml.etree"}
+    heavy |= {"runner.report.page", "runner.report.brief", "runner.report.sweep", "runner.report.comparison"}
+    assert not loaded([*data, "dry_run=true"]) & heavy
+
+
+def loaded(words: list[str]) -> set[str]:
+    """The modules that a command has loaded when it ends."""
+    code = "import sys; from runner.cli import main; code = main(sys.argv[1:]); print(*sys.modules); sys.exit(code)"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_a_run_speaks_the_language_of_its_report_and_of_places_below_the_working_folder(

@@ -44,6 +44,9 @@ def test_a_wave_without_a_new_case_is_left_out(capsys: pytest.CaptureFixture[str
     assert [len(cases) for _, cases in passes()] == [1] * 8
     assert capsys.readouterr().err.count(", wave ") == 8  # two runs in each of four; the last pass has no new one
     assert (prepared(), read("x/0/summary.json")["cases"]["ok"]) == (8, 4)
+    assert (
+        Path("loaded.txt").read_text(encoding="utf-8").splitlines() == ["a", "b"] * 6
+    )  # to plan the cost, and in five passes
 
 
 def test_runs_take_the_same_cases_whatever_their_order_in_the_file() -> None:

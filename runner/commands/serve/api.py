@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +29,7 @@ from runner.system.metadata import read_json
 
 MOST_RESULTS = 10_000
 WAIT_S = 3600.0
-EVENT_S = 1.0
+EVENT_S, EVENTS_S = 1.0, 3600.0  # between two events, of a stream of them
 
 
 class Strict(BaseModel):
@@ -550,21 +551,28 @@ def get_case(desk: Asking, run_id: Id, case_id: Id) -> dict[str, Any]:
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}, "description": "server-sent events `progress`, then `end`"}},
 )
-async def run_events(desk: Asking, run_id: Id) -> StreamingResponse:
+async def run_events(
+    desk: Asking,
+    run_id: Id,
+    seconds: Annotated[
+        float, Query(ge=0, le=EVENTS_S, description="how long they come; a browser then asks again by itself")
+    ] = EVENTS_S,
+) -> StreamingResponse:
     """Of a run or sweep, once a second: status, done, failed, total, tokens, usd, eta_s."""
     if await run_in_threadpool(desk.runs.progress, run_id) is None:
         raise MissingError(f"run_id: no run '{run_id[:200]}'")
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(_events(desk, run_id), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_events(desk, run_id, seconds), media_type="text/event-stream", headers=headers)
 
 
-async def _events(desk: Desk, id: str) -> AsyncIterator[str]:
+async def _events(desk: Desk, id: str, seconds: float) -> AsyncIterator[str]:
+    end = time.monotonic() + seconds
     while (progress := await run_in_threadpool(desk.runs.progress, id)) is not None:
         has_ended = progress.status not in ("pending", "running")
         yield f"event: {'end' if has_ended else 'progress'}\ndata: {json.dumps(asdict(progress))}\n\n"
-        if has_ended:
+        if has_ended or time.monotonic() >= end:
             return
-        await asyncio.sleep(EVENT_S)
+        await asyncio.sleep(min(EVENT_S, max(0.0, end - time.monotonic())))
 
 
 @router.post("/runs/{run_id}/cancel", status_code=202, tags=["runs"])

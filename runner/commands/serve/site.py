@@ -278,13 +278,15 @@ def calibration_page(request: Request, desk: Asking, calibration_id: Id) -> Resp
 def _marked_down(text: str) -> str:
     from markdown_it import MarkdownIt
 
-    return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+    page = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+    return page.replace(' style="text-align:right"', ' class="number"')  # the policy of the pages allows no style there
 
 
 @router.get("/start")
 def start_page(request: Request, desk: Asking) -> Response:
     """A form of everything that a request may set, made from the configuration."""
     allowed = desk.allowed
+    open_groups = {*allowed.groups} - {*allowed.closed, "system"}
     settings = {
         choice: [setting for setting in listed if setting.key not in allowed.closed]
         for choice, listed in allowed.settings_of.items()
@@ -295,7 +297,9 @@ def start_page(request: Request, desk: Asking) -> Response:
         "start.html.j2",
         form={"uses": allowed.uses, "brings": allowed.brings},
         datasets=[_data_choice(dataset) for dataset in desk.datasets.all()],
-        groups={group: names for group, names in allowed.groups.items() if group not in {*allowed.closed, "system"}},
+        groups={
+            group: allowed.groups[group] for group in sorted(open_groups, key=lambda name: (name == "metric", name))
+        },
         settings={choice: listed for choice, listed in settings.items() if listed},
         options=[option for option in allowed.options if option.key not in allowed.closed],
         formats=list(FORMS),

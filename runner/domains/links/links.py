@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 from runner.records import Document
+from runner.text.patterns import late
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-_WIKI = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
-_BAR = re.compile(r"\\?\|")  # in a table the bar has a backslash
-_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+:|//", re.IGNORECASE)
-_MAY_HOLD_LINKS = re.compile(r"\[\[|\]\(|\]:|\]\[")
-_TAG = re.compile(r"(?:^|(?<=\s))#((?:[\w-]+/)*[\w-]+)")
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_ADDRESS = re.compile(
+_WIKI = late(r"(!?)\[\[([^\[\]\n]+)\]\]")
+_BAR = late(r"\\?\|")  # in a table the bar has a backslash
+_ELSEWHERE = late(r"[a-z][a-z0-9+.-]+:|//", re.IGNORECASE)
+_MAY_HOLD_LINKS = late(r"\[\[|\]\(|\]:|\]\[")
+_TAG = late(r"(?:^|(?<=\s))#((?:[\w-]+/)*[\w-]+)")
+_LINE_END = late(r"\r\n|\n|\r")
+_ADDRESS = late(
     r"""(?<=\])\([ \t]*<?([^\s<>()]+)>?[^()\n]*\)|<([^\s<>]+\.md(?:\#[^\s<>]*)?)>"""
     r"""|\b(?:href|src)\s*=\s*["']?([^\s"'<>]+)["']?""",
     re.IGNORECASE,

@@ -29,7 +29,7 @@ from typing import Any, TypeGuard, get_args
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
-from runner.data.files import open_file
+from runner.data.files import LINE_BYTES, open_file
 from runner.data.jsonl import described, parsed_line, placed_jsonl
 from runner.data.problems import ProblemLog, listed, why_empty
 from runner.domains.traces.records import Step, StepType, Trace
@@ -221,7 +221,7 @@ class StoredTraces(Lazy[Trace]):
 
     def record(self, place: int) -> Trace:
         path = self._paths[self._files[place]]
-        with open_file(path, self._key, DataError) as file:
+        with open_file(path, self._key, DataError, LINE_BYTES) as file:
             file.seek(self._offsets[place])
             return self._read(file.readline(), path)
 

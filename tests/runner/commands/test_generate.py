@@ -78,7 +78,7 @@ def test_a_test_set_of_a_vault(words: list[str], capsys: pytest.CaptureFixture[s
     out, err = capsys.readouterr()
     assert out.splitlines()[:2] == [
         "질문.jsonl: 4 questions, 2 answerable and 2 not, about 2 of 2 chunks",
-        "dropped 0 of 4",
+        "dropped none of 4",
     ]
     assert re.fullmatch(
         r"local:small: 6 requests, [\d,]+ tokens, \$0\.0000; 0 answered from the cache", out.split("\n")[2]

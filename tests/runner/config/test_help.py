@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli import main
-from runner.config.help import CONF, choice_manual
+from runner.cli import COMMANDS, main
+from runner.config.help import CONF, choice_manual, manual
 from runner.errors import InputError
+from runner.words.wording import wording
 
 
 def test_a_choice_tells_what_it_is_its_settings_and_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,3 +86,9 @@ def test_every_choice_can_be_told(path: Path) -> None:
     for line in text.splitlines():
         if "runner --help " in line:
             assert choice_manual(line.rpartition(" ")[2])
+
+
+def test_a_command_has_its_sentence() -> None:
+    say, lines = wording("en", "commands"), manual().splitlines()
+    names = [name.replace("_", "-") for name in COMMANDS]
+    assert names and all(f"  {name:<14} {say(name)}" in lines for name in names)

@@ -17,7 +17,7 @@ from yaml import YAMLError
 from runner.config import arguments, hydra_internals
 from runner.config.choices import known_groups
 from runner.config.compose import compose_cells, initialized
-from runner.config.hydra_internals import Composed, load
+from runner.config.hydra_internals import Composed, holds, load
 
 
 class Refusing:
@@ -90,6 +90,17 @@ def test_what_hydra_gets_is_copied_as_omegaconf_copies_it() -> None:
         OmegaConf.update(copied, "verbose" if node is cfg.hydra else "k", 7 if node is cfg else True)
         assert copied != node
     assert cfg.k == 3 and plain(deepcopy(cfg)) == plain(cfg)
+
+
+def test_what_a_node_holds_is_what_omegaconf_says() -> None:
+    cfg = OmegaConf.create(
+        {"text": "a", "open": "???", "other": "${text}", "lost": "${nothing}", "none": None, "n": 1, "inner": {"a": 1}}
+    )
+    nodes = [cfg, cfg.inner]
+    names = [*(str(name) for name in cfg), "a", "not there"]
+    assert [[holds(node, name) for name in names] for node in nodes] == [
+        [name in node for name in names] for node in nodes
+    ]
 
 
 def test_choices_that_come_while_the_program_runs_are_known(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from runner import report
 from runner.compare.sweep import compare_sweep
 from runner.errors import installing
-from runner.report import brief, brief_sweep
+from runner.report.brief import brief, brief_sweep
 from runner.system.folder import open_run, open_sweep
 from tests.run_folders import RUN, SUMMARY, dump, row
 from tests.shown_panels import lines_of

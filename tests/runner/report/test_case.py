@@ -34,6 +34,12 @@ def test_everything_about_one_case(tmp_path: Path) -> None:
         assert part in text
 
 
+def test_a_case_that_ran_and_fails_is_named_by_its_stage(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, rows=[row("q", labels={"lost_at": "refused_answerable"})])
+    assert "q (refused though answerable)" in shown(folder)
+    assert str(report.brief_case(folder)[0]) == "q (refused though answerable)"
+
+
 def test_claims_with_their_verdicts_and_chunks(tmp_path: Path) -> None:
     claims = [
         {"claim": "It is q.", "verdict": "supported", "context": 1, "reason": None},

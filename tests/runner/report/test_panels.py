@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from runner.report import panels
+from runner.report.panels import panels
 from runner.system.folder import RunFolder
 from tests.model_runs import JUDGE, MODELS_RUN, MODELS_SUMMARY, used
 from tests.run_folders import KOREAN, RUN, SUMMARY, estimate, merged

@@ -226,7 +226,7 @@ if (start) {
     }
     const line = document.createElement("p");
     line.textContent = `${reply.runs.length} × ${reply.runs[0].cases.toLocaleString()}: ${reply.line}`;
-    cost.replaceChildren(line, list);
+    cost.replaceChildren(...(list.rows.length ? [line, list] : [line]));
   }
   start.addEventListener("submit", async (event) => {
     event.preventDefault();

@@ -19,7 +19,7 @@ def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert freeze.main(["run", "새 기록/x"]) == 0
     assert set(files("새 기록/x")) == FILES
     out, err = capsys.readouterr()
-    assert re.fullmatch(r"새 기록/x: 1 run, 5 files, 0\.\d MB\nagain: python -m runner reproduce 새 기록/x\n", out)
+    assert re.fullmatch(r"새 기록/x: 실행 1개, 파일 5개, 0\.\d MB\n재현: python -m runner reproduce '새 기록/x'\n", out)
     assert err == ""
     assert os.listdir("새 기록") == ["x"]  # nothing is left of the writing
 
@@ -67,7 +67,7 @@ def test_files_elsewhere_are_named(here: Path, capsys: pytest.CaptureFixture[str
     path = Path("run/.hydra/config.yaml")
     path.write_text(path.read_text(encoding="utf-8").replace("자료 (1)/corpus.jsonl", str(corpus)), encoding="utf-8")
     assert freeze.main(["run", "x"]) == 0
-    note = f"note: dataset.corpus={corpus} is not below this folder; elsewhere, its place must be given\n"
+    note = f"참고: 현재 폴더 밖의 경로입니다. 다른 곳에서 재현할 때는 위치를 지정해야 합니다: dataset.corpus={corpus}\n"
     assert capsys.readouterr().err == note
     assert f"- `dataset.corpus={corpus}`\n" in files("x")["README.md"]
 

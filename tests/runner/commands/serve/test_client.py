@@ -1,4 +1,4 @@
-"""A client that is generated from the OpenAPI file, against a server."""
+"""What others make of the OpenAPI file: a generated client, and requests of every kind against each operation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from runner.commands.serve import app_of
 from runner.commands.serve.desk import Desk, Settings
+from runner.commands.serve.jobs import Ended
 from tests.services.ports import free_port
 
 MISSING = "pip install openapi-python-client"
@@ -66,3 +69,52 @@ def _generated(openapi: dict[str, object], folder: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "openapi_python_client", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "WARNING" not in done.stdout + done.stderr, done.stdout
+
+
+@pytest.mark.slow
+def test_no_request_that_the_openapi_file_allows_is_an_error_of_the_server(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every operation, events of finished and of waiting runs among them. Nothing is started: the queue stands still,
+    and so do the commands that answer plans, comparisons and uploads."""
+    schemathesis = pytest.importorskip("schemathesis", reason="pip install schemathesis")
+    from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis import strategies as st
+
+    ended = Ended(1, "", "error: not here")
+    for module in ("desk", "datasets"):
+        monkeypatch.setattr(f"runner.commands.serve.{module}.commanded", lambda *_: ended)
+    desk = Desk(Settings(root))
+    waiting = desk.start("demo_en", "retrieval_only", 3, []).id
+    app = app_of(desk)
+    schema = schemathesis.openapi.from_dict(app.app.openapi())
+    known = {"run_id": ["run", "sweep~0", "sweep", waiting], "sweep_id": ["sweep", waiting], "dataset_id": ["demo_en"]}
+    asked: dict[str, set[int]] = {}
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+
+        def ask(case: Any, draw: Any) -> None:
+            for name, ids in known.items():
+                if name in (case.path_parameters or {}) and draw(st.booleans()):
+                    case.path_parameters[name] = draw(st.sampled_from(ids))
+            case.query = {**(case.query or {}), **({"seconds": 0} if case.path.endswith("/events") else {})}
+            case.query.pop("wait", None)  # for what never ends here
+            sent = case.as_transport_kwargs(base_url="http://127.0.0.1")
+            sent = {name: value for name, value in sent.items() if name not in ("timeout", "verify", "cookies")}
+            told = client.request(**sent)
+            asked.setdefault(f"{case.method} {case.path}", set()).add(told.status_code)
+            assert told.status_code < 500, (case.method, sent["url"], told.text[:500])
+
+        operations = [result.ok() for result in schema.get_all_operations()]
+        for operation in sorted(operations, key=lambda each: each.method.lower() == "delete"):
+
+            @settings(
+                max_examples=15, deadline=None, derandomize=True, database=None,
+                phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+            )  # fmt: skip
+            @given(case=operation.as_strategy(), data=st.data())
+            def every(case: Any, data: Any) -> None:
+                ask(case, data.draw)
+
+            every()
+    assert len(asked) == len(operations)
+    assert 200 in asked["GET /evaluation/runs/{run_id}/events"], asked

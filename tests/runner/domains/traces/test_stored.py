@@ -55,3 +55,19 @@ def test_a_file_that_changes_is_told(paths: list[str]) -> None:
     Path(paths[1]).unlink()
     with pytest.raises(DataError, match=r"dataset\.traces: file not found"):
         list(traces)
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="Linux counts what a process reads")
+def test_one_trace_is_looked_up_without_reading_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    path.write_text("\n".join(line(str(number), more="x" * 1000) for number in range(2000)), encoding="utf-8")
+    traces = StoredTraces([str(path)], "dataset.traces", ProblemLog())
+    before = n_read()
+    assert [traces[place].id for place in range(0, 2000, 100)] == [str(number) for number in range(0, 2000, 100)]
+    assert n_read() - before < 20 * 100_000
+
+
+def n_read() -> int:
+    """Bytes that this process has read so far."""
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text(encoding="utf-8").splitlines())
+    return int(fields["rchar"])
