@@ -62,6 +62,7 @@ class Result:
 BENCHMARKS = (
     Benchmark("Start-up", "startup", quick=("--repeats", "1")),
     Benchmark("Pages in a browser", "pages", quick=("--cases", "200")),
+    Benchmark("Pages of serve", "serve", quick=("--cases", "500")),
     Benchmark("Engine overhead", "engine", quick=("2000",)),
     Benchmark("Ranking metrics", "metrics", quick=("--queries", "200", "--repeats", "1")),
     Benchmark("Keyword and vector search", "retrieval", quick=("--passages", "2000", "--queries", "50")),

@@ -122,6 +122,7 @@ def test_what_is_not_run_here_is_known() -> None:
         "--help retriever=hybrid",
         "clean memory/store=redis memory.store.url=…",
         "clean outputs --older-than 30",
+        "clean stores store=lancedb --older-than 30",
         "completion fish | source",
         "compare BASELINE CANDIDATE",
         "generate corpus=notes out=made.jsonl",

@@ -45,7 +45,7 @@ RUN = (
 
 # What an experiment varies. Every other metric depends on all identities but these.
 TREATMENTS = frozenset(
-    {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
+    {"chunks", "given", "generator", "retriever", "store", "embedder", "tokenizer", "models", "slices", "memory"}
     | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester", "system"}
 )
 # Components that hold others, or are told otherwise.

@@ -60,6 +60,7 @@ class Chosen:
         ]
         self._is_wanted: dict[str, bool] = {}  # by names in rows
         self._asking = {name: choice for name, choice in self.choices.items() if isinstance(choice, Asking)}
+        self._self_judging = [choice for choice in self.choices.values() if isinstance(choice, SelfJudging)]
         if self._asking and isinstance(judge, Learning):
             judge.learn(self.rubrics)
 
@@ -126,8 +127,8 @@ class Chosen:
 
     async def add_own(self, case: Any, shown: Mapping[str, Any], judgements: MutableMapping[str, Judgement]) -> None:
         """Add what choices say by themselves, where it is not there from an earlier command."""
-        for choice in self.choices.values():
-            if isinstance(choice, SelfJudging) and not any(metric in judgements for metric in names(choice)):
+        for choice in self._self_judging:
+            if not any(metric in judgements for metric in names(choice)):
                 judgements.update(await choice.judged(case, shown))
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from hashlib import blake2b
 from typing import Any, Literal
 
 from runner.errors import ConfigError, Problem, installing
@@ -11,6 +12,9 @@ from runner.text.patterns import late
 
 Counter = Callable[[str], int]  # the tokens of a text
 Encoding = Literal["auto", "o200k_base", "cl100k_base", "estimate"]
+
+LONG = 200  # characters; a shorter text is counted as fast as its digest is made
+MOST_COUNTED = 100_000  # texts; about 15 MB
 
 PER_MESSAGE = 4  # what a chat format adds to each message
 
@@ -26,9 +30,21 @@ _INVISIBLE = late(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def count_tokens(text: str) -> int:
-    """By the encoding of OpenAI's models (o200k_base) where the extra `tokens` is installed, else estimated."""
+    """By the encoding of OpenAI's models (o200k_base) where the extra `tokens` is installed, else estimated. A long
+    text, as prompts are, is counted once, by the plan, for all requests that share it."""
     encoding = _encoding()
-    return estimated(text) if encoding is None else int(encoding.count(text))
+    count = estimated if encoding is None else encoding.count
+    if len(text) < LONG:
+        return int(count(text))
+    key = encoding is None, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    if (tokens := _counted.get(key)) is None:
+        if len(_counted) >= MOST_COUNTED:
+            _counted.clear()
+        tokens = _counted[key] = int(count(text))
+    return tokens
+
+
+_counted: dict[tuple[bool, bytes], int] = {}  # tokens of long texts, estimated or exact, by their digests
 
 
 def counter(encoding: Encoding) -> Counter:

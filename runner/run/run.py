@@ -116,7 +116,8 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
-    chosen = (options.case, options.sample, options.takes_all, options.seed)
+    search = (options.search.questions, options.search.holdout)
+    chosen = (options.case, options.sample, options.takes_all, options.seed, *search)
     cases = shared_of("cases", case_set.cases, chosen, lambda: selected(case_set.cases, options))
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import FrameType
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
@@ -281,13 +282,13 @@ def _ended(workers: Sequence[_Worker]) -> Iterator[None]:
 
 def _begin(job: Job, number: int, parent: int) -> None:
     """What the process of a shard runs."""
-    from runner.cli import end_as_by_ctrl_c
-
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    end_as_by_ctrl_c()
+    signal.signal(signal.SIGTERM, _as_ctrl_c)
     log = place_in(job.folder, number) / LOG
-    sys.stdout = sys.stderr = log.open("a", encoding="utf-8", buffering=1)
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
     redaction.learn_environment()
     redaction.learn(OmegaConf.to_container(job.cfg))
     with redaction.guarded_streams():
@@ -298,6 +299,11 @@ def _begin(job: Job, number: int, parent: int) -> None:
         except InputError as error:
             terminal.fail(str(error))
             write_text(log.with_name("error.log"), str(error))
+
+
+def _as_ctrl_c(_: int, frame: FrameType | None) -> None:
+    handler = signal.getsignal(signal.SIGINT)  # that of asyncio, while its loop runs
+    (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
 
 
 def _die_with(parent: int) -> None:

@@ -367,11 +367,11 @@ class Desk:
         words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
         self.composed(words)
         with self._turn():
-            said = commanded(["plan", *words, "tracking=none", "--json"], PLAN_S)
-        if said.code:
-            raise InputError(error_in(said.error))
-        found: dict[str, Any] = orjson.loads(said.out[said.out.index("{") :])
-        return found
+            command = commanded(["plan", *words, "tracking=none", "--json"], PLAN_S)
+        if command.code:
+            raise InputError(error_in(command.error))
+        plan: dict[str, Any] = orjson.loads(command.out[command.out.index("{") :])
+        return plan
 
     def compare(self, baseline: str, candidate: str) -> Mapping[str, Any]:
         """What compare.json says of two finished runs."""
@@ -386,11 +386,11 @@ class Desk:
     def _compared(self, paths: Sequence[Path]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as scratch, self._turn():
             folder = Path(scratch) / "compared"
-            said = commanded(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
-            found = read_json(folder / "compare.json")
-        if found is None:
-            raise InputError(error_in(said.error))
-        return found
+            command = commanded(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
+            comparison = read_json(folder / "compare.json")
+        if comparison is None:
+            raise InputError(error_in(command.error))
+        return comparison
 
 
 def near(id: str, known: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ STARTS = 3  # of a job that ends by a signal that nobody here sent
 GRACE_S = 20.0  # from the request to end to the end by force
 INSIDE = "~"  # between the names of folders in an id
 ENDED = ("ended", "cancelled")
-TELLING = 4000  # characters of what a child has said last
+TAIL = 4000  # characters of what a child has said last
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Jobs:
         """What its command prints."""
         return self.folder / f"{id}.log"
 
-    def said(self, id: str) -> str:
+    def printed(self, id: str) -> str:
         """What the command of a job has printed last."""
         return tail(self.log(id)).strip()
 
@@ -174,12 +174,10 @@ class Jobs:
         elif was_killed and job.starts < STARTS:
             self._keep(replace(job, status="queued", pid=None))
         else:
-            message = f"the process was killed {job.starts} times" if was_killed else self._error(job, code)
+            is_well = code == 0 or (code is None and state.get("status") == "completed")
+            error = None if is_well else error_in(tail(self.log(job.id)))
+            message = f"the process was killed {job.starts} times" if was_killed else error
             self._keep(replace(job, status="ended", pid=None, exit_code=code, error_message=message))
-
-    def _error(self, job: Job, code: int | None) -> str | None:
-        """What the command said last of why it ended."""
-        return None if code == 0 else error_in(tail(self.log(job.id)))
 
     def _keep(self, job: Job) -> Job:
         job = replace(job, updated_at=now())
@@ -234,7 +232,7 @@ def _signal(job: Job, number: signal.Signals) -> None:
             os.killpg(job.pid, number) if number == signal.SIGKILL else os.kill(job.pid, number)
 
 
-def tail(path: Path, most: int = TELLING) -> str:
+def tail(path: Path, most: int = TAIL) -> str:
     """The last bytes of a file as text; empty where there is none."""
     try:
         with path.open("rb") as file:

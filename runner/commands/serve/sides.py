@@ -213,11 +213,11 @@ def _facts(row: Mapping[str, Any] | None) -> dict[str, Any]:
         "judges": [
             {
                 "rubric": rubric,
-                "score": said.get("score"),
-                "reasoning": str(said.get("error") or said.get("reasoning") or "")[:2000],
-                "votes": (said.get("details") or {}).get("votes") or {},
+                "score": judgement.get("score"),
+                "reasoning": str(judgement.get("error") or judgement.get("reasoning") or "")[:2000],
+                "votes": (judgement.get("details") or {}).get("votes") or {},
             }
-            for rubric, said in (row.get("judgements") or {}).items()
+            for rubric, judgement in (row.get("judgements") or {}).items()
         ],
     }
 

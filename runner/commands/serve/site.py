@@ -111,7 +111,7 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
         except RunnerError as error:
             problem = str(error)
     has_report = place is not None and (place.path / "report.html").is_file()
-    log = "" if desk.jobs is None else desk.jobs.said(run_id)
+    log = "" if desk.jobs is None else desk.jobs.printed(run_id)
     return rendered(
         request,
         "run.html.j2",
@@ -182,7 +182,7 @@ def sweep_page(request: Request, desk: Asking, sweep_id: Id) -> Response:
         runs=runs,
         metrics=metric_names([run.metrics for run in runs]),
         has_report=place is not None and (place.path / "report.html").is_file(),
-        log="" if desk.jobs is None or sweep["status"] in ("running", "completed") else desk.jobs.said(sweep_id),
+        log="" if desk.jobs is None or sweep["status"] in ("running", "completed") else desk.jobs.printed(sweep_id),
         is_live=sweep["status"] in ("pending", "running"),
     )
 

@@ -10,6 +10,7 @@ import pytest
 from plugins.evaluation.retrieval_only import RetrievalOnly
 from runner.records import Chunk, Corpus, DataSet, Document, Query, Ranking, Row, Span, Trajectory
 from runner.run.engine import run_case
+from runner.system.shared import sharing
 from runner.system.store import Store
 from tests.corpora import corpus_of, question
 from tests.plugins.evaluation.small_retrieval import retrieval
@@ -194,3 +195,14 @@ def test_an_agent_says_whether_there_is_an_answer(tmp_path: Path) -> None:
     }
     assert found["answers", True].output["trajectory"] == {"calls": [], "stopped": "nothing_new"}
     assert found["gives up", True].output["trajectory"]["message"] == "Nothing found."
+
+
+def test_cells_share_what_rankings_come_to_only_where_the_labels_are_the_same(tmp_path: Path) -> None:
+    """The retriever sees the same, so that the rankings are the same files; what they are worth is not."""
+    other = {"relevance": {"short": 1}}
+    alone = [rows(tmp_path, query(**labels))["q"] for labels in ({}, other)]
+    with sharing():
+        shared = [rows(tmp_path, query(**labels))["q"] for labels in ({}, other, {})]
+    assert [row.metrics for row in shared] == [row.metrics for row in (*alone, alone[0])]
+    assert [row.output for row in shared] == [row.output for row in (*alone, alone[0])]
+    assert alone[0].metrics != alone[1].metrics

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.compare.snapshot import content_hash, depends_on, encoded, write_snapshot
+import conf
+from runner.compare.snapshot import NOT_IDENTITY, TREATMENTS, content_hash, depends_on, encoded, write_snapshot
 from runner.compare.snapshots import read_snapshot
 from runner.errors import InputError
 from runner.metrics.catalogue import built_in
@@ -153,3 +154,11 @@ def test_the_same_question_whatever_its_form() -> None:
 def test_no_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"not a run folder: no run\.json in it"):
         write_snapshot(tmp_path)
+
+
+def test_every_group_of_the_configuration_is_something_that_may_vary_or_named_otherwise() -> None:
+    told_otherwise = {"experiment", "hydra", "metric", "provider", "regression", "tracking"}  # no part of a measurement
+    groups = {
+        path.name for path in Path(conf.__file__).parent.iterdir() if path.is_dir() and not path.name.startswith("__")
+    }
+    assert groups - TREATMENTS - set(NOT_IDENTITY) - told_otherwise == set()

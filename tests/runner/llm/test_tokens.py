@@ -1,5 +1,8 @@
+import time
+
 import pytest
 
+from runner.llm import tokens
 from runner.llm.tokens import Encoding, count_tokens, counter, estimated, is_exact
 
 KOREAN = """한강은 태백산맥에서 발원하여 한반도의 중부를 지나 서해로 흘러든다. 길이는 약 494킬로미터이고
@@ -38,6 +41,22 @@ def test_no_script_counts_nothing_or_more_than_its_bytes(text: str) -> None:
     assert estimated(text) == pytest.approx(count_tokens(text), rel=1, abs=2)
 
 
+def test_a_long_text_is_counted_once_by_each_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+
+    class Counting:
+        def count(self, text: str) -> int:
+            counted.append(text)
+            return 7
+
+    long = f"{KOREAN} {time.time_ns()}"
+    monkeypatch.setattr(tokens, "_encoding", lambda: Counting())
+    assert [count_tokens(long), count_tokens(long), count_tokens("짧다"), count_tokens("짧다")] == [7, 7, 7, 7]
+    assert counted == [long, "짧다", "짧다"]
+    monkeypatch.setattr(tokens, "_encoding", lambda: None)
+    assert count_tokens(long) == estimated(long) != 7
+
+
 def test_an_empty_text_has_no_tokens() -> None:
     assert estimated("") == 0
 
@@ -47,7 +66,7 @@ def test_what_cannot_be_seen_counts_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "tokens"), [("auto", 11), ("o200k_base", 11), ("cl100k_base", 15), ("estimate", 11)]
+    ("encoding", "n_tokens"), [("auto", 11), ("o200k_base", 11), ("cl100k_base", 15), ("estimate", 11)]
 )
-def test_a_counter_by_the_name_of_its_encoding(encoding: Encoding, tokens: int) -> None:
-    assert counter(encoding)("예산이 얼마야? 10,000 dollars") == tokens
+def test_a_counter_by_the_name_of_its_encoding(encoding: Encoding, n_tokens: int) -> None:
+    assert counter(encoding)("예산이 얼마야? 10,000 dollars") == n_tokens

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import betaincinv
 from scipy.stats import binomtest
 
-from runner.metrics.bounded import bounded_intervals, fits
+from runner.metrics.bounded import TAIL, _beta_quantile, bounded_intervals, fits
 from runner.metrics.statistics import Floats
 
 
@@ -43,6 +44,13 @@ def test_a_proportion_as_scipy_has_it(n: int, data: st.DataObject) -> None:
     assert of_one([1.0] * ones + [0.0] * (n - ones)) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
+@pytest.mark.parametrize("n", [1, 2, 10, 283, 5_000, 100_000])
+def test_quantiles_of_beta_distributions_as_scipy_has_them(n: int) -> None:
+    ones = np.unique(np.linspace(1, n, 12).astype(int))
+    expected = betaincinv(ones, n - ones + 1, TAIL)
+    assert [_beta_quantile(int(count), n) for count in ones] == pytest.approx(expected, rel=1e-11)
+
+
 @pytest.mark.parametrize("n", [5, 12, 60])
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("kind", ["skewed", "uniform", "steps"])
@@ -71,7 +79,10 @@ def test_it_holds_the_mean_lies_in_the_range_has_a_width_and_a_mirror_image(valu
         and np.average(values, weights=weights) - 1e-9 <= high <= 1
     )
     assert high - low > 0.01
-    assert of_one(1 - np.array(values), weights) == pytest.approx((1 - high, 1 - low), abs=0.005)
+    near = (
+        0.005 if weights is None else 0.02
+    )  # the approximation is less close where a few cases have most of the weight
+    assert of_one(1 - np.array(values), weights) == pytest.approx((1 - high, 1 - low), abs=near)
 
 
 @given(VALUES)

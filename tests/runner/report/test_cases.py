@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.metrics.catalogue import built_in
-from runner.report.cases import Cases, cases_of
+from runner.report import blocks
+from runner.report.cases import OF_CELL, Cases, cases, cases_of
 from runner.report.document import Document
 from runner.report.worst import worst_cases
 from runner.system.folder import open_run
@@ -85,3 +86,11 @@ def test_torn_lines_are_passed_over(tmp_path: Path) -> None:
     shown = found(tmp_path)
     assert len(shown) == len(ROWS)
     assert [row["id"] for _, row in shown.rows(range(len(shown)))] == list(shown.ids)
+
+
+def test_a_page_tells_all_of_the_worst_cases_and_of_fewer_in_a_cell_of_a_sweep(tmp_path: Path) -> None:
+    rows = [{**ROWS[0], "id": f"q-{number:04}"} for number in range(OF_CELL + 2)]
+    for name, run, details in (("run", {}, OF_CELL + 2), ("cell", {"sweep_id": "s"}, OF_CELL)):
+        document = Document.of(open_run(write_run(tmp_path / name, run, rows=rows)))
+        (table,) = [block for block in cases(document, {}).blocks if isinstance(block, blocks.Cases)]
+        assert (len(table.data["ids"]), len(table.data["details"])) == (OF_CELL + 2, details)

@@ -12,7 +12,7 @@ from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
 from runner.llm.metering import asking_for, note, note_texts
 from runner.records import Assessment, Context, Given, Query, Ranking, RoleCost, ToolCall, Trajectory, Turn
-from runner.retrieval.rankings import rank_all
+from runner.retrieval.rankings import Ranked, Reading, Readings, documents, rank_all
 from runner.retrieval.searching import Searcher
 from tests.corpora import corpus_of, question, workspace
 from tests.runner.scripted_retrievers import CORPUS, Scripted, numbered, rank
@@ -188,3 +188,15 @@ def test_memory_grows_by_the_ids_of_queries_and_not_by_what_was_found(tmp_path: 
 
     peak(10)  # what is made once, whatever the number of queries
     assert (peak(300) - peak(50)) / 250 < 500  # 100 hits are 2,000 bytes on disk
+
+
+# --- what cells share -----------------------------------------------------------------------------
+
+
+def test_what_rankings_come_to_is_kept_as_long_as_there_is_room() -> None:
+    ranking = Ranking(("a#0", "b#0"), (2.0, 1.0), (1.0, 0.5))
+    reading = Reading(Ranked(ranking, None, None), documents(ranking, CORPUS), None)
+    readings = Readings(room=9)  # hits of rankings and of documents
+    for id in "abc":
+        readings.keep(id, reading)
+    assert [readings.get(id) is reading for id in "abc"] == [True, True, False]

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from runner.config.compose import Cell
+from runner.config.compose import Cell, compose_cells
 from runner.errors import ConfigError, Problem
 from runner.run.preflight import preflight, receivers
 
@@ -87,3 +87,12 @@ def test_a_component_with_a_bug_is_left_to_its_run() -> None:
     cells = [cell("Broken"), cell("Refused"), cell("Needs", missing="")]
     preflight(cells[:1] + cells[2:])
     assert receivers(cells) == []
+
+
+def test_stores_and_tracking_of_other_machines_are_receivers_and_files_are_none() -> None:
+    there = ["memory/store=redis", "memory.store.url=redis://10.0.0.7:6379/0", "tracking.uri=http://127.0.0.1:5000"]
+    assert receivers(compose_cells(["+experiment=memory", *there])[1]) == [
+        "redis://10.0.0.7:6379 (memory)",
+        "http://127.0.0.1:5000 (tracking)",
+    ]
+    assert receivers(compose_cells(["+experiment=memory", "tracking.uri=sqlite:///x.db"])[1]) == []

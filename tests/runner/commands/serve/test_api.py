@@ -262,3 +262,18 @@ def test_a_run_of_the_command_line_is_resumed_where_a_request_could_have_started
     assert sorted(row.partition(b",")[0] for row in rows.read_bytes().splitlines()) == sorted(
         row.partition(b",")[0] for row in whole
     )
+
+
+def test_a_run_that_outlived_its_server_and_completed_has_no_error(tmp_path: Path) -> None:
+    first = Jobs(tmp_path, limit=0)
+    job = first.add("run", "a", ["k=1"])
+    path = first.folder / f"{job.id}.json"
+    change(path, status="running", pid=2**22 + 1, starts=1)
+    first.log(job.id).write_text("results in outputs/a\n")
+    first.place(job.id).mkdir()
+    (first.place(job.id) / "run.json").write_text('{"status": "completed"}')
+    found = Jobs(tmp_path, limit=0)
+    found.tick()
+    ended = found.get(job.id)
+    assert ended is not None
+    assert (ended.status, ended.error_message) == ("ended", None)

@@ -1,0 +1,108 @@
+"""The part of OpenSearch's HTTP interface that a store uses, on loopback, by its documentation: no OpenSearch can run
+here. It refuses requests of another form, so that what is sent is tested, not what OpenSearch makes of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+
+USER, PASSWORD, VARIABLE = "admin", "맞는 열쇠 s3cret", "TEST_OPENSEARCH_PASSWORD"
+
+
+class Indexes:
+    """`url` of the server; `indexes`: name -> its body, and documents by id; `faults`: statuses that the next requests
+    get."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.indexes: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self.faults: list[int] = []
+
+    def answer(self, method: str, path: str, lines: list[Any]) -> tuple[int, Any]:
+        name, _, action = path.partition("?")[0].strip("/").partition("/")
+        if method == "PUT":
+            assert set(lines[0]) == {"settings", "mappings"}
+            self.indexes[name] = (lines[0], {})
+            return 200, {"acknowledged": True}
+        if name == "runner_*":
+            return 200, {each: {"mappings": body["mappings"]} for each, (body, _) in self.indexes.items()}
+        if name not in self.indexes:
+            return 404, {"error": {"type": "index_not_found_exception", "reason": f"no such index [{name}]"}}
+        if method == "DELETE":
+            del self.indexes[name]
+            return 200, {"acknowledged": True}
+        body, documents = self.indexes[name]
+        if action == "_bulk":
+            documents |= {head["index"]["_id"]: row for head, row in zip(lines[::2], lines[1::2], strict=True)}
+            return 200, {"errors": False, "items": [{"index": {"status": 201}} for _ in lines[::2]]}
+        if action == "_msearch":
+            return 200, {"responses": [self._found(each, body, documents) for each in lines[1::2]]}
+        return 200, {"_mapping": {name: {"mappings": body["mappings"]}}, "_count": {"count": len(documents)}}.get(
+            action
+        )
+
+    def _found(self, search: dict[str, Any], body: dict[str, Any], documents: dict[str, Any]) -> dict[str, Any]:
+        query = search["query"]
+        is_graph = body["settings"]["index"]["knn"]
+        assert search["_source"] == ["vector"] and is_graph == ("knn" in query)
+        if is_graph:
+            assert query["knn"]["vector"]["k"] == search["size"]
+            vector = query["knn"]["vector"]["vector"]
+        else:
+            script = query["script_score"]["script"]
+            assert (script["source"], script["lang"], script["params"]["field"]) == ("knn_score", "knn", "vector")
+            vector = script["params"]["query_value"]
+        ids = list(documents)
+        scores = np.array([documents[id]["vector"] for id in ids], dtype=np.float32) @ np.array(
+            vector, dtype=np.float32
+        )
+        best = np.argsort(-scores)[: search["size"]]
+        return {
+            "hits": {
+                "hits": [{"_id": ids[n], "_score": 1.0 + scores[n].item(), "_source": documents[ids[n]]} for n in best]
+            }
+        }
+
+
+@contextmanager
+def serving_indexes() -> Iterator[Indexes]:
+    indexes = Indexes()
+    access = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            text = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+            is_list = self.path.partition("?")[0].endswith(("_bulk", "_msearch"))  # one JSON value a line
+            lines = [json.loads(line) for line in (text.splitlines() if is_list else filter(None, [text]))]
+            if indexes.faults:
+                status, reply = indexes.faults.pop(0), {"error": {"type": "odd", "reason": "not now"}}
+            elif self.headers.get("authorization") != access:
+                status, reply = 401, {"error": {"type": "security_exception", "reason": "Unauthorized"}}
+            else:
+                status, reply = indexes.answer(self.command, self.path, lines)
+            sent = json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(b"" if self.command == "HEAD" else sent)
+
+        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        indexes.url = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield indexes
+        server.shutdown()
