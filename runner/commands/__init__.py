@@ -86,7 +86,7 @@ class Command:
     def _sorted_out(self, argv: Sequence[str]) -> tuple[list[str], dict[str, Any], list[str]]:
         placed: list[str] = []
         words: list[str] = []
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         rest = iter(argv)
         for word in rest:
             key, equals, value = word.partition("=")
@@ -97,7 +97,7 @@ class Command:
                 placed += rest
             elif option is not None and (equals or key == option.flag):
                 following = value if equals or not option.value else next(rest, "")
-                given[option.name] = self._value(option, key, following, bool(equals))
+                values[option.name] = self._value(option, key, following, bool(equals))
             elif self.words and (key in FLAGS or (word[:1] != "-" and (equals or word[:1] in ("+", "~")))):
                 words += [word, *([next(rest, "")] if word in WITH_VALUE else [])]
             elif key == SPOKEN and not self.words:
@@ -107,7 +107,7 @@ class Command:
                 self._refuse(f"unknown option {key}{did_you_mean(key, known)}")
             else:  # beyond its places, a word is wrong in the way that the words of a run are
                 (words if self.words and len(placed) == self._most() else placed).append(word)
-        return placed, given, words
+        return placed, values, words
 
     def _spoken(self, value: str) -> str:
         """As a run takes it, `report.language=ko`: the option of a command that has one."""

@@ -304,7 +304,7 @@ def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -
     from runner.data import trec_runs as trec
 
     judged = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encoded(qrels)
-    found = (
+    rankings = (
         trec.read_run(Path(ranking))
         if isinstance(ranking, str | os.PathLike)
         else _encoded({query: _scores(documents) for query, documents in ranking.items()})
@@ -312,7 +312,7 @@ def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -
     relevant = {query: grades for query, grades in judged.items() if any(grade > 0 for grade in grades.values())}
     if not relevant:
         raise InputError("qrels: no query has a relevant document (a grade above 0)")
-    values = scored(relevant, found, sorted(set(cutoffs)))
+    values = scored(relevant, rankings, sorted(set(cutoffs)))
     return {name: math.fsum(column.tolist()) / len(column) for name, column in values.items()}
 
 
@@ -388,13 +388,15 @@ def evaluate(
 
     Raises InputError for wrong cases and for names of metrics that there are none of.
     """
-    asked = [_case(case, number) for number, case in enumerate(cases, start=1)]
-    if not asked:
+    items = [_case(case, number) for number, case in enumerate(cases, start=1)]
+    if not items:
         raise InputError("cases: expected at least one")
-    has_gold = _has_gold(asked)
-    outputs, errors = _apart(lambda: asyncio.run(_answers(function, asked, concurrency)), quiet=quiet)
-    found = _run_of(asked, outputs, overrides, None if out is None else os.fspath(out), has_gold=has_gold, quiet=quiet)
-    return Report(_chosen(_measured(found, has_gold), metrics, asked, outputs), found, errors)
+    has_gold = _has_gold(items)
+    outputs, errors = _apart(lambda: asyncio.run(_answers(function, items, concurrency)), quiet=quiet)
+    finished = _run_of(
+        items, outputs, overrides, None if out is None else os.fspath(out), has_gold=has_gold, quiet=quiet
+    )
+    return Report(_chosen(_measured(finished, has_gold), metrics, items, outputs), finished, errors)
 
 
 def _run_of(
@@ -413,14 +415,14 @@ def _run_of(
         words = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={path}", "retriever=given"]
         words += ["generator=given", "tracking=none", "max_failure_rate=1.0", f"out={out or folder / 'run'}"]
         words += [] if any("cache_dir=" in word for word in _words(overrides)) else [f"cache_dir={folder / 'cache'}"]
-        found = run("full_rag", [*words, *_words(overrides)], quiet=quiet).runs[0]
-        if not found.metrics:
-            raise InputError(f"the cases cannot be evaluated: {found.head.get('error_message')}")
+        finished = run("full_rag", [*words, *_words(overrides)], quiet=quiet).runs[0]
+        if not finished.metrics:
+            raise InputError(f"the cases cannot be evaluated: {finished.head.get('error_message')}")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
-    return found
+    weakref.finalize(finished, shutil.rmtree, folder, ignore_errors=True)
+    return finished
 
 
 def _case(case: Mapping[str, Any] | str, number: int) -> Mapping[str, Any]:
@@ -515,16 +517,16 @@ def _chosen(
 ) -> dict[str, Estimate]:
     if wanted is None:
         return dict(measured)
-    found: dict[str, Estimate] = {}
+    chosen: dict[str, Estimate] = {}
     for metric in wanted:
         if isinstance(metric, str):
             if metric not in measured:
                 raise InputError(f"metrics: no metric '{metric}'{did_you_mean(metric, list(measured))}")
-            found[metric] = measured[metric]
+            chosen[metric] = measured[metric]
         else:
             values = [metric(case, outputs[case["id"]]) if case["id"] in outputs else 0.0 for case in cases]
-            found[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
-    return found
+            chosen[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
+    return chosen
 
 
 def _mean_of(values: Sequence[float | bool | None]) -> Estimate:

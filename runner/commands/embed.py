@@ -107,23 +107,23 @@ def _n_cached(embedder: CachedEmbedder, texts: Sequence[str], workspace: Workspa
     return sum(embedder.is_cached(texts, "passage"))
 
 
-def _print_outcome(embedding: Embedding, found: Embedded, models: Models | None) -> None:
+def _print_outcome(embedding: Embedding, embedded: Embedded, models: Models | None) -> None:
     from runner.commands.chat.words import used
 
     say = wording(embedding.language, CONFIG)
-    for problem in found.problems[:PROBLEMS]:
+    for problem in embedded.problems[:PROBLEMS]:
         severity = LANGUAGES[embedding.language].name("severity", problem.severity)
         terminal.note(f"{severity}: {in_language(str(problem), embedding.language)}")
-    if len(found.problems) > PROBLEMS:
-        terminal.note(say("more_problems", n=len(found.problems) - PROBLEMS))
-    n_documents, n_chunks = len(found.corpus.documents), len(found.corpus.chunks)
-    lines = [say("documents", documents=f"{n_documents:,}", chunks=f"{n_chunks:,}"), *_tags(found.corpus)]
-    if found.n_before is not None:
-        n_new = found.n_texts - found.n_before
-        key = "would_embed" if found.facts is None else "embedded"
-        lines.append(say(key, new=f"{n_new:,}", before=f"{found.n_before:,}"))
-    if found.facts is not None:
-        lines.append(say("index", kind=found.facts.get("kind", ""), size=f"{found.facts.get('size_bytes', 0):,}"))
+    if len(embedded.problems) > PROBLEMS:
+        terminal.note(say("more_problems", n=len(embedded.problems) - PROBLEMS))
+    n_documents, n_chunks = len(embedded.corpus.documents), len(embedded.corpus.chunks)
+    lines = [say("documents", documents=f"{n_documents:,}", chunks=f"{n_chunks:,}"), *_tags(embedded.corpus)]
+    if embedded.n_before is not None:
+        n_new = embedded.n_texts - embedded.n_before
+        key = "would_embed" if embedded.facts is None else "embedded"
+        lines.append(say(key, new=f"{n_new:,}", before=f"{embedded.n_before:,}"))
+    if embedded.facts is not None:
+        lines.append(say("index", kind=embedded.facts.get("kind", ""), size=f"{embedded.facts.get('size_bytes', 0):,}"))
     terminal.write("\n".join(lines) + "\n")
     for line in () if models is None or embedding.dry_run else used(models.usage(CONFIG), embedding.language):
         terminal.note(line)

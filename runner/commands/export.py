@@ -36,28 +36,29 @@ def main(argv: Sequence[str]) -> int:
     if site.exists() and not (site / MARK).is_file() and (not site.is_dir() or any(site.iterdir())):
         raise InputError(f"SITE: {site} is there and was not made by export; choose another folder, or remove it")
     runs = Runs(root.resolve(), None)
-    found = runs.all()
-    if not found:
+    finished = runs.all()
+    if not finished:
         raise InputError(f"ROOT: no run below {root}")
     _write(site / MARK, "")
     _write(site / "serve.css", asset("static", "serve.css"))
-    reports = _reports(runs, found, site, say)
+    reports = _reports(runs, finished, site, say)
     sides, n_pages = _sweeps(runs, root.resolve(), site, say)
     values = {
-        "runs": found,
-        "metrics": metric_names([run.metrics for run in found]),
+        "runs": finished,
+        "metrics": metric_names([run.metrics for run in finished]),
         "reports": reports,
         "sides": sides,
     }
     _page(site / "index.html", say, title=say("export.title", root=root.resolve().name), up="", **values)
-    terminal.lines(say("export.written", site=site, n=len(found), pages=len(reports) + n_pages + 1))
+    terminal.lines(say("export.written", site=site, n=len(finished), pages=len(reports) + n_pages + 1))
     return 0
 
 
-def _reports(runs: Runs, found: Sequence[Run], site: Path, say: Wording) -> dict[str, str]:
-    """Report of each run that has results, by its id: made anew, so that no page of others is handed on."""
-    made = {}
-    for run in found:
+def _reports(runs: Runs, finished: Sequence[Run], site: Path, say: Wording) -> dict[str, str]:
+    """The page of each run that has results, by run id. It is rendered from the run's files: a page found in the folder
+    may be anybody's."""
+    pages = {}
+    for run in finished:
         place = runs.places()[run.id]
         try:
             with legible(place.path):
@@ -67,10 +68,10 @@ def _reports(runs: Runs, found: Sequence[Run], site: Path, say: Wording) -> dict
                 name = f"runs/{_name(run.id)}.html"
                 (site / "runs").mkdir(parents=True, exist_ok=True)
                 write_page(site / name, document.say, report_of(document))
-                made[run.id] = name
+                pages[run.id] = name
         except RunnerError as error:
             terminal.note(say("export.skipped", run=run.id, reason=error))
-    return made
+    return pages
 
 
 def _sweeps(runs: Runs, root: Path, site: Path, say: Wording) -> tuple[dict[str, str], int]:

@@ -61,10 +61,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
-    """What was taken, what was left, what cannot be judged, and the command that evaluates it."""
+    """What was read, what was left out, what cannot be judged, and the command that evaluates the cases."""
     n, counts = len(logs.cases), logs.counts
-    taken = [f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()]
-    left = [f"  {say('left'):<{WIDTH}} {', '.join(logs.left)}"] if logs.left else []
+    taken_lines = [
+        f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()
+    ]
+    left_lines = [f"  {say('left'):<{WIDTH}} {', '.join(logs.left)}"] if logs.left else []
     remarks = [
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),
@@ -73,8 +75,8 @@ def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     ]
     return [
         say("read", path=path, form=logs.form, n=n),
-        *taken,
-        *left,
+        *taken_lines,
+        *left_lines,
         *remarks,
         say("written", out=out, n=n),
         "",

@@ -61,17 +61,17 @@ def _plan(record: Record, words: Sequence[str]) -> Plan:
 
 def _wanted(record: Record, plan: Plan) -> list[Recorded]:
     """What each run is to be compared with."""
-    found = []
+    recorded_runs = []
     for cell in plan.cells:
         recorded = record.run_of(cell.overrides)
         if recorded is None:
             runs = ", ".join(" ".join(run.swept) for run in record.runs)
-            told = " ".join(
+            typed = " ".join(
                 word for word in cell.overrides if word.lstrip("+").partition("=")[0] in record.frozen.sweep
             )
-            raise InputError(f"{record.folder} has no run to compare with {told}; it has {runs}")
-        found.append(recorded)
-    return found
+            raise InputError(f"{record.folder} has no run to compare with {typed}; it has {runs}")
+        recorded_runs.append(recorded)
+    return recorded_runs
 
 
 def _compare(record: Record, plan: Plan, wanted: Sequence[Recorded], folder: Path) -> int:

@@ -115,17 +115,17 @@ def _is_there(text: str) -> bool:
 
 def _state(places: Iterable[Path]) -> State:
     """Of all files there, without hidden ones and those that programs make."""
-    found: dict[Path, tuple[int, int]] = {}
+    state: dict[Path, tuple[int, int]] = {}
     for place in places:
         for path in _files(place):
             try:
                 status = path.stat()
             except OSError:  # it went meanwhile
                 continue
-            found[path] = (status.st_mtime_ns, status.st_size)
-            if len(found) >= LARGEST:
-                return found
-    return found
+            state[path] = (status.st_mtime_ns, status.st_size)
+            if len(state) >= LARGEST:
+                return state
+    return state
 
 
 def _files(place: Path) -> Iterator[Path]:

@@ -210,23 +210,23 @@ def _write(folder: Path, place: str, values: Mapping[str, Any], package: str | N
 def files_of(folder: str | Path) -> list[Path]:
     """The YAML files below a folder of configuration, those behind links too. Raises InputError where there is more
     than a folder of configuration holds."""
-    found: list[Path] = []
-    seen: set[str] = set()
+    files: list[Path] = []
+    visited: set[str] = set()
     n_entries = 0
     for place, inner, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(place)
-        if real in seen:
+        if real in visited:
             inner.clear()
             continue
-        seen.add(real)
+        visited.add(real)
         n_entries += len(inner) + len(names)
         if n_entries > MOST_ENTRIES:
             raise InputError(
                 f"--config-dir: {folder}: expected a folder of configuration, found more than {MOST_ENTRIES:,} files "
                 "and folders in it"
             )
-        found += [Path(place, name) for name in names if name.endswith(".yaml")]
-    return sorted(found)
+        files += [Path(place, name) for name in names if name.endswith(".yaml")]
+    return sorted(files)
 
 
 def check_bounded(path: Path) -> None:

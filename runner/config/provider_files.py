@@ -21,17 +21,17 @@ def placed(problems: Sequence[Problem], search_path: Sequence[str]) -> list[Prob
     """The problems, with the file and the line that it lacks instead of what follows from that. `search_path` is an
     override of hydra.searchpath. Only while Hydra is initialised."""
     if any(problem.key == UNNAMED for problem in problems):
-        found = [Problem(METRIC, message) for message in _files(METRIC, search_path)]
-        rest = [problem for problem in problems if problem.key.partition(".")[0] not in (METRIC, "evaluation")]
-        return [*(found or [Problem(METRIC, "expected metric.NAME._target_, such as metric.tone._target_")]), *rest]
+        named = [Problem(METRIC, message) for message in _files(METRIC, search_path)]
+        others = [problem for problem in problems if problem.key.partition(".")[0] not in (METRIC, "evaluation")]
+        return [*(named or [Problem(METRIC, "expected metric.NAME._target_, such as metric.tone._target_")]), *others]
     without_name = sorted({setting for problem in problems if (setting := _setting(problem.key))})
     if not without_name:
         return [_with_choice(problem, search_path) for problem in problems]
-    found = [Problem(GROUP, message) for message in _files(GROUP, search_path)] or [
+    nameless = [Problem(GROUP, message) for message in _files(GROUP, search_path)] or [
         Problem(f"{GROUP}.{setting}", f"expected {GROUP}.NAME.{setting}, such as {GROUP}.local.{setting}")
         for setting in without_name
     ]
-    return [*found, *(problem for problem in problems if not _follows(problem))]
+    return [*nameless, *(problem for problem in problems if not _follows(problem))]
 
 
 def _with_choice(problem: Problem, search_path: Sequence[str]) -> Problem:

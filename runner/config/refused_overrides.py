@@ -40,15 +40,15 @@ def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
         cfg = composed(groups)
     except (HydraException, OmegaConfBaseException):
         return _nowhere(groups)
-    found = [problem for value in values if (problem := _misplaced(value, cfg))]
-    if found:
-        return found
+    problems = [problem for value in values if (problem := _misplaced(value, cfg))]
+    if problems:
+        return problems
     for value in values:
         try:
             composed([*groups, value])
         except (HydraException, OmegaConfBaseException) as error:
-            found.append(_unfit(str(arguments.parse(value).key_or_group), error))
-    return found
+            problems.append(_unfit(str(arguments.parse(value).key_or_group), error))
+    return problems
 
 
 def _nowhere(groups: Sequence[str]) -> list[Problem]:

@@ -67,7 +67,7 @@ def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tu
     groups = known_groups(search_path(overrides))
     there = [group for group in groups if OmegaConf.select(known, group.replace("/", ".")) is not None]
     used = [group for group in there if not all(f"{group}/{inner}" in groups for inner in known.get(group) or "-")]
-    kept, problems = [], []
+    words, problems = [], []
     for override in overrides:
         parsed = arguments.parse(override)
         key = str(parsed.key_or_group)
@@ -79,8 +79,8 @@ def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tu
             problems.append(problem)
         else:
             plain = key in groups or key == "hydra.searchpath" or parsed.is_delete()
-            kept.append(override if plain else f"++{override.lstrip('+')}")
-    return kept, problems
+            words.append(override if plain else f"++{override.lstrip('+')}")
+    return words, problems
 
 
 def _outermost(groups: Sequence[str]) -> list[str]:

@@ -91,17 +91,17 @@ class Vetting:
         return own(self.overrides, self.folders)
 
     def _demand(self, parts: Iterator[Strange], language: str) -> None:
-        found = [part for part in dict.fromkeys(parts) if part not in self.shown]
-        if not found:
+        strange = [part for part in dict.fromkeys(parts) if part not in self.shown]
+        if not strange:
             return
-        lines = "".join(f"\n  {part}" for part in found)
+        lines = "".join(f"\n  {part}" for part in strange)
         if not self.is_trusted:
             raise InputError(
                 f"{self.frozen.name} names what is neither of this program nor in your own configuration; nothing "
                 f"was run:{lines}\n--trust runs the record of somebody that you trust with all of it; what you type "
                 "yourself needs none"
             )
-        self.shown.update(found)
+        self.shown.update(strange)
         terminal.note(LANGUAGES[language]("progress.trusted", record=self.frozen.name) + lines)
 
 

@@ -65,23 +65,23 @@ def main(argv: Sequence[str]) -> int:
     NotComparableError for a run that tells nothing about this judge."""
     if argv and argv[0] in COMMAND.parts:
         return min_score.main(argv[1:])
-    given = COMMAND.read(argv)
-    words = [word for word in argv if word != given.labels]
-    values = {key: value for key in OWN if (value := getattr(given, key)) is not None}
-    of_run = _judge_of(Path(values["run"]), given.words) if "run" in values else []
-    cfg = _composed([*of_run, *given.words])
+    arguments = COMMAND.read(argv)
+    words = [word for word in argv if word != arguments.labels]
+    values = {key: value for key in OWN if (value := getattr(arguments, key)) is not None}
+    of_run = _judge_of(Path(values["run"]), arguments.words) if "run" in values else []
+    cfg = _composed([*of_run, *arguments.words])
     options = validate(cfg)
     choices = _choices(cfg)
     rubrics = Chosen(choices, ()).rubrics
     own = Own.read(values, rubrics)
     run = None if own.run is None else _run(own.run, cfg)
     log = ProblemLog(strict=options.strict)
-    labels = read_labels(given.labels, own.wanted, log, None if run is None else _answered(run))
+    labels = read_labels(arguments.labels, own.wanted, log, None if run is None else _answered(run))
     say = wording_in(cfg.report.language)
     if log.errors:
-        terminal.note(say("calibration.left_out", labels=given.labels) + f"\n{listed(log.errors)}")
+        terminal.note(say("calibration.left_out", labels=arguments.labels) + f"\n{listed(log.errors)}")
     labels = _selected(labels, options)
-    if run is not None and (picks := [pick for pick in picks_in(given.labels) if pick != "random"]):
+    if run is not None and (picks := [pick for pick in picks_in(arguments.labels) if pick != "random"]):
         terminal.note(say("calibration.picked", picks=", ".join(picks)))
         run = None
     for line in agreement_first(labels, say):
@@ -93,7 +93,9 @@ def main(argv: Sequence[str]) -> int:
     settings = Settings(labels.scale, *own.thresholds, options.seed)
     return _show(
         calibrate(
-            Calibration(cfg, options, built, labels, settings, (given.labels, *words), own.wanted.names, run, chosen)
+            Calibration(
+                cfg, options, built, labels, settings, (arguments.labels, *words), own.wanted.names, run, chosen
+            )
         ),
         cfg,
     )
@@ -125,19 +127,19 @@ class Own:
     run: Path | None
 
     @classmethod
-    def read(cls, given: Mapping[str, str], chosen: Mapping[str, Criteria]) -> Own:
+    def read(cls, values: Mapping[str, str], chosen: Mapping[str, Criteria]) -> Own:
         """`chosen`: rubrics that were chosen as metrics. Raises ConfigError with everything that is wrong."""
         problems: list[Problem] = []
-        scale = _numbers("scale", given.get("scale"), problems)
+        scale = _numbers("scale", values.get("scale"), problems)
         if scale is not None and (len(scale) != 2 or not -math.inf < scale[0] < scale[1] < math.inf):
-            problems.append(Problem("scale", f"expected LOW,HIGH such as 1,5, got '{given['scale']}'"))
-        thresholds = _numbers("threshold", given.get("threshold", "0.5"), problems) or []
+            problems.append(Problem("scale", f"expected LOW,HIGH such as 1,5, got '{values['scale']}'"))
+        thresholds = _numbers("threshold", values.get("threshold", "0.5"), problems) or []
         if thresholds and (len(thresholds) > 2 or not all(0 <= each <= 1 for each in thresholds)):
-            problems.append(Problem("threshold", f"expected one or two numbers 0..1, got '{given['threshold']}'"))
-        names = _names(given.get("ratings", ",".join([*RUBRICS, *chosen])), chosen, problems)
+            problems.append(Problem("threshold", f"expected one or two numbers 0..1, got '{values['threshold']}'"))
+        names = _names(values.get("ratings", ",".join([*RUBRICS, *chosen])), chosen, problems)
         if problems:
             raise ConfigError(problems)
-        run = given.get("run")
+        run = values.get("run")
         wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]), fields_seen(names, chosen))
         return cls(wanted, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
 

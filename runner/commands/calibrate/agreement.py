@@ -62,13 +62,13 @@ class Pairs:
 
     @classmethod
     def of(cls, rubric: str, answers: Iterable[RatedAnswer], scores: Scores) -> Pairs:
-        found = [(each, score) for each in answers if (score := scores.get(each.id)) is not None]
-        human = [float(np.mean(answer.ratings[rubric])) for answer, _ in found]
+        pairs = [(each, score) for each in answers if (score := scores.get(each.id)) is not None]
+        human = [float(np.mean(answer.ratings[rubric])) for answer, _ in pairs]
         return cls(
-            [answer for answer, _ in found],
-            np.array([score for _, score in found], dtype=np.float64),
+            [answer for answer, _ in pairs],
+            np.array([score for _, score in pairs], dtype=np.float64),
             np.array(human, dtype=np.float64),
-            _codes([answer.group for answer, _ in found]),
+            _codes([answer.group for answer, _ in pairs]),
         )
 
     def where(self, chosen: NDArray[np.bool_]) -> Pairs:
@@ -139,15 +139,15 @@ def _decisions(pairs: Pairs, settings: Settings) -> dict[str, Any]:
     """Yes or no at the thresholds; and, where people gave whole numbers, the nearest of them to what the judge gave and
     to the mean of what people did."""
     thresholds = settings.judge_from, settings.human_from
-    said = reaches(pairs.judge, thresholds[0]).astype(np.intp)
-    is_so = reaches(pairs.human, thresholds[1]).astype(np.intp)
+    by_judge = reaches(pairs.judge, thresholds[0]).astype(np.intp)
+    by_people = reaches(pairs.human, thresholds[1]).astype(np.intp)
     steps = settings.scale.steps
     quadratic = None
     if steps is not None:
         first, second = (np.floor(values * steps + 0.5).astype(np.intp) for values in (pairs.judge, pairs.human))
         quadratic = cohen_kappa(first, second, steps + 1, "quadratic")
     return {
-        "kappa": cohen_kappa(said, is_so, 2),
+        "kappa": cohen_kappa(by_judge, by_people, 2),
         "kappa_quadratic": quadratic,
         "confusion": asdict(confusion(pairs.judge, pairs.human, *thresholds)),
     }

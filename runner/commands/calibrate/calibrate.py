@@ -144,14 +144,14 @@ async def _judged(calibration: Calibration, rows: dict[str, Row]) -> Stop | None
         async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000), AsyncExitStack() as opened:
             if models is not None:
                 await opened.enter_async_context(models.opened(CELL))
-            with progress(len(answers), CELL, spent, say) as shown:
+            with progress(len(answers), CELL, spent, say) as bar:
 
                 def record(row: Row) -> None:
                     rows[row.id] = row
-                    shown.advance(failed=bool(row.unscored))
+                    bar.advance(failed=bool(row.unscored))
 
                 def tell(seconds: float, cases: str) -> None:
-                    shown.note(say("progress.quiet", seconds=seconds, cases=cases))
+                    bar.note(say("progress.quiet", seconds=seconds, cases=cases))
 
                 stop = await run_cases(calibration.evaluation, answers, limits, record, tell)
     except asyncio.CancelledError:

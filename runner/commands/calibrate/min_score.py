@@ -40,15 +40,15 @@ Flags = NDArray[np.bool_]
 
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for questions that tell nothing, ConfigError for wrong options."""
-    given = COMMAND.read(argv)
-    cells = _cells(Path(given.data), given.words)
+    arguments = COMMAND.read(argv)
+    cells = _cells(Path(arguments.data), arguments.words)
     options = cells[0].cfg
-    results = [asyncio.run(_calibrated(cell, _choice(cell, given.words))) for cell in cells]
+    results = [asyncio.run(_calibrated(cell, _choice(cell, arguments.words))) for cell in cells]
     say = LANGUAGES[str(options.report.language)]
     terminal.show(Group(*renderables(_blocks(results, wording(say.language, "calibrate")))))
     folder = Path(options.out or Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-calibrate-min_score")
     make_folder(folder)
-    write_json(folder / "min_score.json", {"data": given.data, "retrievers": results})
+    write_json(folder / "min_score.json", {"data": arguments.data, "retrievers": results})
     terminal.note(say("progress.results", label="", folder=from_here(folder)))
     return 0
 
@@ -76,18 +76,18 @@ async def _calibrated(cell: Cell, name: str) -> dict[str, Any]:
     scores, unanswerable, failed = [], [], 0
     for case in cases:
         try:
-            kept = (await built.root.run(case)).record()
+            record = (await built.root.run(case)).record()
         except (EvaluationError, TimeoutError):
             failed += 1
             continue
-        if "answer_score" not in kept:
+        if "answer_score" not in record:
             raise InputError(
                 "calibrate min_score: an agent decides itself whether there is an answer; choose a retriever"
             )
-        scores.append(kept["answer_score"] or 0.0)  # nothing was found
-        unanswerable.append(not kept["answerable"])
-    told = measured(np.array(scores), np.array(unanswerable, dtype=bool), options.min_score, options.seed)
-    return {"retriever": name, "failed": failed, **told}
+        scores.append(record["answer_score"] or 0.0)  # nothing was found
+        unanswerable.append(not record["answerable"])
+    numbers = measured(np.array(scores), np.array(unanswerable, dtype=bool), options.min_score, options.seed)
+    return {"retriever": name, "failed": failed, **numbers}
 
 
 def _choice(cell: Cell, words: Sequence[str]) -> str:
@@ -100,10 +100,10 @@ def measured(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -
     """Raises InputError where there are too few questions of a kind."""
     n_unanswerable, n_answerable = int(unanswerable.sum()), int((~unanswerable).sum())
     if min(n_unanswerable, n_answerable) < LEAST:
-        found = f"found {n_answerable} answerable and {n_unanswerable} unanswerable ones"
-        raise InputError(f"calibrate min_score: expected at least {LEAST} questions of each kind; {found}")
+        counts = f"found {n_answerable} answerable and {n_unanswerable} unanswerable ones"
+        raise InputError(f"calibrate min_score: expected at least {LEAST} questions of each kind; {counts}")
     best, always = min(1.0, round(best_cut(scores, unanswerable), 3)), f1_always(unanswerable)
-    told = {
+    numbers = {
         "n": len(scores),
         "n_unanswerable": n_unanswerable,
         "auc": auc(scores, unanswerable),
@@ -115,7 +115,7 @@ def measured(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -
         "best_f1": _cross_validated(scores, unanswerable, seed),
         "best_declined_of_answerable": float(np.mean(scores[~unanswerable] < best)),
     }
-    return {**told, "beats_always_no": told["best_f1"] > always}
+    return {**numbers, "beats_always_no": numbers["best_f1"] > always}
 
 
 def _cross_validated(scores: Floats, unanswerable: Flags, seed: int) -> float:
@@ -134,20 +134,20 @@ def _blocks(results: Sequence[Mapping[str, Any]], say: Wording) -> list[Any]:
     columns = ("retriever", "auc", "always_no", "at", "best", "set")
     rows = [
         [
-            str(each["retriever"]),
-            f"{each['auc']:.3f}",
-            f"{each['f1_always_no']:.3f}",
-            f"{each['f1']:.3f}",
-            f"{each['best_f1']:.3f}",
-            f"{each['best_min_score']:.3f}",
+            str(result["retriever"]),
+            f"{result['auc']:.3f}",
+            f"{result['f1_always_no']:.3f}",
+            f"{result['f1']:.3f}",
+            f"{result['best_f1']:.3f}",
+            f"{result['best_min_score']:.3f}",
         ]
-        for each in results
+        for result in results
     ]
     first = results[0]
     counts = say("min_score.counts", n=first["n"], unanswerable=first["n_unanswerable"])
     table = Table([say(f"min_score.{name}", min_score=first["min_score"]) for name in columns], rows, media=EVERYWHERE)
     kinds = {True: "min_score.advice", False: "min_score.nothing"}
-    advice = [say(kinds[each["beats_always_no"]], **_shares(each)) for each in results]
+    advice = [say(kinds[result["beats_always_no"]], **_shares(result)) for result in results]
     return [Note(counts, media=EVERYWHERE), table, Points(advice, media=EVERYWHERE)]
 
 

@@ -42,7 +42,7 @@ def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) 
     left_out = people.get("one_left_out") or {}
     person, in_place = left_out.get("person"), left_out.get("judge")
     low, high = result["labels"]["scale"]
-    found = {
+    estimates = {
         "pearson": entry["pearson"],
         "spearman": entry["spearman"],
         "within_pearson": within.get("pearson"),
@@ -65,7 +65,7 @@ def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) 
             numbers.get("high"),
             say.texts.get(f"calibration.{key}.meaning", ""),
         )
-        for key, numbers in found.items()
+        for key, numbers in estimates.items()
         if numbers is not None
     ]
 

@@ -153,19 +153,19 @@ class _Chat:
         from runner.commands.chat.words import sources
 
         try:
-            said = self.aside(self.talk.answer(text))
+            turn = self.aside(self.talk.answer(text))
         except StopRunError:
             raise
         except (EvaluationError, TimeoutError) as error:
             self._fail(self._words("not_kept", error=str(error) or self._words("too_late")))
             return
         if self.interactive:
-            self.show("\n".join([said.answer.text, *sources(said)]))
+            self.show("\n".join([turn.answer.text, *sources(turn)]))
         else:
-            self.show(" ".join(said.answer.text.split()))
-        if said.answer.cut_off:
+            self.show(" ".join(turn.answer.text.split()))
+        if turn.answer.cut_off:
             terminal.note(self._words("cut_off"))
-        self.aside(self.talk.remember(text, said.answer))
+        self.aside(self.talk.remember(text, turn.answer))
 
     def _command(self, name: str, text: str) -> None:
         from runner.commands.chat.words import COMMANDS, help_text

@@ -106,13 +106,13 @@ class Talk:
 
     async def answer(self, text: str) -> Said:
         """Nothing is remembered of it yet."""
-        shown = self.last = await self.shown(text)
-        if shown.retrieved is None:
-            return Said(await self.generator.generate(shown.query, shown.contexts), shown)
+        prompt = self.last = await self.shown(text)
+        if prompt.retrieved is None:
+            return Said(await self.generator.generate(prompt.query, prompt.contexts), prompt)
         answer, _ = await answered(
-            shown.query, shown.retrieved, shown.context, self.retrieval, self.generator, self.fallback
+            prompt.query, prompt.retrieved, prompt.context, self.retrieval, self.generator, self.fallback
         )
-        return Said(answer, shown)
+        return Said(answer, prompt)
 
     async def remember(self, text: str, answer: Answer) -> None:
         """Without citations, whose numbers mean nothing later. The summary is brought up to date in the background."""

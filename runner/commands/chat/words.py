@@ -53,14 +53,14 @@ def entities_text(state: SessionState, language: Language) -> str:
     return "\n".join(told) or say("no_entities", language)
 
 
-def context_text(shown: Shown | None, language: Language) -> str:
+def context_text(prompt: Shown | None, language: Language) -> str:
     """What the generator gets: the system text of its model, the sections with their budgets; then what the search for
     documents did, and what all of it comes to with what fences it in the messages to the model."""
-    if shown is None:
+    if prompt is None:
         return say("nothing_asked", language)
-    tokens, built = say("tokens", language), shown.context
+    tokens, built = say("tokens", language), prompt.context
     lines = []
-    for role, text, n in shown.messages:
+    for role, text, n in prompt.messages:
         if role == "system":
             lines += [f"[system] {n:,} {tokens}", *_indented(text)]
     for section in built.sections:
@@ -68,10 +68,10 @@ def context_text(shown: Shown | None, language: Language) -> str:
         cut = f"; {say('cut', language, cut=section.cut)}" if section.cut else ""
         lines.append(f"[{section.name}] {section.tokens:,} / {budget} {say('tokens', language)}{cut}")
         lines += _chunks(built.documents) if section.name == "documents" else _indented(section.text)
-    lines += [f"{say('total', language)}: {built.tokens:,} {tokens}", *_search(shown, language)]
-    if shown.messages:
-        sent = f"{sum(n for *_, n in shown.messages):,}"
-        lines.append(say("sent", language, n=len(shown.messages), tokens=sent))
+    lines += [f"{say('total', language)}: {built.tokens:,} {tokens}", *_search(prompt, language)]
+    if prompt.messages:
+        sent = f"{sum(n for *_, n in prompt.messages):,}"
+        lines.append(say("sent", language, n=len(prompt.messages), tokens=sent))
     return "\n".join(lines)
 
 

@@ -81,16 +81,16 @@ def _clean(options: Any, things: Sequence[Thing], say: Wording) -> int:
     folder, older_than, at_most = (getattr(options, name) for name in ("folder", "older_than", "at_most"))
     if not folder.is_dir():
         raise InputError(f"FOLDER: folder not found: {folder}")
-    size = sum(thing.size for thing in things)
+    size = sum(entry.size for entry in things)
     chosen = list(_chosen(things, older_than, at_most))
-    going = [thing for thing in chosen if not thing.kept]
-    terminal.lines(*(say("kept", path=thing.path, reason=thing.kept) for thing in chosen if thing.kept))
+    going = [entry for entry in chosen if not entry.kept]
+    terminal.lines(*(say("kept", path=entry.path, reason=entry.kept) for entry in chosen if entry.kept))
     if not going:
         terminal.lines(say("files.none", folder=folder, n=len(things), size=_size(size)))
         terminal.lines(*[say("files.choose")] * (older_than is None and at_most is None))
         return 0
-    gone = [thing for thing in going if _goes(thing, say, is_sure=options.yes)]
-    freed = _size(sum(thing.size for thing in gone))
+    gone = [entry for entry in going if _goes(entry, say, is_sure=options.yes)]
+    freed = _size(sum(entry.size for entry in gone))
     key = "files.done" if options.yes else "files.would"
     terminal.lines(say(key, folder=folder, n=len(gone), total=len(things), freed=freed, size=_size(size)))
     return 0 if len(gone) == len(going) else 3
@@ -106,15 +106,15 @@ def _chosen(things: Sequence[Thing], older_than: int | None, at_most: int | None
             yield thing
 
 
-def _goes(thing: Thing, say: Wording, *, is_sure: bool) -> bool:
-    values = {"path": thing.path, "size": _size(thing.size), "days": thing.days}
+def _goes(entry: Thing, say: Wording, *, is_sure: bool) -> bool:
+    values = {"path": entry.path, "size": _size(entry.size), "days": entry.days}
     if not is_sure:
         terminal.lines(say("would_go", **values))
         return True
     try:
-        _delete(thing.path)
+        _delete(entry.path)
     except OSError as error:
-        terminal.note(say("not_deleted", path=thing.path, reason=error.strerror))
+        terminal.note(say("not_deleted", path=entry.path, reason=error.strerror))
         return False
     terminal.lines(say("gone", **values))
     return True

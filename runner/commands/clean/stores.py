@@ -71,18 +71,18 @@ def main(argv: Sequence[str]) -> int:
 async def _clean(collections: Collections, options: Any, language: str) -> None:
     say = wording(language, "clean")
     older_than, is_sure = options.older_than, options.yes
-    found = await collections.stored()
-    going = [each for each in found if _is_old(each, older_than)]
-    for each in found:
-        days = "?" if each.made is None else str(_days(each.made))
-        if each in going and is_sure:
-            await collections.drop(each.name)
-        key = "stays" if each not in going else "gone" if is_sure else "would_go"
-        terminal.lines(say(f"stores.{key}", name=each.name, n=f"{each.n_points:,}", days=days))
+    collections_there = await collections.stored()
+    going = [collection for collection in collections_there if _is_old(collection, older_than)]
+    for collection in collections_there:
+        days = "?" if collection.made is None else str(_days(collection.made))
+        if collection in going and is_sure:
+            await collections.drop(collection.name)
+        key = "stays" if collection not in going else "gone" if is_sure else "would_go"
+        terminal.lines(say(f"stores.{key}", name=collection.name, n=f"{collection.n_points:,}", days=days))
     if not going:
-        terminal.lines(say("stores.none", n=len(found)))
+        terminal.lines(say("stores.none", n=len(collections_there)))
         return
-    terminal.lines(say("stores.done" if is_sure else "stores.would", n=len(going), total=len(found)))
+    terminal.lines(say("stores.done" if is_sure else "stores.would", n=len(going), total=len(collections_there)))
 
 
 def _is_old(stored: Stored, older_than: int | None) -> bool:

@@ -82,15 +82,15 @@ def distributions() -> dict[str, str]:
     """Name -> version of what is installed of this program's dependencies, its extras, the packages that extend it,
     and their dependencies."""
     installed_versions: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
+    visited: set[tuple[str, str]] = set()
     extended = [point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None]
     pending = [(name, extra) for name in (DISTRIBUTION, *extended) for extra in ("", *_extras(name))]
     while pending:
         name, extra = pending.pop()
         key = _normal(name), extra
-        if key in seen:
+        if key in visited:
             continue
-        seen.add(key)
+        visited.add(key)
         try:
             installed = distribution(name)
         except PackageNotFoundError:

@@ -47,13 +47,13 @@ class Contents:
 def contents_of(source: Source, place: Path, question: str | None, *, trusts: bool = False) -> Contents:
     """Raises InputError for what cannot be frozen."""
     frozen, cells = frozen_of(source, str(place / FROZEN), trusts=trusts)
-    found = environment(source.runs, _used(source, frozen))
-    record = Record(source, frozen, place, found, list(outside(frozen.values)), question)
+    versions = environment(source.runs, _used(source, frozen))
+    record = Record(source, frozen, place, versions, list(outside(frozen.values)), question)
     head = (
         f"What `{place.name}` ran, every default written out. A record is not edited.\n"
         f"  python -m runner -cd {place} -cn frozen [OPTION=VALUE GROUP=CHOICE ...]"
     )
-    files = {FROZEN: frozen.yaml(head), ENVIRONMENT: _json(found), "README.md": readme(record)}
+    files = {FROZEN: frozen.yaml(head), ENVIRONMENT: _json(versions), "README.md": readme(record)}
     if source.sweep is not None:
         files |= {"sweep.json": _json(_sweep(source.sweep)), "summary.md": _text(source.folder / "summary.md")}
     for run, cell in zip(source.runs, cells, strict=True):

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from runner.commands.generate.drafts import Draft, place_of
-from runner.commands.generate.maker import CELL, Made, QuestionMaker
+from runner.commands.generate.maker import CELL, Batch, QuestionMaker
 from runner.commands.generate.orders import eligible
 from runner.errors import InputError
 from runner.llm.prompts import prompt
@@ -37,10 +37,10 @@ def check_out(out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
 
 
-def write(made: Made, maker: QuestionMaker, out: Path) -> None:
+def write(batch: Batch, maker: QuestionMaker, out: Path) -> None:
     """The provenance first: where the queries are, it is too."""
-    content = b"".join(orjson.dumps(row) + b"\n" for row in rows(made.kept))
-    write_json(provenance_path(out), provenance(made, maker, out, content))
+    content = b"".join(orjson.dumps(row) + b"\n" for row in rows(batch.kept))
+    write_json(provenance_path(out), provenance(batch, maker, out, content))
     with replacing(out) as scratch:
         scratch.write_bytes(content)
 
@@ -77,41 +77,41 @@ def _passage(draft: Draft) -> dict[str, Any]:
     return {"expected_spans": [{**span, "text": chunk.text[start:end]}]}
 
 
-def provenance(made: Made, maker: QuestionMaker, out: Path, content: bytes) -> dict[str, Any]:
+def provenance(batch: Batch, maker: QuestionMaker, out: Path, content: bytes) -> dict[str, Any]:
     """JSON values: model, prompts, settings, corpus and counts that a file of questions was made with."""
-    corpus = made.corpus
+    corpus = batch.corpus
     return {
         "made_at": now(),
         "queries": {"file": out.name, "sha256": hashlib.sha256(content).hexdigest()},
         "model": dict(maker.model.provenance),
         "prompts": {name: prompt(name).digest for name in PROMPTS},
-        "settings": {**maker.settings, "chunker": asdict(made.chunker)},
+        "settings": {**maker.settings, "chunker": asdict(batch.chunker)},
         "corpus": {
             "path": without_credentials(maker.corpus),
             "fingerprint": corpus.fingerprint,
             "n_documents": len(corpus.documents),
             "n_chunks": len(corpus.chunks),
             "n_eligible": len(eligible(corpus)),
-            "n_asked_about": len(made.orders),
+            "n_asked_about": len(batch.orders),
         },
-        "counts": counts(made),
+        "counts": counts(batch),
         **maker.models.usage(CELL),
         "versions": versions(),
     }
 
 
-def counts(made: Made) -> Mapping[str, Any]:
+def counts(batch: Batch) -> Mapping[str, Any]:
     """How many questions were ordered, kept and dropped, and of which kinds those are that were kept."""
-    slots = [draft.slot for draft in made.kept]
-    passages = [_passage(draft) for draft in made.kept if draft.slot.answerable]
+    slots = [draft.slot for draft in batch.kept]
+    passages = [_passage(draft) for draft in batch.kept if draft.slot.answerable]
     return {
-        "ordered": made.n_ordered,
-        "kept": len(made.kept),
+        "ordered": batch.n_ordered,
+        "kept": len(batch.kept),
         "answerable": sum(slot.answerable for slot in slots),
         "with_span": sum("expected_spans" in passage for passage in passages),
         "question_type": dict(Counter(slot.type for slot in slots)),
         "difficulty": dict(Counter(slot.difficulty for slot in slots)),
-        "language": dict(Counter(draft.order.language for draft in made.kept)),
-        "dropped": dict(made.dropped),
-        "failures": dict(Counter(made.failures)),
+        "language": dict(Counter(draft.order.language for draft in batch.kept)),
+        "dropped": dict(batch.dropped),
+        "failures": dict(Counter(batch.failures)),
     }

@@ -44,7 +44,7 @@ R = TypeVar("R")
 CELL = "generate"
 NEIGHBOURS = 4  # chunks beside its own in which the answer to an unanswerable question is looked for
 
-# Why a question that was ordered is not among those made, in the order in which it is found out.
+# Why a question that was ordered was dropped, in the order of the checks.
 REASONS = (
     "failed",
     "not_written",
@@ -58,7 +58,7 @@ REASONS = (
 
 
 @dataclass
-class Made:
+class Batch:
     """`kept` in the order of the corpus; `dropped` counts the others by reason; `failures` says what was wrong
     with requests."""
 
@@ -131,28 +131,29 @@ class QuestionMaker:
             **asdict(self.sampling),
         }
 
-    def ordered(self) -> Made:
-        """What is to be made; nothing is yet. Raises CorpusError for a corpus without anything to ask about."""
+    def ordered(self) -> Batch:
+        """The orders of a batch; no question is written yet. Raises CorpusError for a corpus without anything to ask
+        about."""
         log = ProblemLog(strict=self.strict)
         corpus, chunker = self._load(log)
-        made = Made(corpus, chunker, orders(corpus, self.wish), log.problems)
-        if not made.orders:
+        batch = Batch(corpus, chunker, orders(corpus, self.wish), log.problems)
+        if not batch.orders:
             raise CorpusError(f"corpus: no chunk has {MIN_WORDS} words or more, so no question can be written")
-        return made
+        return batch
 
-    async def make(self, made: Made, language: str = "en") -> Made:
+    async def make(self, batch: Batch, language: str = "en") -> Batch:
         """With the questions that stay, and counts of the others. Raises whatever stops all requests."""
-        corpus, say = made.corpus, wording(language, "outcomes")
+        corpus, say = batch.corpus, wording(language, "outcomes")
         async with self.models.opened(CELL):
-            drafts = _sifted(await self._written(made, say), made)
+            drafts = _sifted(await self._written(batch, say), batch)
             neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
             label = say("generate.checking", n=len(drafts))
             checked = await self._for_each(
-                label, drafts, self._checker(corpus, neighbours), made, LANGUAGES[say.language]
+                label, drafts, self._checker(corpus, neighbours), batch, LANGUAGES[say.language]
             )
         reasons = ["failed" if reason is None else reason for reason in checked]
-        made.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if made.keeps(reason)]
-        return made
+        batch.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if batch.keeps(reason)]
+        return batch
 
     def _load(self, log: ProblemLog) -> tuple[Corpus, Cutter]:
         path = self.corpus
@@ -164,18 +165,18 @@ class QuestionMaker:
             documents = read_documents(path, "corpus", log)
         return build_corpus(documents, chunker), chunker
 
-    async def _written(self, made: Made, say: Wording) -> list[Draft]:
+    async def _written(self, batch: Batch, say: Wording) -> list[Draft]:
         """The drafts of all orders; what is missing is counted."""
 
         async def write(order: Order) -> list[Draft]:
             request = self.request(messages(order), SCHEMA)
             return await self.model.structured(request, lambda reply: drafts_of(reply, order))
 
-        label = say("generate.writing", n=len(made.orders))
-        written = await self._for_each(label, made.orders, write, made, LANGUAGES[say.language])
-        for order, drafts in zip(made.orders, written, strict=True):
+        label = say("generate.writing", n=len(batch.orders))
+        written = await self._for_each(label, batch.orders, write, batch, LANGUAGES[say.language])
+        for order, drafts in zip(batch.orders, written, strict=True):
             missing = len(order.slots) - len(drafts or ())
-            made.dropped += Counter({"failed" if drafts is None else "not_written": missing})
+            batch.dropped += Counter({"failed" if drafts is None else "not_written": missing})
         return [draft for drafts in written for draft in drafts or ()]
 
     def _checker(self, corpus: Corpus, neighbours: Neighbours | None) -> Callable[[Draft], Awaitable[str]]:
@@ -186,15 +187,15 @@ class QuestionMaker:
             if neighbours is not None and not draft.slot.answerable:
                 near = neighbours.of(draft.question, order.chunk, NEIGHBOURS)
                 sources += [source(chunk, title_of(corpus, chunk)) for chunk in near]
-            asked = check.check_messages(draft.question, sources, order.language)
-            found = await self.model.structured(self.request(asked, check.CHECK_SCHEMA), check.finding_of)
-            if not found.stands_alone:
+            request_messages = check.check_messages(draft.question, sources, order.language)
+            finding = await self.model.structured(self.request(request_messages, check.CHECK_SCHEMA), check.finding_of)
+            if not finding.stands_alone:
                 return "not_self_contained"
             if not draft.slot.answerable:
-                return "answered" if found.answered else ""
-            if not found.answered:
+                return "answered" if finding.answered else ""
+            if not finding.answered:
                 return "not_answered"
-            return "" if await self._agree(draft, found.answer) else "other_answer"
+            return "" if await self._agree(draft, finding.answer) else "other_answer"
 
         return objection
 
@@ -209,7 +210,7 @@ class QuestionMaker:
         return self.sampling.request(messages, schema)
 
     async def _for_each(
-        self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], made: Made, say: Wording
+        self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], batch: Batch, say: Wording
     ) -> list[R | None]:
         """What `ask` returns for each item, None where its request failed. What is wrong for all of them passes."""
         results: list[R | None] = [None] * len(items)
@@ -222,10 +223,10 @@ class QuestionMaker:
                 except StopRunError:
                     raise
                 except EvaluationError as error:
-                    made.failures.append(str(error))
-                shown.advance(failed=results[place] is None)
+                    batch.failures.append(str(error))
+                bar.advance(failed=results[place] is None)
 
-        with progress(len(items), label, self.models.spent, say) as shown:
+        with progress(len(items), label, self.models.spent, say) as bar:
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.models.max_concurrency, len(items))):
@@ -245,12 +246,12 @@ def _model(models: Models, name: str) -> Model:
         ) from None
 
 
-def _sifted(drafts: Sequence[Draft], made: Made) -> list[Draft]:
+def _sifted(drafts: Sequence[Draft], batch: Batch) -> list[Draft]:
     """Without what their words alone tell to be unusable."""
-    standing = [draft for draft in drafts if made.keeps(_flaw(draft))]
+    standing = [draft for draft in drafts if batch.keeps(_flaw(draft))]
     repeats = duplicates([draft.question for draft in standing])
     return [
-        draft for draft, repeated in zip(standing, repeats, strict=True) if made.keeps("duplicate" if repeated else "")
+        draft for draft, repeated in zip(standing, repeats, strict=True) if batch.keeps("duplicate" if repeated else "")
     ]
 
 
@@ -290,12 +291,12 @@ class Neighbours:
 REPLY_TOKENS = 120  # of one question or one finding
 
 
-async def expected(maker: QuestionMaker, made: Made) -> Expected:
+async def expected(maker: QuestionMaker, batch: Batch) -> Expected:
     """Every order is written, and every question checked once. Requests that compare two answers, and those that
     are repeated, come on top; questions that are dropped before their check are counted here all the same."""
     total = Expected()
     per_order = REPLY_TOKENS * maker.wish.per_chunk
-    for reply_tokens, requests in ((per_order, _writing(maker, made)), (REPLY_TOKENS, _checking(maker, made))):
+    for reply_tokens, requests in ((per_order, _writing(maker, batch)), (REPLY_TOKENS, _checking(maker, batch))):
         rehearsal = Rehearsal(reply_tokens=reply_tokens)
         with maker.models.rehearsing(rehearsal, CELL):
             for request in requests:
@@ -306,14 +307,14 @@ async def expected(maker: QuestionMaker, made: Made) -> Expected:
     return total
 
 
-def _writing(maker: QuestionMaker, made: Made) -> Iterator[ChatRequest]:
-    for order in made.orders:
+def _writing(maker: QuestionMaker, batch: Batch) -> Iterator[ChatRequest]:
+    for order in batch.orders:
         yield maker.request(messages(order), SCHEMA)
 
 
-def _checking(maker: QuestionMaker, made: Made) -> Iterator[ChatRequest]:
+def _checking(maker: QuestionMaker, batch: Batch) -> Iterator[ChatRequest]:
     """With a question of usual length, and chunks as long as its own in the place of its neighbours."""
-    for order in made.orders:
+    for order in batch.orders:
         own = source(order.chunk, order.title)
         for slot in order.slots:
             sources = [own] * (1 if slot.answerable else 1 + NEIGHBOURS)

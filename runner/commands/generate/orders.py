@@ -65,15 +65,15 @@ def orders(corpus: Corpus, wish: Wish) -> list[Order]:
     total = len(chunks) * wish.per_chunk
     unanswerable = set(chance.sample(range(total), round(wish.share * total)))
     pairs = _pairs(wish, chance)
-    found = []
+    ordered = []
     for place, chunk in enumerate(chunks):
         slots = []
         for number in range(wish.per_chunk):
             type_, difficulty = next(pairs)
             is_answerable = place * wish.per_chunk + number not in unanswerable
             slots.append(Slot(number + 1, type_, difficulty, is_answerable))
-        found.append(Order(chunk, title_of(corpus, chunk), _language(corpus, chunk, wish), tuple(slots)))
-    return found
+        ordered.append(Order(chunk, title_of(corpus, chunk), _language(corpus, chunk, wish), tuple(slots)))
+    return ordered
 
 
 def _pairs(wish: Wish, chance: random.Random) -> Iterator[tuple[QuestionType, Difficulty]]:
