@@ -1,4 +1,4 @@
-"""Index the documents of a dataset, and embed them, before a run or a chat needs it: a batch for a schedule."""
+"""Embed and index the documents of a dataset before a run or a chat needs them, for example on a schedule."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 CONFIG = "embed"
 COMMAND = Command(CONFIG, options=(Option("dry_run"),), words="SETTING=VALUE", settings=CONFIG)
 TAGS = ("doc_type", "guide_type", "has_steps")
-PROBLEMS = 5  # of the files of documents, that are shown
+PROBLEMS = 5  # problems of document files that are shown
 
 
 class Embedding:
-    """What `embed` needs of a configuration: a retrieval stage whose embedders may ask a server."""
+    """The component of `embed`: a retrieval stage whose embedders may call a server."""
 
     def __init__(self, *, retrieval: Retrieval, language: Language = "en", dry_run: bool = False) -> None:
         self.retrieval, self.language, self.dry_run = retrieval, language, dry_run
@@ -42,8 +42,8 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """`n_before` of the corpus's texts had a vector already; None where no embedder keeps single ones, but all with
-    the index. `facts`: what the retriever told of its index; none of a dry run."""
+    """The result. `n_before`: texts of the corpus that had a vector already; None where vectors are stored with the
+    index only. `facts`: the retriever's facts about its index; None for a dry run."""
 
     corpus: Corpus
     problems: Sequence[DataProblem]
@@ -53,8 +53,8 @@ class Embedded:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError with everything that is wrong or missing, what loading and indexing raise, and StopRunError
-    for what ends the batch: what was embedded until then is kept, and the same command goes on."""
+    """Raises ConfigError with all problems, what loading and indexing raise, and StopRunError for errors that end the
+    batch: finished vectors are stored, and the same command resumes."""
     options = COMMAND.read(argv)
     from runner.config.components import build
     from runner.config.settings import settings_of
@@ -90,7 +90,7 @@ def _check(built: Built, models: Models | None) -> None:
 async def embedded(
     embedding: Embedding, models: Models | None, embedders: Sequence[CachedEmbedder], workspace: Workspace
 ) -> Embedded:
-    """Embed what the cache lacks of the corpus, and count. With `dry_run` nothing is asked or stored."""
+    """Embed the texts of the corpus that the cache lacks, and count. With `dry_run` nothing is sent or stored."""
     async with AsyncExitStack() as stack:
         if models is not None and not embedding.dry_run:
             await stack.enter_async_context(models.opened(CONFIG))
@@ -130,7 +130,7 @@ def _print_outcome(embedding: Embedding, embedded: Embedded, models: Models | No
 
 
 def _tags(corpus: Corpus) -> Iterator[str]:
-    """How many chunks have each value of the tags that an agent searches by."""
+    """Lines with the number of chunks for each value of the tags."""
     tags = chunk_tags(corpus).values()
     for name in TAGS:
         counts = Counter(str(tag[name]).lower() for tag in tags if tag.get(name) not in (None, ""))

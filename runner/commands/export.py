@@ -1,4 +1,4 @@
-"""Make a site of files from all runs below a folder: a list, the report of each, and sweeps side by side."""
+"""Make a static site of all runs below a folder: a list, the report of each, and sweeps side by side."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from runner.system.writing import replacing
 from runner.words.wording import Wording, wording
 
 COMMAND = Command("export", (Place("root", Path), Place("site", Path)), (LANGUAGE,))
-CASES, PAGES = 50, 200  # on a page; of a filter of a sweep
-MARK = ".runner-site"  # a folder that this command has made
+CASES, PAGES = 50, 200  # cases on a page, and most pages for a filter of a sweep
+MARK = ".runner-site"  # marks a folder that this command made
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for a folder without runs, and for a place that holds something else."""
+    """Raises InputError for a folder without runs, and for a target that holds something else."""
     options = COMMAND.read(argv)
     root, site = options.root, options.site
     say = wording(options.language or "en", "serve")
@@ -75,7 +75,7 @@ def _reports(runs: Runs, finished: Sequence[Run], site: Path, say: Wording) -> d
 
 
 def _sweeps(runs: Runs, root: Path, site: Path, say: Wording) -> tuple[dict[str, str], int]:
-    """First page of each sweep side by side, and how many pages there are."""
+    """Write the pages of each sweep; returns the first page of each, and the number of pages."""
     shelf, first, n_pages = Shelf(writes=False), {}, 0
     for sweep in runs.sweeps():
         places = [runs.places()[id] for id in sweep["runs"] if runs.counted(runs.places()[id]).done][:12]
@@ -125,7 +125,7 @@ def _anchors(cases: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _name(id: str) -> str:
-    """Of a file, which two ids never share."""
+    """A file name that is unique for an id."""
     plain = re.sub(r"[^0-9A-Za-z가-힣._-]+", "-", id)
     return plain if plain == id else f"{plain}-{hashlib.sha256(id.encode()).hexdigest()[:6]}"
 

@@ -1,4 +1,4 @@
-"""Write answers of a run into a spreadsheet that people fill with ratings, for `calibrate`."""
+"""Write answers of a run to a spreadsheet in which people enter ratings for `calibrate`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from runner.system.folder import is_sweep, legible, open_run
 from runner.system.writing import csv_of, no_place_for_a_file, write_bytes
 from runner.words.wording import LANGUAGES
 
-BOM = b"\xef\xbb\xbf"  # by which Excel knows that a file is UTF-8
+BOM = b"\xef\xbb\xbf"  # marks UTF-8 for Excel
 PICKS = ("random", "disagreement", "uncertain", "failing")
-UNSURE = 0.25  # from 0.5
+UNSURE = 0.25  # distance from 0.5
 COMMAND = Command(
     "labels",
     (Place("run", Path),),
@@ -38,11 +38,11 @@ COMMAND = Command(
     ),
 )
 
-Row = Mapping[str, Any]  # of per_item.jsonl
+Row = Mapping[str, Any]  # a row of per_item.jsonl
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for a run without judged answers, and for a file that is there."""
+    """Raises InputError for a run without judged answers, and for an existing file."""
     options = COMMAND.read(argv)
     folder, out = options.run, options.out
     if folder.is_dir() and is_sweep(folder):
@@ -71,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Rows to be rated by one rubric, of so many that were judged by it."""
+    """Rows to rate by one rubric, and the number of rows that it judged."""
 
     rubric: str
     rows: Sequence[Row]
@@ -79,7 +79,7 @@ class Picked:
 
 
 def picked_of(folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> Picked:
-    """Of a run folder. Raises InputError for a run without judged answers."""
+    """Pick rows of a run folder. Raises InputError for a run without judged answers."""
     with legible(folder):
         rows = [row for row in open_run(folder).rows() if _is_answered(row)]
         name = _rubric(rows, rubric, folder)
@@ -96,7 +96,7 @@ def _is_answered(row: Row) -> bool:
 
 
 def _rubric(rows: Sequence[Row], wanted: str | None, folder: Path) -> str:
-    """The first by which an answer was judged, or the one that is wanted."""
+    """The wanted rubric, else the first one that judged an answer."""
     known = list(dict.fromkeys(name for row in rows for name in row.get("judgements") or ()))
     if not known:
         raise InputError(f"{folder}: no answer of the run was judged; expected a run of full_rag or memory")
@@ -119,8 +119,8 @@ def _rated_by(cells: list[str], rater: str) -> list[str]:
 
 
 def picked_rows(rows: Sequence[Row], rubric: str, pick: str, n: int, seed: int) -> list[Row]:
-    """At most `n`, in a seeded order that tells a reader nothing. Each stratum (language, and what `pick` adds to it)
-    has its share; within one, the rows of which most is to be learnt come first, ties by lot."""
+    """At most `n` rows in a seeded random order. Each stratum (language, and a part that `pick` adds) has its share;
+    within a stratum the most informative rows are picked, with random ties."""
     stratum, worth = _order(rubric, pick)
     drawn = random.Random(seed)
     strata: dict[tuple[str, str], list[tuple[float, float, Row]]] = defaultdict(list)
@@ -138,7 +138,7 @@ def picked_rows(rows: Sequence[Row], rubric: str, pick: str, n: int, seed: int) 
 
 
 def _order(rubric: str, pick: str) -> tuple[Callable[[Row], str], Callable[[Row], float | None]]:
-    """What tells strata apart, and how much is to be learnt of a row; None: it is not to be picked."""
+    """A function row -> (part of the stratum, information); None for a row that must not be picked."""
 
     def band(row: Row) -> str:
         return str(min(2, int((_score(row, rubric) or 0.0) * 3)))
@@ -167,14 +167,14 @@ def _order(rubric: str, pick: str) -> tuple[Callable[[Row], str], Callable[[Row]
 
 
 def _spread(row: Row, rubric: str) -> float:
-    """Between the votes of one judgement."""
+    """The spread of the votes of a judgement."""
     details = ((row.get("judgements") or {}).get(rubric) or {}).get("details") or {}
     votes = [vote for vote in (details.get("votes") or {}).values() if vote is not None]
     return max(votes) - min(votes) if votes else 0.0
 
 
 def _shares(sizes: Sequence[int], n: int) -> list[int]:
-    """In proportion, by largest remainder; where there is room, no stratum is left out."""
+    """Proportional shares by largest remainder; every stratum gets one where `n` allows."""
     total = sum(sizes)
     if n >= total:
         return list(sizes)

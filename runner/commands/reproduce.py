@@ -1,4 +1,4 @@
-"""Run a record again and compare with what was found: identical, within noise, or different and where."""
+"""Run a record again and compare the results: identical, within noise, or different, and where."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HAS_RESULTS = (0, 4, 5)  # exit codes of runs that can be compared
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for what is no record or no run of it, ConfigError for wrong overrides."""
+    """Raises InputError for a folder that is no record and for a run that it lacks, ConfigError for wrong overrides."""
     options = COMMAND.read(argv)
     from runner.commands.freeze.record import open_record
     from runner.run.sweep import launched
@@ -60,7 +60,7 @@ def _plan(record: Record, words: Sequence[str]) -> Plan:
 
 
 def _wanted(record: Record, plan: Plan) -> list[Recorded]:
-    """What each run is to be compared with."""
+    """The recorded run of each cell."""
     recorded_runs = []
     for cell in plan.cells:
         recorded = record.run_of(cell.overrides)

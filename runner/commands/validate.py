@@ -25,7 +25,7 @@ from runner.run.dry_run import SHOWN, dry_run, is_of_gold, problem_lines
 from runner.system import terminal
 from runner.words.wording import LANGUAGES, Wording
 
-SAYING = ("verbose=", "report.language=")  # how it is told, not how a file is read
+SAYING = ("verbose=", "report.language=")  # settings of messages, not of reading files
 COMMAND = Command(
     "validate", (Place("notes", default=None), Place("file", default=(), several=True)), words="OPTION=VALUE"
 )
@@ -33,7 +33,7 @@ COMMAND = Command(
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What stands behind `validate`: a notes folder, files of questions, options of the conf."""
+    """The arguments: a notes folder, files of questions, and overrides."""
 
     notes: str | None
     files: Sequence[str]
@@ -46,12 +46,12 @@ class Words:
 
     @property
     def say(self) -> Wording:
-        """In the language that the options name."""
+        """The wording in the language that the overrides name."""
         return LANGUAGES[language_of(self.options)]
 
 
 def main(argv: Sequence[str]) -> int:
-    """The most severe exit code of what is checked. Raises what composing and loading raise."""
+    """Returns the most severe exit code of the checks. Raises what composing and loading raise."""
     options = COMMAND.read(argv)
     words = _read(options.notes, options.file, options.words)
     if words.notes is None:

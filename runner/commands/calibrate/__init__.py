@@ -1,4 +1,4 @@
-"""Compare a judge with people: judge answers that people have rated, and say how far the two agree."""
+"""Compare a judge with people: judge answers that people have rated, and report how far they agree."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError for wrong options, DataError for labels that cannot be used, InputError and
-    NotComparableError for a run that tells nothing about this judge."""
+    """Raises ConfigError for wrong options, DataError for unusable labels, InputError and NotComparableError for a run
+    that another judge judged or none."""
     if argv and argv[0] in COMMAND.parts:
         return min_score.main(argv[1:])
     arguments = COMMAND.read(argv)
@@ -102,7 +102,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _choices(cfg: DictConfig) -> dict[str, Scorer]:
-    """The metrics that were chosen and that ask a judge."""
+    """The chosen metrics that call a judge."""
     choices: dict[str, Scorer] = {str(name): build(cfg.metric[name]).root for name in cfg.get("metric") or ()}
     return {name: choice for name, choice in choices.items() if isinstance(choice, Asking)}
 
@@ -178,18 +178,18 @@ def _composed(words: Sequence[str]) -> DictConfig:
 
 
 def _run(folder: Path, cfg: DictConfig) -> RunFolder:
-    """Raises InputError for what is no run with results, NotComparableError for one of another judge."""
+    """Raises InputError for a folder without results, NotComparableError for a run of another judge."""
     run = open_run(folder)
     if not run.summary:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
     with legible(folder):
         demand_same_judge(run, resolved(cfg)["judge"])
-        declared_in(run.run)  # before anything is asked
+        declared_in(run.run)  # before any request
     return run
 
 
 def _judge_of(folder: Path, words: Sequence[str]) -> list[str]:
-    """The words of a run that chose its judge, where none is chosen here."""
+    """The overrides of a run that chose its judge, unless this command chooses one."""
     if any(word.lstrip("+").startswith("judge") for word in words) or is_sweep(folder):
         return []
     found = [str(word) for word in open_run(folder).run.get("overrides") or ()]
@@ -197,13 +197,13 @@ def _judge_of(folder: Path, words: Sequence[str]) -> list[str]:
 
 
 def _answered(run: RunFolder) -> dict[str, Mapping[str, Any]]:
-    """Its rows that have an answer, by id."""
+    """The rows of a run with an answer, by id."""
     with legible(run.path):
         return {str(row["id"]): row for row in run.rows() if (row.get("output") or {}).get("answer") is not None}
 
 
 def _selected(labels: Labels, options: RunOptions) -> Labels:
-    """What `sample` and `case` leave, and the rubrics that it is rated for."""
+    """The labels that `sample` and `case` select, with the rubrics that they are rated for."""
     ids = {answer.id for answer in selected(labels.answers, options)}
     answers = tuple(answer for answer in labels.answers if answer.id in ids)
     rated = {rubric for answer in answers for rubric in answer.ratings}
@@ -211,8 +211,8 @@ def _selected(labels: Labels, options: RunOptions) -> Labels:
 
 
 def _folder(cfg: DictConfig, labels: Labels, words: Sequence[str]) -> Path:
-    """The newest default folder of the same command, unless nothing is missing in it or it is in use; else a new one.
-    Raises InputError for a folder that holds a run."""
+    """The newest default folder of the same command; a new one where that is complete or in use. Raises InputError for
+    a folder that holds a run."""
     same = sorted(word for word in words if not word.startswith("budget."))
     key = fingerprint([identity(cfg.judge), labels.fingerprint, same])[:8]
     newest = sorted(Path("outputs").glob(f"*-calibrate-{key}"), reverse=True)[:1]

@@ -1,4 +1,4 @@
-"""Find the `min_score` that tells answerable questions best, on questions of your own."""
+"""Find the `min_score` that separates answerable from unanswerable questions best, on your own questions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ COMMAND = Command("calibrate min_score", (Place("data"),), words="OPTION=VALUE")
 FILES = ("corpus.jsonl", "queries.jsonl")
 RETRIEVERS = "retriever=keyword,semantic,hybrid"
 FOLDS = 5
-LEAST = 10  # questions of each kind
+LEAST = 10  # least questions of each kind
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for questions that tell nothing, ConfigError for wrong options."""
+    """Raises InputError for too few questions of a kind, ConfigError for wrong options."""
     arguments = COMMAND.read(argv)
     cells = _cells(Path(arguments.data), arguments.words)
     options = cells[0].cfg
@@ -119,7 +119,7 @@ def measured(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -
 
 
 def _cross_validated(scores: Floats, unanswerable: Flags, seed: int) -> float:
-    """F1 over all parts, each called by the best cut of the others. Each has its share of unanswerable questions."""
+    """Cross-validated F1: each part is classified with the best cut of the others. The parts are stratified."""
     order = np.random.default_rng(seed).permutation(len(scores))
     order = order[np.argsort(unanswerable[order], kind="stable")]
     called = np.zeros(len(scores), dtype=bool)
@@ -156,12 +156,12 @@ def _shares(result: Mapping[str, Any]) -> dict[str, Any]:
     return {**result, **{name: f"{result[name]:.1%}" for name in names}}
 
 
-# How well scores (higher for answerable) tell questions with an answer from those that have none; unanswerable is the
-# positive class. scores: float64 [n], unanswerable: bool [n].
+# How well scores (higher for answerable) separate questions; unanswerable is the positive class.
+# scores: float64 [n], unanswerable: bool [n].
 
 
 def auc(scores: Floats, unanswerable: Flags) -> float:
-    """Chance that an answerable question scores higher than an unanswerable one, ties counting half; NaN without
+    """Probability that an answerable question scores higher than an unanswerable one, ties counting half; NaN without
     both."""
     n, n_other = int(unanswerable.sum()), int((~unanswerable).sum())
     if not n or not n_other:
@@ -172,7 +172,7 @@ def auc(scores: Floats, unanswerable: Flags) -> float:
 
 
 def f1_below(scores: Floats, unanswerable: Flags, cut: float) -> float:
-    """F1 of calling unanswerable what scores below `cut`; 0 where nothing is called or is so."""
+    """F1 of calling questions below `cut` unanswerable; 0 where none is called or is unanswerable."""
     called = scores < cut
     total = int(called.sum() + unanswerable.sum())
     return 2 * int((called & unanswerable).sum()) / total if total else 0.0
@@ -184,7 +184,7 @@ def f1_always(unanswerable: Flags) -> float:
 
 
 def best_cut(scores: Floats, unanswerable: Flags) -> float:
-    """The cut with the highest F1, in the middle between two scores; the lowest of those that are equally good."""
+    """The cut with the highest F1, midway between two scores; the lowest of equals."""
     levels = np.unique(scores)
     cuts = [*((levels[:-1] + levels[1:]) / 2), float(levels[-1]) + 1e-6]
     return float(max(cuts, key=lambda cut: (f1_below(scores, unanswerable, float(cut)), -cut)))

@@ -1,4 +1,4 @@
-"""calibration.md, and the terminal: how far a judge says what people say, and what that makes of the means of a run."""
+"""calibration.md and terminal panels: how far a judge agrees with people, and the corrected means of a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from runner.report.terminal import renderables
 from runner.system.folder import RunFolder, lines, read_json
 from runner.words.wording import Wording
 
-NOT_SHOWN = ("_target_", "health", "on_failure")  # settings that change no score
+NOT_SHOWN = ("_target_", "health", "on_failure")  # settings that do not change scores
 QUESTION, ANSWER, REASON = 400, 600, 400  # characters shown
 WIDTH = 78  # of a panel
 
@@ -91,7 +91,7 @@ def sections(folder: Path, result: Mapping[str, Any]) -> list[Section]:
 
 
 def _head(result: Mapping[str, Any], say: Wording) -> Section:
-    words = [word for word in result["words"] if not word.startswith("out=")]  # results of its own
+    words = [word for word in result["words"] if not word.startswith("out=")]  # a repeated command gets its own folder
     ran = section(
         "",
         say("head.ran"),

@@ -1,4 +1,4 @@
-"""What a chat shows, in Korean and English."""
+"""The texts of a chat, in Korean and English."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def entities_text(state: SessionState, language: Language) -> str:
 
 
 def context_text(prompt: Shown | None, language: Language) -> str:
-    """What the generator gets: the system text of its model, the sections with their budgets; then what the search for
-    documents did, and what all of it comes to with what fences it in the messages to the model."""
+    """The lines that /context shows: the system prompt, the sections with their budgets, the search for documents, and
+    the tokens of all messages to the model."""
     if prompt is None:
         return say("nothing_asked", language)
     tokens, built = say("tokens", language), prompt.context
@@ -76,14 +76,14 @@ def context_text(prompt: Shown | None, language: Language) -> str:
 
 
 def _chunks(documents: Sequence[Context]) -> Iterator[str]:
-    """With the numbers that answers cite."""
+    """The chunks with the numbers that answers cite."""
     for number, chunk in enumerate(documents, 1):
         yield f"  [{number}] {f'{chunk.id}, {chunk.title}' if chunk.title else chunk.id}"
         yield from _indented(chunk.text, 6)
 
 
 def _search(shown: Shown, language: Language) -> Iterator[str]:
-    """What was searched for, and each call of an agent with what came of it."""
+    """The query of the search, and each call of an agent with its result."""
     if shown.retrieved is None:
         return
     yield say("searched", language, query=shown.searched)
@@ -95,7 +95,7 @@ def _search(shown: Shown, language: Language) -> Iterator[str]:
 
 
 def judgement_text(judgement: Judgement, language: Language) -> str:
-    """Of the rubric `memory`; one that failed has no text."""
+    """The lines of a judgement by the rubric `memory`."""
     details = judgement.details
     empty = f" {say('empty', language)}" if details.get("empty") else ""
     lines = [f"{say('overall', language)}: {float(details['overall']):.1f} / 100{empty}"]
@@ -113,7 +113,7 @@ def _score(name: str, told: Mapping[str, Any], language: Language) -> str:
 
 
 def sources(said: Said) -> list[str]:
-    """A line for each piece that the answer cites."""
+    """A line for each chunk that the answer cites."""
     contexts = said.shown.contexts
     cited = [number for number in said.answer.citations if 0 < number <= len(contexts)]
     return [f"  [{number}] {_short(contexts[number - 1])}" for number in cited]
@@ -130,7 +130,7 @@ def _short(context: Context) -> str:
 
 
 def used(usage: Mapping[str, Any], language: Language) -> Iterator[str]:
-    """A line for each model that was asked, from `Models.usage`."""
+    """A line for each model that was called, from `Models.usage`."""
     say = wording(language, "outcomes")
     for role, models in (usage.get("usage") or {}).items():
         for model, found in models.items():

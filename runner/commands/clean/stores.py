@@ -1,4 +1,4 @@
-"""Delete the collections of a store that were made long ago: what would go is shown first, and goes with --yes."""
+"""Delete old collections of a store: lists what would be deleted; --yes deletes it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ COMMAND = Command(
 
 
 class Collections:
-    """Those of a store that outlive the program."""
+    """The lasting collections of a store."""
 
     def __init__(self, *, store: Store, cache_dir: str) -> None:
         self._store, self._root = store, Path(cache_dir) / "stores"
 
     async def stored(self) -> list[Stored]:
-        """The oldest first; those of unknown age last. Raises InputError for a store without any."""
+        """The collections, oldest first, those of unknown age last. Raises InputError for a store without lasting
+        collections."""
         try:
             found = await self._keeping().stored(self._root)
         except AwayError as error:
@@ -86,7 +87,7 @@ async def _clean(collections: Collections, options: Any, language: str) -> None:
 
 
 def _is_old(stored: Stored, older_than: int | None) -> bool:
-    """Where nothing is chosen, nothing goes; what is of unknown age goes only where age is no matter."""
+    """Whether to delete a collection: never without --older-than; one of unknown age only with --older-than 0."""
     if older_than is None:
         return False
     return older_than == 0 or (stored.made is not None and _days(stored.made) >= older_than)

@@ -1,4 +1,4 @@
-"""What came of running a record again: reproduction.md and .json, compare.md and .json of each run, the terminal."""
+"""The report of a repeated record: reproduction.md and .json, compare.md and .json of each run, and the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runner.words.wording import LANGUAGES, Wording, wording
 
 SCHEMA = 1
 KIND = "runner.reproduction"
-NAMED = 8  # things that are named; the JSON file has all
+NAMED = 8  # most names in a sentence; the JSON file has all
 
 
 def write(reproduction: Reproduction, language: str) -> None:
@@ -55,7 +55,7 @@ def _ways(reproduction: Reproduction) -> Iterator[tuple[str, str]]:
 
 
 def sections(reproduction: Reproduction, language: str) -> list[Section]:
-    """The report of a reproduction: outcome, runs, environment, where the reports lie."""
+    """The report of a reproduction: outcome, runs, environment, and the places of the reports."""
     say = _Say(language)
     title, outcome, sentence = (
         say("title", record=reproduction.record),
@@ -107,7 +107,7 @@ def _counts(run: Reproduced) -> list[str]:
 
 
 def _all_where(runs: Sequence[Reproduced], say: _Say) -> Iterator[str]:
-    """What is the same of several runs is said once."""
+    """Where the runs differ; lines that are the same for all runs appear once."""
     alike: dict[tuple[str, ...], list[Reproduced]] = {}
     for run in runs:
         if lines := tuple(_differences(run, say)):
@@ -139,7 +139,7 @@ def _metrics(changes: Changes, run: Reproduced, say: _Say) -> list[str]:
 
 
 def _change(name: str, ks: tuple[int | None, int | None], was: float | None, now: float | None, words: Wording) -> str:
-    """Each number under its own k."""
+    """A metric with both values, each at its own k."""
     recorded, again = (metric.label(name, k, words) for k in ks)
     before, after = metric.four(was, words), metric.four(now, words)
     return f"{recorded} {before} → {after}" if recorded == again else f"{recorded} {before} → {again} {after}"

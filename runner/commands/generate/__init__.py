@@ -28,7 +28,7 @@ LISTS = ("question_type", "difficulty")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError with everything that is wrong, CorpusError, and EvaluationError when no question is left."""
+    """Raises ConfigError with all problems, CorpusError, and EvaluationError when no question is left."""
     from runner.config.components import build
     from runner.run.preflight import announce
 
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _ask(maker: QuestionMaker, batch: Batch, confirm_over: float | None, say: Wording) -> None:
-    """Raises InputError when the person at the terminal does not want to spend that much."""
+    """Show the expected cost and make the questions. Raises InputError where the person at the terminal refuses."""
     from runner.commands.generate.maker import expected
 
     estimate = await expected(maker, batch)

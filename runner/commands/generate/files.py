@@ -28,7 +28,7 @@ def provenance_path(out: Path) -> Path:
 
 
 def check_out(out: Path) -> None:
-    """Before anything is paid for: raises InputError for files that are there or cannot be written."""
+    """Raises InputError for files that exist or cannot be written, before anything is paid for."""
     if (problem := no_place_for_a_file(out)) is not None:
         raise InputError(f"out: {problem}")
     for path in (out, provenance_path(out)):
@@ -38,7 +38,7 @@ def check_out(out: Path) -> None:
 
 
 def write(batch: Batch, maker: QuestionMaker, out: Path) -> None:
-    """The provenance first: where the queries are, it is too."""
+    """Write the provenance, then the queries, so that no queries file is without provenance."""
     content = b"".join(orjson.dumps(row) + b"\n" for row in rows(batch.kept))
     write_json(provenance_path(out), provenance(batch, maker, out, content))
     with replacing(out) as scratch:
@@ -46,8 +46,8 @@ def write(batch: Batch, maker: QuestionMaker, out: Path) -> None:
 
 
 def rows(kept: Sequence[Draft]) -> list[dict[str, Any]]:
-    """Lines of a queries file. Gold is the document, and the passage in it where the model quoted one that is
-    there, else the chunk."""
+    """The lines of a queries file. Gold is the document, with the quoted passage where the document contains it, else
+    with the chunk."""
     width = max(3, len(str(len(kept))))
     return [{"id": f"gen-{n:0{width}d}", **_row(draft)} for n, draft in enumerate(kept, 1)]
 
@@ -78,7 +78,7 @@ def _passage(draft: Draft) -> dict[str, Any]:
 
 
 def provenance(batch: Batch, maker: QuestionMaker, out: Path, content: bytes) -> dict[str, Any]:
-    """JSON values: model, prompts, settings, corpus and counts that a file of questions was made with."""
+    """The provenance of a queries file as JSON values: model, prompts, settings, corpus and counts."""
     corpus = batch.corpus
     return {
         "made_at": now(),
@@ -101,7 +101,7 @@ def provenance(batch: Batch, maker: QuestionMaker, out: Path, content: bytes) ->
 
 
 def counts(batch: Batch) -> Mapping[str, Any]:
-    """How many questions were ordered, kept and dropped, and of which kinds those are that were kept."""
+    """The numbers of ordered, kept and dropped questions, and the kinds of the kept ones."""
     slots = [draft.slot for draft in batch.kept]
     passages = [_passage(draft) for draft in batch.kept if draft.slot.answerable]
     return {

@@ -42,7 +42,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 CELL = "generate"
-NEIGHBOURS = 4  # chunks beside its own in which the answer to an unanswerable question is looked for
+NEIGHBOURS = 4  # further chunks that are searched for an answer to an unanswerable question
 
 # Why a question that was ordered was dropped, in the order of the checks.
 REASONS = (
@@ -59,8 +59,8 @@ REASONS = (
 
 @dataclass
 class Batch:
-    """`kept` in the order of the corpus; `dropped` counts the others by reason; `failures` says what was wrong
-    with requests."""
+    """The questions of one command. `kept`: in the order of the corpus; `dropped`: counts by reason; `failures`: errors
+    of requests."""
 
     corpus: Corpus
     chunker: Cutter
@@ -72,18 +72,18 @@ class Batch:
 
     @property
     def n_ordered(self) -> int:
-        """How many questions were asked for."""
+        """The number of ordered questions."""
         return sum(len(order.slots) for order in self.orders)
 
     def keeps(self, reason: str) -> bool:
-        """Whether a question stays; a reason against it is counted."""
+        """Whether a question is kept; counts the reason against it."""
         if reason:
             self.dropped[reason] += 1
         return not reason
 
 
 class QuestionMaker:
-    """conf/generate.yaml says what each setting means."""
+    """Writes and checks questions; conf/generate.yaml explains the settings."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class QuestionMaker:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the questions depend on besides corpus, model and prompts."""
+        """The settings on which the questions depend."""
         wish = self.wish
         return {
             "questions_per_chunk": wish.per_chunk,
@@ -142,7 +142,7 @@ class QuestionMaker:
         return batch
 
     async def make(self, batch: Batch, language: str = "en") -> Batch:
-        """With the questions that stay, and counts of the others. Raises whatever stops all requests."""
+        """Write and check the questions of a batch. Raises errors that would stop all requests."""
         corpus, say = batch.corpus, wording(language, "outcomes")
         async with self.models.opened(CELL):
             drafts = _sifted(await self._written(batch, say), batch)
@@ -166,7 +166,7 @@ class QuestionMaker:
         return build_corpus(documents, chunker), chunker
 
     async def _written(self, batch: Batch, say: Wording) -> list[Draft]:
-        """The drafts of all orders; what is missing is counted."""
+        """Write the drafts of all orders, and count missing ones."""
 
         async def write(order: Order) -> list[Draft]:
             request = self.request(messages(order), SCHEMA)
@@ -181,7 +181,7 @@ class QuestionMaker:
 
     def _checker(self, corpus: Corpus, neighbours: Neighbours | None) -> Callable[[Draft], Awaitable[str]]:
         async def objection(draft: Draft) -> str:
-            """The reason to drop a question, empty when there is none."""
+            """The reason to drop a question; empty where there is none."""
             order = draft.order
             sources = [source(order.chunk, order.title)]
             if neighbours is not None and not draft.slot.answerable:
@@ -212,7 +212,7 @@ class QuestionMaker:
     async def _for_each(
         self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], batch: Batch, say: Wording
     ) -> list[R | None]:
-        """What `ask` returns for each item, None where its request failed. What is wrong for all of them passes."""
+        """The result of `ask` for each item, None where its request failed. Raises errors that hold for all items."""
         results: list[R | None] = [None] * len(items)
         numbered = iter(enumerate(items))
 
@@ -247,7 +247,7 @@ def _model(models: Models, name: str) -> Model:
 
 
 def _sifted(drafts: Sequence[Draft], batch: Batch) -> list[Draft]:
-    """Without what their words alone tell to be unusable."""
+    """The drafts without those that are unusable by their words alone."""
     standing = [draft for draft in drafts if batch.keeps(_flaw(draft))]
     repeats = duplicates([draft.question for draft in standing])
     return [
@@ -278,7 +278,8 @@ class Neighbours:
         self._bm25.index((numbered, self._numbers), create_empty_token=False, show_progress=False)
 
     def of(self, question: str, beside: Chunk, count: int) -> list[Chunk]:
-        """Best first, without `beside` and without those that share no word with the question. Ties in corpus order."""
+        """The nearest passages, best first, without `beside` and without passages that share no word with the question.
+        Ties in corpus order."""
         known = [self._numbers[term] for term in by_script(question) if term in self._numbers]
         if not known:
             return []
@@ -288,19 +289,19 @@ class Neighbours:
         return [chunk for chunk in found if chunk.id != beside.id][:count]
 
 
-REPLY_TOKENS = 120  # of one question or one finding
+REPLY_TOKENS = 120  # tokens of a question or a finding
 
 
 async def expected(maker: QuestionMaker, batch: Batch) -> Expected:
-    """Every order is written, and every question checked once. Requests that compare two answers, and those that
-    are repeated, come on top; questions that are dropped before their check are counted here all the same."""
+    """The expected requests: one for each order and one check for each question. Comparisons of two answers and retries
+    are not included; checks of questions that are dropped earlier are."""
     total = Expected()
     per_order = REPLY_TOKENS * maker.wish.per_chunk
     for reply_tokens, requests in ((per_order, _writing(maker, batch)), (REPLY_TOKENS, _checking(maker, batch))):
         rehearsal = Rehearsal(reply_tokens=reply_tokens)
         with maker.models.rehearsing(rehearsal, CELL):
             for request in requests:
-                with suppress(ReplyError):  # a rehearsal has no replies
+                with suppress(ReplyError):  # a rehearsal has no real replies
                     await maker.model.chat(request)
         for found in rehearsal.expected.values():
             total.add(found)
@@ -313,7 +314,8 @@ def _writing(maker: QuestionMaker, batch: Batch) -> Iterator[ChatRequest]:
 
 
 def _checking(maker: QuestionMaker, batch: Batch) -> Iterator[ChatRequest]:
-    """With a question of usual length, and chunks as long as its own in the place of its neighbours."""
+    """The requests that check questions, with a question of usual length and copies of the chunk in place of its
+    neighbours."""
     for order in batch.orders:
         own = source(order.chunk, order.title)
         for slot in order.slots:
