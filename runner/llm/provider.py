@@ -197,9 +197,7 @@ class Provider:
 
         client, content = self.connect(), orjson.dumps(body)
         headers = {"Authorization": Omit()} if self.settings.get("key_header") else {}
-        async with asyncio.timeout(
-            self._timeout_s
-        ):  # the timeout of the client holds for each chunk of a slow response
+        async with asyncio.timeout(self._timeout_s):  # the client limits each chunk of a slow response only
             try:
                 response = await client.post(
                     path, content=content, cast_to=httpx2.Response, options={"headers": headers}
