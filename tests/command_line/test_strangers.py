@@ -130,7 +130,6 @@ WAYS = [
 ]
 SYSTEM = {"_target_": "os.system", "command": "touch marker"}
 FEW = ["sample=1", "format=json"]
-FILES = ("corpus", "queries")
 
 
 # --- what it would run ----------------------------------------------------------------------------
@@ -523,13 +522,11 @@ def test_a_store_elsewhere_gets_no_password() -> None:
 def test_redirects_are_not_followed(status: int) -> None:
     """In a record; what is typed goes by the same way."""
     record = WAYS[1] if status == 307 else ["out=x", "+experiment=full_rag", "retriever=keyword", "tracking=none"]
-    data = (
-        [] if record == WAYS[1] else ["dataset=jsonl", *(f"dataset.{name}='자료 (1)/{name}.jsonl'" for name in FILES)]
-    )
+    data = ["dataset=jsonl", *(f"dataset.{name}='자료 (1)/{name}.jsonl'" for name in ("corpus", "queries"))]
     with listening() as other, listening(other.url, status) as server:
         words = ["judge=openai", "judge.model=mine:x", f"+provider.mine.base_url={server.url}/v1"]
         words += ["+provider.mine.api_key_env=OPENAI_API_KEY", "generator=openai", "generator.model=mine:x"]
-        done = typed(*record, *data, *FEW, *words)
+        done = typed(*record, *([] if status == 307 else data), *FEW, *words)
         assert done.returncode == 3, done.stderr
         assert len(server.received) >= 1
         assert other.received == []
