@@ -74,7 +74,7 @@ def only(id: str, instead: Callable[[Asked], Any], otherwise: Callable[[Asked], 
 
 
 def texts(batch: Batch) -> list[str]:
-    return [draft.question for draft in made.kept]
+    return [draft.question for draft in batch.kept]
 
 
 async def test_good_questions_are_kept_in_the_order_of_the_corpus(server: ModelsServer, maker: Any) -> None:
