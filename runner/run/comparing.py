@@ -154,14 +154,14 @@ def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
         return outcome
     from runner.report.comparison_junit import write_junit
     from runner.report.document import Document
-    from runner.report.thresholds import why as why_not_reached
+    from runner.report.thresholds import not_reached
 
     document = Document.of(run)
     if job.cfg.junit is not None:
         Path(job.cfg.junit).parent.mkdir(parents=True, exist_ok=True)
         write_junit(Path(job.cfg.junit), records, job.say, document)
     code = thresholds.exit_code(run.summary.get(thresholds.RECORDS) or ())
-    return _joined(outcome, code, why_not_reached(document))
+    return _joined(outcome, code, not_reached(document))
 
 
 def thresholds_in(job: Job, summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _against_baseline(job: Job, outcome: Outcome, records: list[Record]) -> Outc
         if baseline is None or _is_reference(job):
             return outcome
         records.append(_compared(job, baseline))
-        return _joined(outcome, records[0]["exit_code"], why(records[0]))
+        return _joined(outcome, records[0]["exit_code"], reason_of(records[0]))
     except RunnerError as error:
         return _joined(outcome, error.exit_code, str(error))
 
@@ -206,7 +206,7 @@ def _compared(job: Job, baseline: Mapping[str, Any]) -> Record:
 
     cfg = job.cfg
     regression: Regression = build(cfg.regression).root
-    sides = (open_place(Place(Path(baseline["path"]), baseline["label"])), _own(job.folder))
+    sides = (open_place(Place(Path(baseline["path"]), baseline["label"])), _side_of(job.folder))
     how = {"allow_incomparable": cfg.allow_incomparable, "strict": cfg.get("comparability") == "strict"}
     found = compare(*sides, regression, seed=cfg.seed, **how)
     record = record_of(found, fail_on_regression=cfg.fail_on_regression)
@@ -217,13 +217,13 @@ def _compared(job: Job, baseline: Mapping[str, Any]) -> Record:
     return record
 
 
-def _own(folder: Path) -> Side:
+def _side_of(folder: Path) -> Side:
     from runner.compare.sides import Place, open_place
 
     return open_place(Place(folder, str(from_here(folder))))
 
 
-def why(record: Record, language: str = "en") -> str:
+def reason_of(record: Record, language: str = "en") -> str:
     """Why the exit code of a comparison is not 0, in one line."""
     from runner.report.comparison_words import gate_lines, own, warnings
     from runner.words.wording import LANGUAGES
