@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import orjson
 
@@ -19,14 +19,11 @@ from runner.llm.limiter import Limiter, limiter_of
 from runner.llm.loose_json import loosely
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.settings import ProviderSettings
-from runner.llm.verdict import UnsendableError
+from runner.llm.transport import AddressError, Server, Transport, transport_to
+from runner.llm.verdict import StatusError
 from runner.system.redaction import learn_variable, redacted, redacted_bytes
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
 OPENAI = "https://api.openai.com/v1"
-CONNECT_S = 10.0
 SECRET = 16  # characters of a key that is no word
 
 
@@ -37,7 +34,7 @@ class Provider:
         self.name, self.settings = name, settings
         self._timeout_s = timeout_s
         self._ceiling = min(max_concurrency, settings.get("max_concurrency") or max_concurrency)
-        self._client: AsyncOpenAI | None = None
+        self._transport: Transport | None = None
         self.is_miscounting = False  # which is told once
 
     # --- what conf says ---------------------------------------------------------------------------
@@ -159,59 +156,36 @@ class Provider:
         kept = {names.get(name, name): value for name, value in body.items() if name not in left_out}
         return kept | self._added(model)
 
-    def connect(self) -> AsyncOpenAI:
+    def connect(self) -> Transport:
         """What takes long before the first exchange. Raises InputError where something is missing for it."""
-        if self._client is None:
+        if self._transport is None:
             if problem := self.address_problem() or self.problem():
                 raise InputError(str(problem))
-            self._client = self._connected()
-            if self.settings.get("api_key_env") != "OPENAI_API_KEY":  # nor are these for another server
-                self._client.organization = self._client.project = None
-        return self._client
-
-    def _connected(self) -> AsyncOpenAI:
-        import httpx2
-        from openai import AsyncOpenAI, DefaultAioHttpClient, Timeout
-
-        header = self.settings.get("key_header")
-        try:
-            return AsyncOpenAI(
-                api_key=self._key or "none",
-                base_url=self._url,
-                default_headers={header: self._key or "none"} if header else None,
-                default_query=self.settings.get("query") or None,
-                http_client=DefaultAioHttpClient(follow_redirects=False),  # the key and prompts are for this server
-                timeout=Timeout(self._timeout_s, connect=min(self._timeout_s / 2, CONNECT_S)),
-                max_retries=0,
-            )
-        except httpx2.InvalidURL:  # not every letter may stand in the name of a host
-            raise InputError(f"{self._url_key}: {expected(HOST)}") from None
+            server = Server(self._url, self._key or "none", self.settings, self._timeout_s)
+            try:
+                self._transport = transport_to(server)
+            except AddressError:  # not every letter may stand in the name of a host
+                raise InputError(f"{self._url_key}: {expected(HOST)}") from None
+        return self._transport
 
     async def send(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The JSON object that comes back. Raises what the openai client raises, UnsendableError, TimeoutError and, of
-        the answer, ValueError."""
-        import httpx2
-        from openai import Omit
-
-        client, content = self.connect(), orjson.dumps(body)
-        headers = {"Authorization": Omit()} if self.settings.get("key_header") else {}
-        async with asyncio.timeout(self._timeout_s):  # the client's own is for each part of a slow answer
-            try:
-                response = await client.post(
-                    path, content=content, cast_to=httpx2.Response, options={"headers": headers}
-                )
-            except ValueError as error:
-                raise UnsendableError from error
-        found = loosely(self._keyless(response.content))
+        """The JSON object that comes back. Raises what Transport.post raises, StatusError and, of the answer,
+        ValueError."""
+        transport, content = self.connect(), orjson.dumps(body)
+        async with asyncio.timeout(self._timeout_s):  # a client's own is for each part of a slow answer
+            response = await transport.post(path, content)
+        if not response.is_fine:
+            raise StatusError(response.status, response.content, response.headers)
+        found = loosely(self._keyless(response.body))
         if not isinstance(found, dict):
             raise ValueError(f"expected a JSON object, got {str(found)[:80]!r}")
         return found
 
     async def close(self) -> None:
-        """Close the client; the next request opens another."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        """Close the connections; the next request opens others."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.close()
 
     def readable(self, message: str) -> str:
         """One line of a server without the key, which some repeat."""

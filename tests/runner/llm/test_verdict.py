@@ -9,10 +9,10 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
-from openai import APIConnectionError
 
 from runner.llm.provider import Provider
-from runner.llm.verdict import UnsendableError, Verdict, retry_after_s, verdict_on
+from runner.llm.transport import Server, transport_to
+from runner.llm.verdict import LostError, UnsendableError, Verdict, retry_after_s, verdict_on
 
 SENT = ("model", "messages", "max_tokens", "temperature", "response_format", "reasoning_effort")
 
@@ -212,15 +212,13 @@ async def test_a_name_that_is_not_known() -> None:
     assert found.message.startswith("no connection to nobody.invalid:80 (")
 
 
-async def refused(url: str, **settings: Any) -> Verdict:
+async def refused(url: str, variable: str | None = None) -> Verdict:
     """Of a client that was told so past conf, which would not have it."""
-    from openai import AsyncOpenAI, DefaultAioHttpClient
-
-    provider = Provider("test", {}, timeout_s=5, max_concurrency=1)
-    client = DefaultAioHttpClient()
-    provider._client = AsyncOpenAI(api_key="none", base_url=url, http_client=client, max_retries=0, **settings)
+    server = Server(url, "none", {"api_key_env": variable}, 5.0)
+    provider = Provider("test", {"api_key_env": None}, timeout_s=5, max_concurrency=1)
+    provider._transport = transport_to(server)
     try:
-        with pytest.raises((APIConnectionError, UnsendableError)) as caught:
+        with pytest.raises((LostError, UnsendableError)) as caught:
             await provider.send("/x", {})
     finally:
         await provider.close()
@@ -249,9 +247,10 @@ async def test_an_address_that_nothing_can_be_sent_to_is_no_fault_of_a_server(ur
         ("a\tb\r\nc: d", "ValueError: Forbidden control character detected in headers."),
     ],
 )
-async def test_a_header_that_cannot_be_sent(value: str, fault: str) -> None:
+async def test_a_header_that_cannot_be_sent(value: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", value)
     async with saying(b"") as url:
-        found = await refused(url, organization=value)
+        found = await refused(url, "OPENAI_API_KEY")
     assert (found.kind, found.may_be_billed) == ("stop", False)
     assert found.message.startswith(f"the request cannot be sent ({fault}")
 
