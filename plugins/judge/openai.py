@@ -214,7 +214,8 @@ class OpenaiJudge:
         kept: Mapping[str, Judgement],
         n_verdicts: int,
     ) -> Judgement:
-        first = replace(asked, max_tokens=asked.max_tokens * math.ceil(n_verdicts / VERDICTS_A_REPLY))
+        n_replies = math.ceil(n_verdicts / VERDICTS_A_REPLY)
+        first = asked if n_replies == 1 else replace(asked, max_tokens=asked.max_tokens * n_replies)
         requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
         missing = {label: each for label, each in requests.items() if label not in kept}
         came = await gathered({label: self._model.structured(each, read) for label, each in missing.items()})
@@ -225,6 +226,8 @@ class OpenaiJudge:
         return combined(votes, statistics.fmean, graded.merged(votes.values(), graded.weights_of(fields)) or details)
 
     def _repeated(self, request: ChatRequest, repeat: int) -> ChatRequest:
+        if repeat == 0:
+            return request
         return replace(request, seed=None if request.seed is None else request.seed + repeat, repeat=repeat)
 
 

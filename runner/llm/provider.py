@@ -35,6 +35,7 @@ class Provider:
         self._timeout_s = timeout_s
         self._ceiling = min(max_concurrency, settings.get("max_concurrency") or max_concurrency)
         self._transport: Transport | None = None
+        self._changing: dict[str, tuple[list[str], dict[str, str], dict[str, Any]]] = {}  # by model
         self.is_miscounting = False  # which is told once
 
     # --- what conf says ---------------------------------------------------------------------------
@@ -150,11 +151,13 @@ class Provider:
     def _changed(self, model: str, body: dict[str, Any]) -> dict[str, Any]:
         """With what conf adds, without the parameters that it leaves out, under the names that it gives. `max_tokens`
         goes by its newer name where it is left out."""
-        left_out, names = self._left_out(model), self._of_model("rename", model)
+        if model not in self._changing:
+            self._changing[model] = self._left_out(model), self._of_model("rename", model), self._added(model)
+        left_out, names, added = self._changing[model]
         if "max_tokens" in left_out and "max_tokens" in body:
             body["max_completion_tokens"] = body["max_tokens"]
         kept = {names.get(name, name): value for name, value in body.items() if name not in left_out}
-        return kept | self._added(model)
+        return kept | added
 
     def connect(self) -> Transport:
         """What takes long before the first exchange. Raises InputError where something is missing for it."""
@@ -212,4 +215,8 @@ def _message(message: Message) -> dict[str, Any]:
 
 def sendable(text: str) -> str:
     """UTF-8 has no lone surrogates."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
