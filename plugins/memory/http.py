@@ -233,12 +233,12 @@ def _entity(found: Any, turn: int) -> Entity:
     return Entity(str(found["key"]), str(found["value"]), turn)
 
 
-def _turn(found: Any, place: int, session: _Session) -> ChatTurn:
-    """Of a turn that the service was told, with its number; of what it made itself, none."""
-    told = {"text": found} if isinstance(found, str) else found
-    if not isinstance(told, Mapping) or not isinstance(told.get("text"), str):
+def _turn(value: Any, place: int, session: _Session) -> ChatTurn:
+    """A turn that was sent to the service has its number; one that the service made itself has 0."""
+    fields = {"text": value} if isinstance(value, str) else value
+    if not isinstance(fields, Mapping) or not isinstance(fields.get("text"), str):
         needs = "texts, or {text, id, said_at, speaker}, as results[].{text: memory, id: metadata.turn}"
         raise EvaluationError(f"memory.read.turns: expected {needs}")
-    said_at, speaker = (str(told.get(name) or "") for name in ("said_at", "speaker"))
-    id = str(told.get("id") or f"memory-{place}")
-    return ChatTurn(told["text"], speaker=speaker, said_at=said_at, id=id, number=session.numbers.get(id, 0))
+    said_at, speaker = (str(fields.get(name) or "") for name in ("said_at", "speaker"))
+    id = str(fields.get("id") or f"memory-{place}")
+    return ChatTurn(fields["text"], speaker=speaker, said_at=said_at, id=id, number=session.numbers.get(id, 0))

@@ -33,17 +33,17 @@ def read_rows(folder: Path, snapshot: Snapshot) -> Rows:
     """Of the cases of a snapshot that was made from the rows of this folder."""
     live = dict(zip(snapshot.cases.ids, snapshot.cases.latency_ms.tolist(), strict=True))
     sums = dict.fromkeys(PARTS, 0)
-    seen, times, given = set[str](), list[float](), set[str]()
+    read_ids, times, summed = set[str](), list[float](), set[str]()
     for row in lines(folder / ROWS):
-        if row.get("id") not in live or row["id"] in seen:
+        if row.get("id") not in live or row["id"] in read_ids:
             continue
-        seen.add(row["id"])
+        read_ids.add(row["id"])
         times.append(live[row["id"]])
         for name, value in _parts(row):
-            given.add(name)
+            summed.add(name)
             sums[name] = (sums[name] + _number(row["id"], value)) % 2**128
     measured = np.array(times, dtype=np.float64)
-    return Rows({name: f"{sums[name]:032x}" for name in PARTS if name in given}, measured[~np.isnan(measured)])
+    return Rows({name: f"{sums[name]:032x}" for name in PARTS if name in summed}, measured[~np.isnan(measured)])
 
 
 def alike(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[dict[str, Any]]:

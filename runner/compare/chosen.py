@@ -15,10 +15,10 @@ from runner.errors import ConfigError, Problem
 
 def chosen_baseline(cells: Sequence[Cell]) -> int:
     """The place of the run that the others are compared with. Raises ConfigError where it is none, or several."""
-    given = cells[0].cfg.baseline
-    if given is None:
+    baseline = cells[0].cfg.baseline
+    if baseline is None:
         return 0
-    snapshots = _places(cells, str(given).strip())
+    snapshots = _places(cells, str(baseline).strip())
     if not _is_typed(cells[0]) and (len(cells) == 1 or len(snapshots) != 1):
         return 0
     if len(cells) == 1:
@@ -26,7 +26,7 @@ def chosen_baseline(cells: Sequence[Cell]) -> int:
         raise ConfigError([Problem("baseline", needs)])
     if len(snapshots) == 1:
         return snapshots[0]
-    what = f"'{given}' names {len(snapshots)} runs" if snapshots else f"no run of this sweep is '{given}'"
+    what = f"'{baseline}' names {len(snapshots)} runs" if snapshots else f"no run of this sweep is '{baseline}'"
     runs = ", ".join(f"{place} ({' '.join(cell.swept)})" for place, cell in enumerate(cells))
     raise ConfigError([Problem("baseline", f"{what}; expected one of {runs}")])
 

@@ -59,14 +59,14 @@ def is_expense(name: str) -> bool:
 def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Expense]:
     """`latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last."""
     one, other = _stages(baseline), _stages(candidate)
-    found = []
+    expenses = []
     for stage in sorted({*one, *other}, key=lambda stage: (stage == STAGE, stage)):
         times = _timed(baseline, candidate) if stage == STAGE else None
         for name, rank in PERCENTILES.items():
             left, right = (_measured(stages.get(stage), name) for stages in (one, other))
-            told = () if times is None else _compared(*times, rank, seed)
-            found.append(Expense(f"latency.{stage}.{name}", left[0], right[0], left[1], right[1], *told))
-    return found
+            compared = () if times is None else _compared(*times, rank, seed)
+            expenses.append(Expense(f"latency.{stage}.{name}", left[0], right[0], left[1], right[1], *compared))
+    return expenses
 
 
 def _compared(baseline: Floats, candidate: Floats, rank: float, seed: int) -> tuple[float, float, float, float]:

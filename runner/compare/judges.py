@@ -73,8 +73,8 @@ def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
     answers = [dict(_answers(folder / name)) for name in names]
     shared = [id for id in answers[0] if all(id in each for each in answers[1:])]
     same = [id for id in shared if len({each[id].answer for each in answers}) == 1]
-    asked = {name: ids for name in _rubrics(answers[0], same) if (ids := _judged_by_all(answers, same, name))}
-    votes = {name: _votes(answers, ids, name) for name, ids in asked.items()}
+    ids_of = {name: ids for name in _rubrics(answers[0], same) if (ids := _judged_by_all(answers, same, name))}
+    votes = {name: _votes(answers, ids, name) for name, ids in ids_of.items()}
     rubrics = [_agreement(name, scores, names) for name, scores in votes.items()]
     _adjust([beside for rubric in rubrics for beside in rubric["beside"]])
     return {
@@ -82,7 +82,7 @@ def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
         "n": len(same),
         "other_answers": len(shared) - len(same),
         "rubrics": rubrics,
-        "most": _most(answers, asked, votes),
+        "most": _most(answers, ids_of, votes),
     }
 
 
@@ -142,14 +142,14 @@ def _adjust(found: Sequence[dict[str, Any]]) -> None:
 
 
 def _most(
-    answers: Sequence[Mapping[str, _Answer]], asked: Mapping[str, Sequence[str]], votes: Mapping[str, Floats]
+    answers: Sequence[Mapping[str, _Answer]], ids_of: Mapping[str, Sequence[str]], votes: Mapping[str, Floats]
 ) -> list[dict[str, Any]]:
     """The answers on which they differ most, each once, by the rubric on which they do so."""
     spreads: dict[str, tuple[float, str, int]] = {}
     for rubric, scores in votes.items():
         for place, row in enumerate(scores):
             spread = float(row.max() - row.min())  # NaN where a judge failed
-            id = asked[rubric][place]
+            id = ids_of[rubric][place]
             if spread > spreads.get(id, (0.0, "", 0))[0]:
                 spreads[id] = (spread, rubric, place)
     ordered = sorted(spreads.items(), key=lambda entry: (-entry[1][0], entry[0]))

@@ -46,13 +46,13 @@ def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Colle
 
 def _main(comparable: Collection[str], catalogue: Catalogue) -> list[str]:
     variants = [catalogue.variant(name) for name in comparable]
-    main = [each for each in variants if each.is_main and _stands_with(each, comparable)]
-    whole = [each for each in main if each.fixed is None and not each.is_own_k]
-    cut = [each for each in main if each.is_own_k]
+    main = [variant for variant in variants if variant.is_main and _stands_with(variant, comparable)]
+    whole = [variant for variant in main if variant.fixed is None and not variant.is_own_k]
+    cut = [variant for variant in main if variant.is_own_k]
     if not cut:
-        largest = max((each.fixed or 0 for each in main), default=0)
-        cut = [each for each in main if each.fixed == largest]
-    return catalogue.in_order(each.name for each in (*cut, *whole))
+        largest = max((variant.fixed or 0 for variant in main), default=0)
+        cut = [variant for variant in main if variant.fixed == largest]
+    return catalogue.in_order(variant.name for variant in (*cut, *whole))
 
 
 def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:

@@ -236,7 +236,7 @@ def _column_called(
 ) -> Column:
     if name in known:
         return Column(name, _reader(name))
-    normal = {clean(each).strip(): each for each in known}
+    normal = {clean(column).strip(): column for column in known}
     if clean(name).strip() in normal:
         return Column(normal[clean(name).strip()], _reader(normal[clean(name).strip()]))
     try:
@@ -245,8 +245,10 @@ def _column_called(
             return Column(name, expression.search)
     except jmespath.exceptions.JMESPathError:
         pass
-    shown = ", ".join(each for each in known if "." not in each)
-    raise error(f"{key}{field}: no column '{name}'{did_you_mean(name, known).partition('; known')[0]}; it has: {shown}")
+    listed = ", ".join(column for column in known if "." not in column)
+    raise error(
+        f"{key}{field}: no column '{name}'{did_you_mean(name, known).partition('; known')[0]}; it has: {listed}"
+    )
 
 
 def _reader(name: str) -> Callable[[Row], Any]:
@@ -310,13 +312,13 @@ class Cases:
             "created_at": _time(cells.get("created_at")),
             "checks": cells.get("checks"),
         }
-        kept = {name: value for name, value in case.items() if value or name in ("answerable", "expected_notes")}
-        kept |= {name: case[name] for name in ("answer", "contexts") if case[name] is not None}
-        if not kept["answerable"]:
-            kept["expected_notes"] = []
-        for name, value in kept.items():
+        fields = {name: value for name, value in case.items() if value or name in ("answerable", "expected_notes")}
+        fields |= {name: case[name] for name in ("answer", "contexts") if case[name] is not None}
+        if not fields["answerable"]:
+            fields["expected_notes"] = []
+        for name, value in fields.items():
             self.counts[name] = self.counts.get(name, 0) + bool(value)
-        return kept
+        return fields
 
     def _answer(self, cells: Mapping[str, Any]) -> str | None:
         if "answer" not in cells:

@@ -23,14 +23,14 @@ def read_documents(paths: Iterable[str], key: str, log: ProblemLog, records: Rec
 
     Raises CorpusError when a file cannot be read or holds no usable document.
     """
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     documents: list[Document] = []
     for path in paths:
         before = len(documents)
         for line, data in (records or read_jsonl)(path, key, log, CorpusError):
             fields = Fields(data, path, line, log)
             document = _document(fields)
-            if document is not None and is_new(fields, document.id, seen):
+            if document is not None and is_new(fields, document.id, places):
                 documents.append(document)
         log.stop_if_strict()
         if len(documents) == before:

@@ -215,15 +215,15 @@ def _of_vars(variables: Mapping[str, Any], id: str) -> Cells:
 
 def _checks(assertions: Sequence[Any], variables: Mapping[str, Any]) -> Cells:
     """Assertions that are checks here, and the types of those that are none."""
-    kept, left = [], []
+    checks, left = [], []
     for assertion in _with_variables(assertions, variables):
         check = _check(assertion)
         try:
             read_check(check)
-            kept.append(check)
+            checks.append(check)
         except ValueError:
             left.append(str(assertion.get("type")))
-    return {"checks": kept, LEFT: left}
+    return {"checks": checks, LEFT: left}
 
 
 def _check(assertion: Mapping[str, Any]) -> dict[str, Any]:

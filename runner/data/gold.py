@@ -47,15 +47,15 @@ class _GoldCheck:
 
     def query(self, query: Query, line: int | None) -> Query:
         gold = [document_id for document_id, grade in query.relevance.items() if grade > 0]
-        found = {
+        messages = {
             self.field: self._unknown("document", gold, self.documents),
             "expected_chunks": self._unknown("chunk", query.expected_chunks, self.chunks),
         }
         spans = []
         for index, span in enumerate(query.expected_spans):
-            placed, found[f"expected_spans[{index}]"] = self._placed(span)
+            placed, messages[f"expected_spans[{index}]"] = self._placed(span)
             spans.append(placed)
-        for field, message in found.items():
+        for field, message in messages.items():
             if message:
                 of = f" (query '{query.id}')" if line is None else ""
                 self.log.warning(self.path, message + of, line, field)

@@ -55,7 +55,7 @@ def read_sheets(
 ) -> Iterator[tuple[str, int, Record]]:
     """(file, line, record as runner.data.labels reads it), one record an answer with what all people said of it.
     Texts are those of the run, where its `rows` are given: a spreadsheet may have changed them."""
-    found: dict[str, tuple[str, int, Record]] = {}
+    records: dict[str, tuple[str, int, Record]] = {}
     raters: dict[tuple[str, str, str], str] = {}
     for path in paths:
         for line, cells in _cells(path):
@@ -63,8 +63,8 @@ def read_sheets(
             if rating is None:
                 continue
             if rating == "":
-                told = f"expected a number, yes or no, found '{cells['rating'][:40]}'"
-                log.error(path, told, line, "rating")
+                message = f"expected a number, yes or no, found '{cells['rating'][:40]}'"
+                log.error(path, message, line, "rating")
                 continue
             record = _record(path, line, cells, rows, log)
             if record is None:
@@ -74,9 +74,9 @@ def read_sheets(
             if before != place:
                 log.error(path, f"{who} has rated this answer at {before}", line, "rater")
                 continue
-            _, _, kept = found.setdefault(record["id"], (path, line, record))
-            kept["ratings"].setdefault(cells["rubric"], []).append(rating)
-    yield from found.values()
+            _, _, merged = records.setdefault(record["id"], (path, line, record))
+            merged["ratings"].setdefault(cells["rubric"], []).append(rating)
+    yield from records.values()
 
 
 def _cells(path: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -154,7 +154,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
         turn if isinstance(turn, Mapping) else {"role": turn[0], "text": turn[1]}
         for turn in output.get("history") or ()
     )
-    found = {
+    record = {
         "id": row["id"],
         "question": output["query"],
         "answer": output["answer"],
@@ -164,7 +164,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
         "language": row.get("language"),
         "ratings": {},
     }
-    return {name: value for name, value in found.items() if value not in (None, []) or name == "contexts"}
+    return {name: value for name, value in record.items() if value not in (None, []) or name == "contexts"}
 
 
 def sheet_row(row: Mapping[str, Any], rubric: str, pick: str) -> list[str]:

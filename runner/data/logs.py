@@ -53,21 +53,21 @@ def logs_of(
         raise error(f"{key}: no rows in {path}{why_empty(log, path)}")
     originals = [row for _, row, _ in rows]
     chosen = chosen_columns(originals, columns, prefix, error, guesses=export is None)
-    taken = {**(export.sources if export else {}), **{field: column.name for field, column in chosen.items()}}
-    if "question" not in taken:
-        shown = ", ".join(name for name in column_names(originals) if "." not in name)
-        hint = f"name it: {prefix}question=COLUMN; it has: {shown}"
+    sources = {**(export.sources if export else {}), **{field: column.name for field, column in chosen.items()}}
+    if "question" not in sources:
+        columns_there = ", ".join(name for name in column_names(originals) if "." not in name)
+        hint = f"name it: {prefix}question=COLUMN; it has: {columns_there}"
         raise error(f"{key}: no column of {path} looks like a question; {hint}")
     cases = Cases(path, log, separator)
     read = [(line, {**cells, **_cells(row, chosen)}) for line, row, cells in rows]
-    made = [(line, case) for number, (line, cells) in enumerate(read, 1) if (case := cases.of(number, line, cells))]
+    usable = [(line, case) for number, (line, cells) in enumerate(read, 1) if (case := cases.of(number, line, cells))]
     log.stop_if_strict()
-    if not made:
+    if not usable:
         raise error(f"{key}: no row of {path} can be used{why_empty(log, path)}")
     left = [] if export else left_columns(originals, chosen.values())
     form = export.name if export else table.shown
     left_checks = Counter(name for _, _, cells in rows for name in cells.get(LEFT, ()))
-    return Logs(form, taken, left, made, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks)
+    return Logs(form, sources, left, usable, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks)
 
 
 def _cells(row: Row, columns: Mapping[str, Column]) -> dict[str, Any]:

@@ -89,14 +89,17 @@ def _annotations(fields: Fields, wanted: Wanted) -> dict[str, list[Any]]:
     if not isinstance(annotations, dict):
         fields.wrong("annotations", "an object", annotations)
         return {}
-    found = {}
+    values = {}
     for name in wanted.names.values():
         people = annotations.get(name)
         if people is not None and not isinstance(people, dict):
             fields.wrong(f"annotations.{name}", '{person: {"value"}}', people)
         elif people:
-            found[name] = [_number(each.get("value") if isinstance(each, dict) else each) for each in people.values()]
-    return found
+            values[name] = [
+                _number(annotation.get("value") if isinstance(annotation, dict) else annotation)
+                for annotation in people.values()
+            ]
+    return values
 
 
 def _number(value: Any) -> Any:

@@ -82,13 +82,13 @@ class Wanted:
     def read(self, fields: Fields, place: str, rated: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
         """The wanted ones among `rated` ({name: a number or a list of numbers}), on 0..1; `place` is the field that
         they stand in. Raises DataError for a number beyond 0..1 when no scale is known."""
-        found = {}
+        shares = {}
         for rubric, name in self.names.items():
             values = rated.get(name)
-            numbers = [each for each in (values if isinstance(values, list) else [values]) if each is not None]
+            numbers = [value for value in (values if isinstance(values, list) else [values]) if value is not None]
             if numbers:
-                found[rubric] = tuple(self._share(fields, f"{place}.{name}", number) for number in numbers)
-        return found
+                shares[rubric] = tuple(self._share(fields, f"{place}.{name}", number) for number in numbers)
+        return shares
 
     def _share(self, fields: Fields, field: str, value: Any) -> float:
         scale = self.scale or UNIT

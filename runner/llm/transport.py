@@ -65,7 +65,7 @@ class Response:
     body: bytes
 
     @property
-    def is_fine(self) -> bool:
+    def is_success(self) -> bool:
         """Whether it is no error, nor a redirection."""
         return 200 <= self.status < 300
 

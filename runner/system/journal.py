@@ -157,15 +157,15 @@ def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:
     two of one case the first counts."""
     if not path.exists():
         return {}
-    found: dict[str, tuple[tuple[int, int], bool]] = {}
+    rows: dict[str, tuple[tuple[int, int], bool]] = {}
     with path.open("rb") as file:
         offset = 0
         for line in file:
             row = _row(line)
-            if row is not None and row["id"] not in found:
-                found[row["id"]] = (offset, len(line)), is_finished(row)
+            if row is not None and row["id"] not in rows:
+                rows[row["id"]] = (offset, len(line)), is_finished(row)
             offset += len(line)
-    return found
+    return rows
 
 
 def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
@@ -175,17 +175,17 @@ def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
 
 def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
     """Write a file of these rows of others, of itself perhaps, by one rename."""
-    kept: Places = {}
+    copies: Places = {}
     with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
         for source, places in sources:
             if places:
                 with source.open("rb") as old:
                     for id, place in places.items():
-                        kept[id] = new.tell(), place[1]
+                        copies[id] = new.tell(), place[1]
                         new.write(_line(old, place))
         new.flush()
         os.fsync(new.fileno())
-    return kept
+    return copies
 
 
 def encode(row: Row) -> bytes:
