@@ -29,15 +29,16 @@ from runner.metrics.catalogue import DECLARED, declared_in
 from runner.metrics.judging import noise_of
 from runner.metrics.metric import Catalogue
 from runner.system.folder import DOCUMENTS, RunFolder, open_run
-from runner.system.journal import is_whole
+from runner.system.journal import whole_rows
 from runner.system.metadata import read_json
 from runner.system.writing import replacing
 
 SCHEMA = 1
 KIND = "runner.snapshot"
-FILE = "snapshot.json"
+FILE, ROWS = "snapshot.json", "per_item.jsonl"
 NOTHING = float("nan")
 HASHES = ("content", "gold")  # columns with few repeated values
+BLOCK = 512  # rows whose numbers are put into columns together
 RUN = (
     "id", "experiment", "evaluation_type", "k", "status", "created_at", "updated_at", "git", "versions", "choices",
     "overrides", "sweep_id", "fingerprint", "models",
@@ -74,7 +75,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 def _parts(opened: RunFolder) -> Iterator[bytes]:
     """The columns of cases are encoded one at a time."""
     yield orjson.dumps(_head(opened)).removesuffix(b"}") + b',"cases":'
-    yield from _object(_cases(opened.rows(), declared_in(opened.run)))
+    yield from _object(_cases(whole_rows(opened.path / ROWS), declared_in(opened.run)))
     yield b"}\n"
 
 
@@ -164,14 +165,15 @@ class _Columns:
         }
         self._latency: array[float] = array("d")
         self._numbers: dict[str, array[float]] = {}
+        self._waiting: dict[tuple[str, ...], tuple[list[int], list[list[float | None]]]] = {}  # by the names of rows
         self._labels: dict[str, list[str | None]] = {}
         self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
         self._chunk_gold: dict[int, Any] = {}
         self._known: dict[Any, Any] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row. Damaged rows and repeated cases are ignored, as in the journal."""
-        if not is_whole(row) or row["id"] in self._ids:
+        """Add a row. A second one of the same case is ignored, as in the journal."""
+        if row["id"] in self._ids:
             return
         place = len(self._ids)
         self._ids[row["id"]] = place
@@ -191,17 +193,25 @@ class _Columns:
                 self._sparse[kind].setdefault(name, {})[place] = number
 
     def _add_numbers(self, place: int, metrics: Mapping[str, float | None]) -> None:
-        for name, value in metrics.items():
-            if value is not None:
-                column = self._numbers.get(name)
-                if column is None:
-                    column = self._numbers[name] = array("d")
-                if len(column) < place:
-                    self._fill(column, place, NOTHING)
-                column.append(value)
+        places, values = self._waiting.setdefault(tuple(metrics), ([], []))
+        places.append(place)
+        values.append(list(metrics.values()))
+        if (place + 1) % BLOCK == 0:
+            self._put_waiting()
+
+    def _put_waiting(self) -> None:
+        n = len(self._ids)
+        for names, (places, values) in self._waiting.items():
+            block = np.array(values, dtype=np.float64)
+            has_any = ~np.isnan(block).all(axis=0)
+            for number in np.flatnonzero(has_any).tolist():
+                column = self._fill(self._numbers.setdefault(names[number], array("d")), n, NOTHING)
+                np.frombuffer(column, dtype=np.float64)[places] = block[:, number]
+        self._waiting.clear()
 
     def by_id(self) -> Iterator[tuple[str, Any]]:
         """The columns by ascending id; numbers are float64 [n_cases], with NaN for null."""
+        self._put_waiting()
         ids = sorted(self._ids)
         n, order = len(ids), np.fromiter((self._ids[id] for id in ids), dtype=np.intp, count=len(ids))
         places = np.empty(n, dtype=np.intp)
