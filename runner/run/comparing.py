@@ -133,7 +133,7 @@ def _foreign(path: Path) -> list[Problem]:
         if path.exists():
             read_snapshot(path)
     except DataError as error:
-        return [Problem("save_snapshot", f"would write over a file that is no whole snapshot: {error}")]
+        return [Problem("save_snapshot", f"would overwrite a file that is no complete snapshot: {error}")]
     return []
 
 
