@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ TAIL = 0.025
 _Z = 1.959963984540054  # of TAIL
 _DUST = 1e-9  # of a range, by which rounding may carry a value over its end
 _DIGITS = 12  # of a range: what is behind them depends on the processor
+_LEAST = 1e-100
 _ROUNDS = 80
 _NEAR = 1e-10  # of _Z
 _NEAR_MEAN = 1e-14
@@ -72,7 +74,8 @@ def bounded_intervals(values: Floats, ranges: Floats, weights: Floats | None = N
 
 
 def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
-    """Of values in 0..1, float64 [n_columns, n_cases]."""
+    """Of values in 0..1, float64 [n_columns, n_cases]; what is so small that its square is none counts as 0."""
+    shares = np.where(shares < _LEAST, 0.0, shares)
     limits = np.zeros(len(shares))
     alike: dict[int, list[tuple[int, Floats, Floats]]] = defaultdict(list)
     for column, row in enumerate(shares):
@@ -92,9 +95,11 @@ def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
     return np.asarray(np.round(limits, _DIGITS))
 
 
+@cache
 def _beta_quantile(ones: int, n_cases: int) -> float:
     """The TAIL quantile of the beta distribution of `ones` and n_cases - ones + 1, which scipy.special takes a quarter
-    of a second to be imported for. By Newton's method between two bounds."""
+    of a second to be imported for. By Newton's method between two bounds. Kept, as metrics, slices and runs of a sweep
+    share their counts."""
     a, b = float(ones), float(n_cases - ones + 1)
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     low, high, x = 0.0, 1.0, a / (a + b)
