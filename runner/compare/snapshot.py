@@ -210,12 +210,8 @@ class _Columns:
         self._waiting.clear()
 
     def by_id(self) -> Iterator[tuple[str, Any]]:
-<<<<<<< HEAD
         """The columns by ascending id; numbers are float64 [n_cases], with NaN for null."""
-=======
-        """Numbers are float64 [n_cases], with NaN for null."""
         self._put_waiting()
->>>>>>> cells22
         ids = sorted(self._ids)
         n, order = len(ids), np.fromiter((self._ids[id] for id in ids), dtype=np.intp, count=len(ids))
         places = np.empty(n, dtype=np.intp)
