@@ -7,8 +7,10 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Annotated, Any, Literal, Unpack
 
+import orjson
 from pydantic import Field
 
 from runner.errors import EvaluationError, did_you_mean
@@ -99,6 +101,20 @@ class OpenaiJudge:
         return await self._judged(rubric, fields, kept_votes(earlier))
 
     async def _judged(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
+        if earlier or (seen := _digest(fields)) is None:
+            return await self._asked(rubric, fields, earlier)
+        what = self._identity, rubric, seen
+        return await self._model.repeated(
+            what, lambda: self._asked(rubric, fields, {}), lambda judgement: judgement.is_whole
+        )
+
+    @cached_property
+    def _identity(self) -> str:
+        """All that a judgement depends on, but for the model, its server and what it is shown."""
+        digests = [(name, rubric.digest) for name, rubric in self.rubrics.items()]
+        return repr((self.mode, self.repeats, self.sampling, digests))
+
+    async def _asked(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
         if rubric in self._learned:
             return await self._by_criteria(self._learned[rubric], fields, earlier)
         chosen = self._rubrics.get(rubric)
@@ -231,6 +247,14 @@ class OpenaiJudge:
         if repeat == 0:
             return request
         return replace(request, seed=None if request.seed is None else request.seed + repeat, repeat=repeat)
+
+
+def _digest(fields: Mapping[str, Any]) -> bytes | None:
+    """Of what is shown; None where it cannot be told."""
+    try:
+        return blake2b(orjson.dumps(fields), digest_size=16).digest()
+    except TypeError:
+        return None
 
 
 def _stated(fields: Mapping[str, Any]) -> list[str]:

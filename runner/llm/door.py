@@ -27,6 +27,7 @@ class Door:
 
     def __init__(self, cache_dir: Path, mode: CacheMode, folder: Path | None, budget: Budget) -> None:
         self.cache = ReplyCache(cache_dir, mode, lambda: self.ledger.sweep, lambda: self.ledger.command)
+        self.stored_in = str(cache_dir.absolute()), mode
         self.limits_usd = budget.get("usd") is not None
         self.cell = "."
         self.rehearsal: Rehearsal | None = None

@@ -19,6 +19,7 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import KEPT_VOTES, Row
+from runner.system.folder import parsed
 from runner.system.redaction import redacted_bytes
 from runner.system.writing import in_words, replacing
 
@@ -225,6 +226,23 @@ def _row(line: bytes) -> dict[str, Any] | None:
         return None
     row: dict[str, Any] = orjson.loads(line)
     return row
+
+
+def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Those of a file that are as they were written, or that were edited and have the types of such: a row that is
+    neither is passed over."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            row = parsed(line)
+            if row is not None and (_is_as_written(line, row) or is_whole(row)):
+                yield row
+
+
+def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:
+    """What components say in details of judgements has any type."""
+    return _seal(line[:-SEAL]) == line[-SEAL:] and all(map(_is_judgement, row["judgements"].values()))
 
 
 def is_whole(row: Mapping[str, Any]) -> bool:
