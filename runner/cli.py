@@ -20,6 +20,7 @@ from runner import DISTRIBUTION, __version__
 from runner.config.completion import ASKS, answer
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
 from runner.system import redaction, terminal
+from runner.system.collector import collecting_seldom
 
 if TYPE_CHECKING:
     from runner.config.arguments import Line
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ready_streams()
     redaction.learn_environment()
     redaction.learn(words)
-    with redaction.guarded_streams():
+    with collecting_seldom(freezes=False), redaction.guarded_streams():
         return _exit_code(words)
 
 
