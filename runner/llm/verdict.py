@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -35,6 +35,18 @@ class ToldError(ValueError):
         self.status = code if isinstance(code, int) and 400 <= code < 600 else 0
 
 
+class StatusError(Exception):
+    """The server answered with a status that is none of success. `content`: JSON, or a text."""
+
+    def __init__(self, status: int, content: object, headers: Mapping[str, str]) -> None:
+        super().__init__(f"{status}: {content}")
+        self.status, self.content, self.headers = status, content, headers
+
+
+class LostError(Exception):
+    """The connection failed, before an answer had come or in the middle of it. Its cause tells how."""
+
+
 class UnsendableError(Exception):
     """The client does not take the request as one, as with a header that holds what no header may."""
 
@@ -54,29 +66,36 @@ class Verdict:
 
 
 def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
-    """What to do about an error that the openai client, or reading its answer, raised. `sent`: the parameters."""
+    """What to do about an error that a transport, or reading its answer, raised. `sent`: the parameters."""
     from aiohttp import ClientConnectorError, ConnectionTimeoutError, SocketTimeoutError
-    from openai import APIConnectionError, APIStatusError
 
     if isinstance(error, ToldError) and error.status >= 400:
         return replace(_of_status(error.status, error.said, {}, sent), may_be_billed=True)
-    if isinstance(error, APIStatusError):
-        return _of_status(error.status_code, _error_object(error.body), error.response.headers, sent)
-    causes = list(_causes(error))
-    for cause in causes:
+    if isinstance(error, StatusError):
+        return _of_status(error.status, _error_object(error.content), error.headers, sent)
+    chain = list(causes(error))
+    for cause in chain:
         if isinstance(cause, ClientConnectorError):
             return Verdict("again", f"no connection to {cause.host}:{cause.port} ({_reason(cause)})", is_down=True)
         if isinstance(cause, ConnectionTimeoutError):
             return Verdict("again", "no connection in time", is_down=True)
-    if any(isinstance(cause, TimeoutError | SocketTimeoutError) for cause in causes):
+    if any(isinstance(cause, TimeoutError | SocketTimeoutError) for cause in chain):
         return Verdict("again", "no answer within timeout_ms", may_be_billed=True)
-    reason = " ".join(str(causes[-1]).split())
-    if _is_ours(error, causes):
-        return Verdict("stop", f"the request cannot be sent ({type(causes[-1]).__name__}: {reason})")
-    if isinstance(error, APIConnectionError):
+    reason = " ".join(str(chain[-1]).split())
+    if isinstance(error, UnsendableError):
+        return Verdict("stop", f"the request cannot be sent ({type(chain[-1]).__name__}: {reason})")
+    if isinstance(error, LostError):
         return Verdict("again", f"the connection was lost ({reason})", may_be_billed=True)
     said = f"the answer is not what an OpenAI-compatible server sends ({type(error).__name__}: {reason})"
     return Verdict("again", said, may_be_billed=True)
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -96,30 +115,30 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 # --- inside -----------------------------------------------------------------------------------------
 
 
-def _of_status(status: int, said: Mapping[str, object], headers: Mapping[str, str], sent: Collection[str]) -> Verdict:
+def _of_status(status: int, body: Mapping[str, object], headers: Mapping[str, str], sent: Collection[str]) -> Verdict:
     if 300 <= status < 400:
         place = re.sub(
             r"//[^/]*@|[?#].*", lambda part: "//" if part[0].startswith("//") else "", headers.get("location", "")
         )
-        told = (
+        redirected = (
             f"the server redirects to {place or 'no address'}, which is not followed; base_url names the server to ask"
         )
-        return Verdict("stop", told, status=status)
-    message = " ".join(re.sub(r"<[^<>]*>", " ", _in_words(said.get("message") or said.get("detail") or "")).split())
-    told = f"the server answers {status}: {message or 'no message'}"
-    if status == 404 and "model" not in f"{message} {said.get('code')}".lower():
-        told += " (is the path of the address right? Most end in /v1)"
-    if status == 402 or not SPENT.isdisjoint({str(said.get("code")), str(said.get("type"))}):
-        return Verdict("stop", told, status=status)
+        return Verdict("stop", redirected, status=status)
+    message = " ".join(re.sub(r"<[^<>]*>", " ", _in_words(body.get("message") or body.get("detail") or "")).split())
+    reason = f"the server answers {status}: {message or 'no message'}"
+    if status == 404 and "model" not in f"{message} {body.get('code')}".lower():
+        reason += " (is the path of the address right? Most end in /v1)"
+    if status == 402 or not SPENT.isdisjoint({str(body.get("code")), str(body.get("type"))}):
+        return Verdict("stop", reason, status=status)
     if status == 429:
         after_s = retry_after_s(headers)
-        return Verdict("throttled", told, _retry_delay_s(said) if after_s is None else after_s, status=status)
+        return Verdict("throttled", reason, _retry_delay_s(body) if after_s is None else after_s, status=status)
     if status in TEMPORARY or status >= 500:
-        return Verdict("again", told, retry_after_s(headers), status=status, may_be_billed=status in GATEWAY)
-    if status in PERMANENT or said.get("param") == "model":
-        return Verdict("stop", told, status=status)
-    parameter = _refused(message, str(said.get("param") or ""), sent) if status in (400, 422) else ""
-    return Verdict("drop" if parameter else "fail", told, parameter=parameter, status=status)
+        return Verdict("again", reason, retry_after_s(headers), status=status, may_be_billed=status in GATEWAY)
+    if status in PERMANENT or body.get("param") == "model":
+        return Verdict("stop", reason, status=status)
+    parameter = _refused(message, str(body.get("param") or ""), sent) if status in (400, 422) else ""
+    return Verdict("drop" if parameter else "fail", reason, parameter=parameter, status=status)
 
 
 def _refused(message: str, named: str, sent: Collection[str]) -> str:
@@ -161,23 +180,6 @@ def _error_object(body: object) -> Mapping[str, object]:
         inner = body.get("error", body)
         return inner if isinstance(inner, Mapping) else {"message": inner}
     return {"message": body}
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__
-
-
-def _is_ours(error: Exception, causes: Sequence[BaseException]) -> bool:
-    """Whether the request never left. The client puts some such errors among those of the connection."""
-    from httpx2 import UnsupportedProtocol
-    from openai import APIConnectionError
-
-    if isinstance(error, APIConnectionError):
-        return any(isinstance(cause, ValueError | UnsupportedProtocol) for cause in causes)
-    return isinstance(error, UnsendableError)
 
 
 def _reason(error: OSError) -> str:

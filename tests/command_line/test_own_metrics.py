@@ -125,9 +125,7 @@ def test_without_control_items_the_report_says_so_and_with_them_it_rates_the_jud
 ) -> None:
     checked = [word for word in words if word != "judge.health=false"]
     assert main([*checked, "out=a"]) == 0
-    assert "Politeness: without control items, so that nothing says how far the judge can be trusted with it." in text(
-        "a"
-    )
+    assert "Politeness: no control items, so it is unknown how far the judge can be trusted with it." in text("a")
     controls = "controls: [{expected: pass, question: q, answer: a}, {expected: fail, question: q, answer: fool}]\n"
     Path("mine/metric/tone.yaml").write_text(TONE + controls, "utf-8")
     assert main([*checked, "out=b"]) == 0

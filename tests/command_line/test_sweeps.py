@@ -11,7 +11,10 @@ import pytest
 from plugins.dataset import jsonl
 from runner.cli import main
 from runner.compare.sides import Finder
+from runner.llm.calls import FILE as CALLS
+from runner.llm.calls import read_calls
 from tests.command_line.result_files import read
+from tests.services.models_server import ModelsServer
 from tests.small_data import small_data, write_jsonl
 
 ANSWERED = ["+experiment=full_rag", "tracking=none", "retriever=keyword"]
@@ -107,6 +110,33 @@ def test_a_cell_says_what_the_same_run_says_alone(tmp_path: Path, words: list[st
     rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:3]))
     assert main(sweep) == 0
     assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2)] == [other, cell]
+
+
+def calls_of(folder: str) -> list[str]:
+    """Requests and replies of a run, without what depends on the clock."""
+    told = read_calls(Path(folder, CALLS))
+    return sorted(json.dumps({name: call[name] for name in call if name not in ("at", "ms")}) for call in told)
+
+
+@pytest.mark.parametrize("swept", ["min_score=0,0.2,0.9", "judge.repeats=1,2,1", "judge.temperature=0,0.5,0"])
+def test_a_cell_asks_models_what_the_same_run_asks_alone(swept: str, tmp_path: Path, server: ModelsServer) -> None:
+    """Of stored replies, which the cells read once: rows, calls, requests and cost are those of a run by itself."""
+    models = ["judge=openai", "judge.model=local:small", "generator=openai", "generator.model=local:large"]
+    models += [f"provider.local.base_url={server.url}", "retriever=keyword", "tracking=none"]
+    shared = ["+experiment=full_rag", *small_data(tmp_path / "자료"), *models]
+    assert main([*shared, swept, "out=first"]) == 0
+    sent = len(server.requests)
+    assert main([*shared, swept, "out=s"]) == 0
+    option, _, values = swept.partition("=")
+    for number, value in enumerate(values.split(",")):
+        assert main([*shared, f"{option}={value}", f"out=alone-{number}"]) == 0
+        cell, alone = (
+            (rows_of(folder), results_of(folder), calls_of(folder), read(f"{folder}/summary.json")["timing"]["usage"])
+            for folder in (f"s/{number}", f"alone-{number}")
+        )
+        assert cell == alone
+    assert len(server.requests) == sent
+    assert len(calls_of("s/2")) >= 20
 
 
 # --- references -----------------------------------------------------------------------------------
