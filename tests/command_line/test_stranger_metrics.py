@@ -50,7 +50,7 @@ def folder(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ends = [
         run(site, found, *tone, "evaluation.path=kind.jsonl", "out=kind"),
         run(site, found, *tone, "evaluation.path=rude.jsonl", "out=rude", "compare=kind", "report.language=ko"),
-        run(site, found, *mood, "evaluation.path=kind.jsonl", "out=calm"),
+        run(site, found, *mood, "evaluation.path=kind.jsonl", "format=json", "out=calm"),
         run(site, found, *mood, "evaluation.path=rude.jsonl", "out=moody", "compare=calm"),
         run(site, found, *tone, "evaluation.path=rude.jsonl,kind.jsonl,ruder.jsonl", "out=sweep"),
     ]
