@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 
 from runner.report.worst import lost_at
 from runner.system.folder import lines_at, parsed
@@ -103,7 +104,7 @@ class Cases:
                 row = parsed(file.readline())
                 if row is None or plain(row.get("id")) != self.ids[number]:
                     raise ValueError(f"{self.path.name} was changed while it was read")
-                yield row
+                yield whole(row)
 
     def number_of(self, id: str) -> int | None:
         """Of a case, by its id."""
@@ -188,7 +189,13 @@ def write(cases: Cases, state: tuple[int, int]) -> None:
     judged = [column for own in cases.judged.values() for column in own.values()]
     data = b"".join(column.tobytes() for column in [*columns.values(), *judged])
     sizes = {name: len(column) for name, column in columns.items()}
-    head = {"schema": SCHEMA, "rows": list(state), "sizes": sizes, "rubrics": list(cases.judged), "check": zlib.crc32(data)}
+    head = {
+        "schema": SCHEMA,
+        "rows": list(state),
+        "sizes": sizes,
+        "rubrics": list(cases.judged),
+        "check": zlib.crc32(data),
+    }
     line = json.dumps(head).encode()
     with suppress(OSError), replacing(cases.path.with_name(FILE), redacts=False) as scratch:
         scratch.write_bytes(line + b" " * (-(len(line) + 1) % ALIGNED) + b"\n" + data)
@@ -214,8 +221,7 @@ def _split(path: Path, data: Numbers, sizes: Mapping[str, int], rubrics: Sequenc
     forms += [("<f8", n_cases)] * (len(JUDGED) * len(rubrics))
     stops = list(accumulate(np.dtype(form).itemsize * size for form, size in forms))
     parts = [
-        np.frombuffer(data[start:stop], form)
-        for start, stop, (form, _) in zip([0, *stops], stops, forms, strict=False)
+        np.frombuffer(data[start:stop], form) for start, stop, (form, _) in zip([0, *stops], stops, forms, strict=False)
     ]
     columns: dict[str, Any] = dict(zip((*COLUMNS, *TEXTS), parts, strict=False))
     columns |= {name: Texts.of(columns[name]) for name in TEXTS}
@@ -231,6 +237,15 @@ def _joined(texts: Iterable[str]) -> Texts:
 def plain(id: Any) -> str:
     """A text that can be stored: no END, and no half of a character."""
     return str(id).replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without halves of characters, which JSON can say and no file or answer can hold."""
+    try:
+        orjson.dumps(row)
+    except TypeError:
+        return dict(orjson.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")))
+    return row
 
 
 def _digest(output: Mapping[str, Any]) -> int:

@@ -37,7 +37,10 @@ def test_an_index_says_what_the_rows_say(rows: Path) -> None:
     for cases in (made, again):
         assert ([cases.ids[n] for n in range(3)], cases.right.tolist()) == (["가", "b.*", "c"], [1, -1, 0])
         assert (cases.failed.tolist(), cases.apart.tolist()) == ([0, 1, 0], [1, 0, 1])
-        assert (cases.truth.tolist(), [cases.strata[n] for n in range(3)]) == ([1, NAN, 0], ["ko\tretrieval", "\t", "\t"])
+        assert (cases.truth.tolist(), [cases.strata[n] for n in range(3)]) == (
+            [1, NAN, 0],
+            ["ko\tretrieval", "\t", "\t"],
+        )
         judged = {rubric: [column.tolist() for column in own.values()] for rubric, own in cases.judged.items()}
         assert judged == {"r": [[0.1, NAN, NAN], [0.25, NAN, NAN]], "s": [[NAN, NAN, 1], [0, NAN, 0]]}
         assert [cases.searched.having(word).tolist() for word in ("환불", ".*", "refund now", "none")] == [
