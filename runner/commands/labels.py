@@ -1,10 +1,9 @@
-"""Write answers of a run into a spreadsheet that people fill with ratings, for `calibrate`."""
+"""Write answers of a run to a spreadsheet in which people enter ratings for `calibrate`."""
 
 from __future__ import annotations
 
 import math
 import random
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, whole
+from runner.config.arguments import shell
 from runner.data.label_sheets import COLUMNS, sheet_row
 from runner.errors import InputError, did_you_mean
 from runner.report import metric
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"  # by which Excel knows that a file is UTF-8
 PICKS = ("random", "disagreement", "uncertain", "failing")
-UNSURE = 0.25  # from 0.5
+UNSURE = 0.25  # distance from 0.5
 COMMAND = Command(
     "labels",
     (Place("run", Path),),
@@ -41,7 +41,7 @@ COMMAND = Command(
     ),
 )
 
-Row = Mapping[str, Any]  # of per_item.jsonl
+Row = Mapping[str, Any]  # a row of per_item.jsonl
 
 
 def main(argv: Sequence[str]) -> int:
@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
     write_bytes(out, BOM + csv_of([COLUMNS, *lines]).encode())
     words = ["python", "-m", "runner", "calibrate", str(out), f"run={folder}", f"ratings={rubric}"]
     told = {"n": len(picked.rows), "of": picked.n_judged, "out": out, "rubric": metric.rubric(rubric, say)}
-    terminal.lines(say("labels.written", **told), say("labels.next", command=shlex.join(words)))
+    terminal.lines(say("labels.written", **told), say("labels.next", command=" ".join(map(shell, words))))
     if options.pick != "random":
         terminal.note(say("labels.not_random", pick=options.pick))
     return 0
@@ -78,7 +78,7 @@ def main(argv: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Rows to be rated by one rubric, of so many that were judged by it."""
+    """Rows to rate by one rubric, and the number of rows that it judged."""
 
     rubric: str
     rows: Sequence[Row]
@@ -174,7 +174,7 @@ ORDERS: Mapping[str, tuple[Callable[[Answer], str], Callable[[Answer], float | N
 
 
 def _shares(sizes: Sequence[int], n: int) -> list[int]:
-    """In proportion, by largest remainder; where there is room, no stratum is left out."""
+    """Proportional shares by largest remainder; every stratum gets one where `n` allows."""
     total = sum(sizes)
     if n >= total:
         return list(sizes)
