@@ -19,7 +19,7 @@ async function ask(method, path, body) {
 
 // --- live ---
 // By which the element of a newer table is found that stands where the reader is.
-const same = (element) => element.matches("input") ? `[value="${CSS.escape(element.value)}"]` : `[href="${CSS.escape(element.getAttribute("href"))}"]`;
+const same = (element) => element.matches(".scroll") ? ".scroll" : element.matches("input") ? `[value="${CSS.escape(element.value)}"]` : `[href="${CSS.escape(element.getAttribute("href"))}"]`;
 async function refreshed() {
   const text = await (await fetch(location.href, { headers: { accept: "text/html" } })).text();
   const page = new DOMParser().parseFromString(text, "text/html");
@@ -27,7 +27,9 @@ async function refreshed() {
   const own = one("#runs"), other = one("#runs", page);
   if (own && other && own.innerHTML !== other.innerHTML) {
     const at = own.contains(document.activeElement) ? same(document.activeElement) : null;
+    const left = one(".scroll", own)?.scrollLeft;
     own.replaceWith(other);
+    if (left) one(".scroll", other)?.scrollTo(left, 0);
     for (const box of all("#runs input")) box.checked = chosen.has(box.value);
     if (at) one(at, other)?.focus({ preventScroll: true });
   }
@@ -99,8 +101,12 @@ if (cases.length) {
     else if (event.key === "n") one(".pages [rel=next]")?.click();
     else if (event.key === "p") one(".pages [rel=prev]")?.click();
   });
-  for (const radio of all(".shows input")) radio.addEventListener("change", () => radio.form.requestSubmit());
 }
+for (const radio of all(".shows input")) radio.addEventListener("change", () => {
+  try { sessionStorage.setItem("at", "shows"); } catch (error) { /* nothing is kept */ }
+  radio.form.requestSubmit();
+});
+try { if (sessionStorage.getItem("at")) one(".shows input:checked")?.focus(); sessionStorage.removeItem("at"); } catch (error) { /* nothing was kept */ }
 
 // --- labels ---
 const rater = one("#rater"), sheet = one("#sheet");
