@@ -229,7 +229,8 @@ class OpenaiJudge:
         earlier: Mapping[str, Judgement],
         n_verdicts: int,
     ) -> Judgement:
-        first = replace(request, max_tokens=request.max_tokens * math.ceil(n_verdicts / VERDICTS_A_REPLY))
+        n_replies = math.ceil(n_verdicts / VERDICTS_A_REPLY)
+        first = request if n_replies == 1 else replace(request, max_tokens=request.max_tokens * n_replies)
         requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
         missing = {label: own_request for label, own_request in requests.items() if label not in earlier}
         came = await gathered(
@@ -242,6 +243,8 @@ class OpenaiJudge:
         return combined(votes, statistics.fmean, graded.merged(votes.values(), graded.weights_of(fields)) or details)
 
     def _repeated(self, request: ChatRequest, repeat: int) -> ChatRequest:
+        if repeat == 0:
+            return request
         return replace(request, seed=None if request.seed is None else request.seed + repeat, repeat=repeat)
 
 

@@ -104,7 +104,7 @@ class HttpMemory:
         self._sessions: OrderedDict[SessionKey, _Session] = OrderedDict()
 
     def preflight(self) -> list[Problem]:
-        """Names in templates that nothing stands for, expressions that are none, headers that are missing."""
+        """Problems of unknown placeholders, invalid expressions and missing headers."""
         return [*self.endpoint.problems(), *self._problems()]
 
     def _problems(self) -> Iterator[Problem]:
@@ -114,7 +114,7 @@ class HttpMemory:
             for word in dict.fromkeys([*placeholders(sent.get("path")), *placeholders(sent.get("body"))]):
                 if word not in KNOWN[name]:
                     known = f"{did_you_mean(word, KNOWN[name])}; known here: {', '.join(KNOWN[name])}"
-                    yield Problem(f"memory.{name}", f"nothing stands for {{{word}}}{known}")
+                    yield Problem(f"memory.{name}", f"unknown placeholder {{{word}}}{known}")
         read = self.sent["read"]
         for name in EXPRESSIONS:
             if (problem := expression_problem(str(read.get(name) or "@"))) is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, whole
+from runner.config.arguments import shell
 from runner.data.label_sheets import COLUMNS, sheet_row
 from runner.errors import InputError, did_you_mean
 from runner.report import metric
@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
     write_bytes(out, BOM + csv_of([COLUMNS, *lines]).encode())
     words = ["python", "-m", "runner", "calibrate", str(out), f"run={folder}", f"ratings={rubric}"]
     told = {"n": len(picked.rows), "of": picked.n_judged, "out": out, "rubric": metric.rubric(rubric, say)}
-    terminal.lines(say("labels.written", **told), say("labels.next", command=shlex.join(words)))
+    terminal.lines(say("labels.written", **told), say("labels.next", command=" ".join(map(shell, words))))
     if options.pick != "random":
         terminal.note(say("labels.not_random", pick=options.pick))
     return 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, share, whole
+from runner.config.arguments import shell
 from runner.config.language import language_of
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog, skipped
@@ -67,6 +67,6 @@ def _print_problems(log: ProblemLog, graph: VaultGraph, notes: str, say: Wording
     for line in skipped(log.problems, say):
         terminal.note(line)
     if graph.broken or graph.ambiguous:
-        command = f"python -m runner validate {shlex.quote(notes)}"
+        command = f"python -m runner validate {shell(str(notes))}"
         counts = {"broken": len(graph.broken), "ambiguous": len(graph.ambiguous)}
         terminal.note(say("links.left", command=command, **counts))

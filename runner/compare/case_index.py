@@ -1,8 +1,8 @@
-"""The cases of a run as columns: what lists and filters over many cases need, without reading their rows.
+"""Columns of the cases of a run, for lists and filters over many cases without reading their rows.
 
-.cases.index lies beside per_item.jsonl: a line of JSON (the state of the rows that it was made of, and the form of each
-column), then the columns as they stand in memory, so that opening maps the file and reads none of it twice. An index
-is a copy: one that belongs to other rows, or is not as it was written, is not believed but made again."""
+.cases.index beside per_item.jsonl holds a line of JSON (the state of the rows it was made from, and the form of each
+column), then the columns as in memory, so that the file can be mapped. An index that is damaged or belongs to other
+rows is made again."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from runner.system.writing import replacing
 
 FILE = ".cases.index"
 SCHEMA = 2
-LARGE = 4_000_000  # bytes of rows; fewer are read as fast as an index of them
-RIGHT = ("right", "hit_rate_at_k", "success")  # the first that a case has says whether it went well
-APART = 0.5  # of votes, or of a judge and whether the answer is right
-QUESTION = 300  # characters that are searched
-ALIGNED = 8  # bytes, to which columns begin
-END = b"\0"  # of a text; no text has it inside
+LARGE = 4_000_000  # bytes of rows; smaller files are read as fast as an index
+RIGHT = ("right", "hit_rate_at_k", "success")  # the first one of a case decides whether it is right
+APART = 0.5  # distance of votes, or of a judgement from right or wrong
+QUESTION = 300  # most characters that are searched
+ALIGNED = 8  # bytes, alignment of columns
+END = b"\0"  # ends a text; no text contains it
 COLUMNS = {"places": "<i8", "right": "|i1", "failed": "|i1", "apart": "|i1", "answers": "<u4", "truth": "<f8"}
 TEXTS = ("ids", "searched", "strata")
-JUDGED = ("score", "spread")  # of each rubric; NaN where a case has none
+JUDGED = ("score", "spread")  # columns of each rubric; NaN where a case has none
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts one after the other: `data` uint8, each with END behind it; `ends` int64 [n], where each has its END."""
+    """Concatenated texts: `data` uint8, each followed by END; `ends` int64 [n], the places of END."""
 
     data: Numbers
     ends: Numbers
 
     @classmethod
     def of(cls, data: Numbers) -> Texts:
-        """Of what is stored."""
+        """The texts of stored data."""
         return cls(data, np.flatnonzero(data == END[0]))
 
     def __len__(self) -> int:
@@ -63,8 +63,8 @@ class Texts:
         return self.data.tobytes().split(END)[:-1]
 
     def having(self, word: str) -> Numbers:
-        """bool [n]: which have it."""
-        pattern = re.escape(word.encode("utf-8", "replace")) + b"[^\0]*"  # a text is found once
+        """bool [n]: which texts contain the word."""
+        pattern = re.escape(word.encode("utf-8", "replace")) + b"[^\0]*"  # several hits in a text count once
         places = np.fromiter((match.start() for match in re.finditer(pattern, self.data.data)), np.int64)
         has = np.zeros(len(self), dtype=bool)
         has[np.searchsorted(self.ends, places)] = True
@@ -73,11 +73,10 @@ class Texts:
 
 @dataclass(frozen=True)
 class Cases:
-    """Of the rows of a run, in their order. `places`: of each row in the file, in bytes; `right`: 1, 0 or -1 for what
-    nobody can tell; `answers`: a digest; `apart`: whether judges disagree, in the sense of `labels pick=disagreement`.
-    `searched`: id and question, folded. `truth`: the metric `right`, NaN where a case has none; `strata`: language and
-    stage at which the case failed, with a tab between them; `judged`: by rubric and name of JUDGED, what the judge gave
-    an answer, and how far its votes lie apart."""
+    """The cases of a run in the order of rows. `places`: byte offsets of the rows; `right`: 1, 0, or -1 for unknown;
+    `answers`: digests; `apart`: whether judges disagree, as in `labels pick=disagreement`; `searched`: id and question,
+    case-folded; `truth`: the metric `right`, NaN where a case has none; `strata`: language and failure stage, separated
+    by a tab; `judged`: by rubric and name of JUDGED, the score of the judge and the spread of its votes."""
 
     path: Path
     ids: Texts
@@ -95,8 +94,7 @@ class Cases:
         return len(self.places)
 
     def rows(self, numbers: Iterable[int]) -> Iterator[Mapping[str, Any]]:
-        """Of these cases. Raises ValueError where another one stands in the place of a row: somebody wrote into the
-        file since."""
+        """The rows of these cases. Raises ValueError where the file has changed since it was indexed."""
         with self.path.open("rb") as file:
             for number in numbers:
                 file.seek(int(self.places[number]))
@@ -106,7 +104,7 @@ class Cases:
                 yield row
 
     def number_of(self, id: str) -> int | None:
-        """Of a case, by its id."""
+        """The number of a case, by its id."""
         wanted = plain(id)
         near = np.flatnonzero(self.ids.having(wanted)) if wanted else ()
         return next((int(number) for number in near if self.ids[int(number)] == wanted), None)
@@ -114,7 +112,7 @@ class Cases:
 
 @dataclass
 class Indexing:
-    """Columns that grow with the rows that are read past them."""
+    """Builds the columns row by row."""
 
     texts: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in TEXTS})
     numbers: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
@@ -140,7 +138,7 @@ class Indexing:
             self.numbers[name].append(value)
 
     def cases(self, path: Path) -> Cases:
-        """In the order of the file."""
+        """The cases so far, in the order of the file."""
         order = np.argsort(np.array(self.numbers["places"], np.int64), kind="stable")
         columns: dict[str, Any] = {name: np.array(self.numbers[name], form)[order] for name, form in COLUMNS.items()}
         columns |= {name: _joined([self.texts[name][number] for number in order.tolist()]) for name in TEXTS}
@@ -156,8 +154,8 @@ class Indexing:
 
 
 def indexed(path: Path, *, writes: bool) -> Cases:
-    """The cases of rows, from their index where it is theirs; else the rows are read, and their index is written where
-    that helps whoever comes next."""
+    """The cases of rows, from a valid index; else from the rows, and with `writes` an index of large files is
+    written."""
     state = state_of(path)
     cases = opened(path, state)
     if cases is None:
@@ -171,7 +169,7 @@ def indexed(path: Path, *, writes: bool) -> Cases:
 
 
 def state_of(path: Path) -> tuple[int, int]:
-    """Bytes, and when they were changed."""
+    """The size and modification time of a file."""
     try:
         state = path.stat()
     except FileNotFoundError:
@@ -180,7 +178,7 @@ def state_of(path: Path) -> tuple[int, int]:
 
 
 def write(cases: Cases, state: tuple[int, int]) -> None:
-    """Of rows that are large, in `state`. A folder that cannot be written to has none."""
+    """Write the index of large rows in `state`, unless the folder is not writable."""
     if state[0] < LARGE:
         return
     columns: dict[str, Numbers] = {name: getattr(cases, name) for name in COLUMNS}
@@ -201,7 +199,7 @@ def write(cases: Cases, state: tuple[int, int]) -> None:
 
 
 def opened(path: Path, state: tuple[int, int]) -> Cases | None:
-    """None for rows without an index, and for an index of other rows, or one that is damaged."""
+    """The cases of an index; None where it is missing, damaged, or of other rows."""
     damaged = (OSError, ValueError, KeyError, TypeError, AttributeError)
     with suppress(*damaged), path.with_name(FILE).open("rb") as file:
         head = json.loads(file.readline(100_000))
@@ -234,26 +232,26 @@ def _joined(texts: Iterable[str]) -> Texts:
 
 
 def plain(id: Any) -> str:
-    """A text that can be stored: no END, and no half of a character."""
+    """The text without END and lone surrogates."""
     return str(id).replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _digest(output: Mapping[str, Any]) -> int:
-    """Of what a case came to: its answer, or what was retrieved."""
+    """A digest of the answer or the retrieved ids of a case."""
     answer = output.get("answer")
     result = answer if answer is not None else [hit.get("id") for hit in output.get("retrieved") or ()]
     return zlib.crc32(repr(result).encode("utf-8", "replace"))
 
 
 def went_well(row: Mapping[str, Any]) -> int:
-    """1, 0, or -1 where no metric tells."""
+    """1 where the case is right, 0 where it is wrong, -1 where no metric decides."""
     metrics = row.get("metrics") or {}
     value = next((metrics[name] for name in RIGHT if metrics.get(name) is not None), None)
     return -1 if value is None else int(value > 0)
 
 
 def judges_disagree(row: Mapping[str, Any]) -> bool:
-    """Votes that lie far apart, or a first judgement far from whether the answer is right."""
+    """Whether votes differ much, or the first judgement contradicts `right`."""
     right = (row.get("metrics") or {}).get("right")
     judgements = list((row.get("judgements") or {}).values())
     if any(spread(judgement) >= APART for judgement in judgements):

@@ -1,4 +1,4 @@
-"""snapshot.json: what comparing a run with another one needs, without a text of the data in it.
+"""snapshot.json: everything needed to compare a run with another one, without texts of the data.
 
     {"schema": 1, "kind": "runner.snapshot", "run": {...}, "config": {...}, "identity": {name: hash},
      "depends": {metric: [names of identity]}, "declared": [records of metrics], "metrics", "slices", "counts",
@@ -37,24 +37,24 @@ SCHEMA = 1
 KIND = "runner.snapshot"
 FILE, ROWS = "snapshot.json", "per_item.jsonl"
 NOTHING = float("nan")
-HASHES = ("content", "gold")  # columns in which a value seldom comes twice
+HASHES = ("content", "gold")  # columns with few repeated values
 BLOCK = 512  # rows whose numbers are put into columns together
 RUN = (
     "id", "experiment", "evaluation_type", "k", "status", "created_at", "updated_at", "git", "versions", "choices",
     "overrides", "sweep_id", "fingerprint", "models",
 )  # fmt: skip
 
-# What an experiment varies. Every other metric depends on all identities but these.
+# Identities that an experiment varies; metrics depend on all others.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "store", "embedder", "tokenizer", "models", "slices", "memory"}
     | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester", "system"}
 )
-# Components that hold others, or are told otherwise.
+# Components that contain others, or have their own identity.
 NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")
 
 
 def write_snapshot(folder: Path) -> Path:
-    """Beside the results of a run. Raises InputError when `folder` is no run folder."""
+    """Write the snapshot of a run folder. Raises InputError where `folder` is none."""
     path = folder / FILE
     with replacing(path) as scratch, scratch.open("wb") as file:
         file.writelines(_parts(open_run(folder)))
@@ -62,12 +62,12 @@ def write_snapshot(folder: Path) -> Path:
 
 
 def encoded(opened: RunFolder) -> bytes:
-    """What snapshot.json of a run folder is to hold."""
+    """The content of snapshot.json of a run folder."""
     return b"".join(_parts(opened))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Atomic: a reader sees the old file or the new one."""
+    """Write a file atomically."""
     with replacing(path) as scratch:
         scratch.write_bytes(data)
 
@@ -80,7 +80,7 @@ def _parts(opened: RunFolder) -> Iterator[bytes]:
 
 
 def _object(entries: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
-    """An object of JSON, and in it one for each iterator."""
+    """The parts of a JSON object; an iterator of entries becomes a nested object."""
     yield b"{"
     for number, (name, value) in enumerate(entries):
         yield (b"," if number else b"") + orjson.dumps(name) + b":"
@@ -117,7 +117,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
 
 
 def depends_on(metric: str, identity: Iterable[str], catalogue: Catalogue) -> tuple[str, ...]:
-    """Names of identity that must be equal for two values of a metric to be comparable."""
+    """The identities that must be equal for two values of a metric to be comparable."""
     known = set(identity)
     found = catalogue.variant(metric).depends
     if found is None:
@@ -126,7 +126,7 @@ def depends_on(metric: str, identity: Iterable[str], catalogue: Catalogue) -> tu
 
 
 def content_hash(text: str) -> str:
-    """16 hex digits; the same for a question whatever its id."""
+    """A hash of a question, independent of its id; 16 hex digits."""
     normal = " ".join(unicodedata.normalize("NFC", text).split())
     return hashlib.sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -135,7 +135,7 @@ def _identity(run: Mapping[str, Any]) -> dict[str, str]:
     """Hashes of the data, of the components, of the judge and of the code that scores, as the run recorded them."""
     components = {name: digest for name, digest in (run.get("components") or {}).items() if name not in NOT_IDENTITY}
     data = {"chunks" if name == "corpus" else name: digest for name, digest in (run.get("identity") or {}).items()}
-    data.pop("judge", None)  # together with its prompts; told apart below
+    data.pop("judge", None)  # it includes the prompts; they are separated below
     judged_by = run.get("judged_by") or {}
     judge = {"judge": judged_by["judge"]} if judged_by else {}
     prompts = {f"judge_prompt.{rubric}": digest for rubric, digest in (judged_by.get("prompts") or {}).items()}
@@ -155,7 +155,7 @@ def _cases(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[
 
 
 class _Columns:
-    """Rows as columns, each value kept in as many bytes as it needs. Metrics are called as in summary.json."""
+    """Rows as compact columns. Metrics have their names of summary.json."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._names = catalogue.summary_names
@@ -172,7 +172,7 @@ class _Columns:
         self._known: dict[Any, Any] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """A second row of a case does not count, as in the journal."""
+        """Add a row. A second one of the same case is ignored, as in the journal."""
         if row["id"] in self._ids:
             return
         place = len(self._ids)
@@ -210,7 +210,7 @@ class _Columns:
         self._waiting.clear()
 
     def by_id(self) -> Iterator[tuple[str, Any]]:
-        """Numbers are float64 [n_cases], with NaN for null."""
+        """The columns by ascending id; numbers are float64 [n_cases], with NaN for null."""
         self._put_waiting()
         ids = sorted(self._ids)
         n, order = len(ids), np.fromiter((self._ids[id] for id in ids), dtype=np.intp, count=len(ids))
@@ -232,7 +232,7 @@ class _Columns:
     def _placed(
         self, columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any
     ) -> dict[str, dict[str, float]]:
-        """Metric -> place in the order of ids, as JSON writes it -> number."""
+        """Metric -> place in the order of ids (as a text) -> number."""
         return {
             self._names.get(name, name): {
                 str(place): n for place, n in sorted((places[row], column[row]) for row in column)
@@ -260,7 +260,7 @@ def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _latency(row: Mapping[str, Any]) -> float:
-    """Of a case that ended well and of which every stage was live; else NaN."""
+    """The latency of a successful case whose stages were all live; else NaN."""
     ms, timings = row.get("latency_ms"), (row.get("timings") or {}).values()
     if ms is None or row.get("status") != "ok" or not all(timing.get("live", True) for timing in timings):
         return float("nan")

@@ -361,9 +361,7 @@ class RememberingLoader:
     """A config loader of Hydra that caches the composition of equal choices, and sets the plain values of a command
     line (`++k=3`) in a copy. Pickled to another process, it is Hydra's own again."""
 
-    composed: ClassVar[
-        dict[tuple[Any, ...], tuple[tuple[Any, ...], bytes]]
-    ] = {}  # -> (state of the files, pickled configuration)
+    composed: ClassVar[dict[tuple[Any, ...], tuple[tuple[Any, ...], bytes]]] = {}  # (state of files, pickled)
 
     def __init__(self, loader: ConfigLoader) -> None:
         self.loader = loader

@@ -51,7 +51,7 @@ KNOWN = frozenset(
         "answers",
     }
 )
-CALLED = {"references": "answers"}  # by rubrics, and in files
+CALLED = {"references": "answers"}  # name in rubrics -> name in files
 KINDS = {"text": "text", "list": "a list"}
 
 
@@ -71,9 +71,9 @@ class Labels:
 
 
 def read_labels(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None = None) -> Labels:
-    """A bad line and a repeated id are errors and left out; so are answers without a wanted rating. Raises DataError
-    when the file cannot be read, its ratings are on another scale, or none is wanted. `rows`: of the run whose answers
-    a spreadsheet has."""
+    """Read rated answers. A bad line and a repeated id are errors and left out; answers without a wanted rating are
+    left out. Raises DataError for an unreadable file, for ratings on another scale, and where there is no wanted
+    rating. `rows`: of the run whose answers a spreadsheet holds."""
     if expanded(path).is_dir():
         wanted = replace(wanted, scale=wanted.scale or SCALE)
         found = read_mtrag(path, KEY, wanted, log)
@@ -129,7 +129,7 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
 
 
 def _rubric_fields(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]) -> dict[str, Any]:
-    """What rubrics see beside what every answer has. What is missing is an error."""
+    """The fields of rubrics beyond those of every answer. A missing one is an error."""
     more: dict[str, Any] = {}
     for rubric in ratings:
         if rubric not in wanted.sees:
@@ -146,7 +146,7 @@ def _rubric_fields(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]
 
 
 def question_key(question: str, history: tuple[Turn, ...]) -> str:
-    """The same for the same question after the same history."""
+    """A key of a question with its history."""
     return fingerprint([question, [[turn.role, turn.text] for turn in history]])[:16]
 
 

@@ -169,7 +169,7 @@ class Retry:
             raise self._error(StopRunError, verdict, model, tried)
         if self._failed_in_a_row >= self._patience.hopeless:
             raise self._error(
-                StopRunError, verdict, model, f"{tried}; so ended {self._failed_in_a_row} requests in a row"
+                StopRunError, verdict, model, f"{tried}; {self._failed_in_a_row} requests in a row ended like this"
             )
         raise self._error(EvaluationError, verdict, model, tried)
 

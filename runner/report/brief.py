@@ -3,7 +3,6 @@ answered right, what is better, where questions fail, what it cost, and what to 
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import distributions
@@ -14,8 +13,10 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from runner.config.arguments import shell, typed
 from runner.errors import installing
 from runner.llm.calls import FILE as CALLS
+from runner.metrics.paired import FEWEST
 from runner.report import thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
 from runner.report.case import case_brief
@@ -37,6 +38,8 @@ from runner.words.wording import Wording
 STAGES = 3  # of failure, the most frequent
 QUESTIONS = 3  # named of each stage
 BETTER, WORSE = "better", "worse"
+WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
+GATES = ("junit=", "fail_on_regression=", "threshold.")  # of a whole run, not of one case
 
 
 def brief(run: RunFolder) -> list[RenderableType]:
@@ -135,7 +138,8 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
     cells = [cell for cell in first["cells"] if "difference" in cell]
     decided = [cell for cell in cells if cell["verdict"] in (BETTER, WORSE)]
     values = {"metric": label(sweep, first["name"]), "baseline": baseline, "n": f"{first['n']:,}"}
-    yield say("brief.differs" if decided else "brief.open", **values, runs=_differences(sweep, decided or cells))
+    key = "differs" if decided else "few" if first["n"] < FEWEST else "open"
+    yield say(f"brief.{key}", **values, fewest=FEWEST, runs=_differences(sweep, decided or cells))
     for verdict in (BETTER, WORSE):
         if names_of := [line for entry in others if (line := _runs_that_are(verdict, sweep, entry))]:
             yield say(f"brief.{verdict}", baseline=baseline, metrics=listed(names_of, say))
@@ -242,7 +246,7 @@ def _ways_of_case(document: Document) -> Iterator[Way]:
     folder, case = document.folder.path, (document.run.get("config") or {}).get("case")
     yield from _report(folder)
     if again := _asked_again(document.run):
-        yield "brief.whole_case", _command(*again, f"case={case}", "verbose=true")
+        yield "brief.whole_case", _command(*_of_case(again), f"case={case}", "verbose=true")
     if (folder / CALLS).is_file():
         yield "brief.calls", _command("calls", str(folder), str(case))
 
@@ -256,7 +260,7 @@ def _case(document: Document, again: Sequence[str]) -> Iterator[Way]:
     stages = sorted(stages_of(document), key=lambda entry: -entry[1])
     ids = _questions(document, [stages[0][0]])[stages[0][0]] if stages else []
     if again and ids:
-        yield "brief.case", _command(*again, f"case={ids[0]}")
+        yield "brief.case", _command(*_of_case(again), f"case={ids[0]}")
 
 
 def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
@@ -271,12 +275,16 @@ def _asked_again(run: Mapping[str, Any]) -> list[str]:
         return []
     folders = [word for folder in run.get("config_folders") or () for word in ("--config-dir", folder)]
     words = run.get("overrides") or ()
-    repeated = [word for word in words if not word.lstrip("+").startswith(("out=", "case=", "compare="))]
+    repeated = [typed(word) for word in words if not word.lstrip("+").startswith(WRITES)]
     return [*folders, *repeated] if repeated else []
 
 
+def _of_case(words: Sequence[str]) -> list[str]:
+    return [word for word in words if not word.lstrip("+").startswith(GATES)]
+
+
 def _command(*arguments: str) -> str:
-    return shlex.join(["python", "-m", "runner", *arguments])
+    return " ".join(map(shell, ["python", "-m", "runner", *arguments]))
 
 
 def next_steps(ways: Iterable[Way], say: Wording) -> list[Text]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shlex
 import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from runner.config.arguments import shell
 from runner.config.components import Built, build
 from runner.config.doors import missing_methods
 from runner.config.options import RunOptions, identified, options_of
@@ -359,4 +359,4 @@ def tracking_failure(error: Exception, folder: Path, say: Wording) -> str:
     if isinstance(error, TrackingError):
         return in_language(str(error), say.language)
     text = str(error) if isinstance(error, ComponentError) else unexpected(error)
-    return say("progress.untracked", reason=text, command=f"python -m runner track {shlex.quote(str(folder))}")
+    return say("progress.untracked", reason=text, command=f"python -m runner track {shell(str(folder))}")

@@ -32,11 +32,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "agent": ("runner.metrics.agent",),
 }
 
-NOT_A_SCORE = (
-    "models",
-    "health",
-    "rubrics",
-)  # do not affect judgements, or are covered by the prompts
+NOT_A_SCORE = ("models", "health", "rubrics")  # settings of a judge that do not affect its judgements
 
 
 def score_identity(built: Built, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from omegaconf import DictConfig
 
@@ -56,7 +56,7 @@ class Objective:
     sign: float  # -1.0 where lower is better
 
     @property
-    def direction(self) -> str:
+    def direction(self) -> Literal["minimize", "maximize"]:
         """Optuna's name of the direction."""
         return "minimize" if self.sign < 0 else "maximize"
 

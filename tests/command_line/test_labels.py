@@ -1,8 +1,10 @@
 """Labels of people: picked from a run, filled in a spreadsheet, held against its judge."""
 
+import contextlib
 import csv
 import io
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,8 +39,8 @@ def write_table(
     Path(path).write_bytes(out.getvalue().encode(encoding))
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty answers in two languages, judged by words alone."""
     topics = [("q", "en", "Where is the red planet, number {}?"), ("질", "ko", "붉은 행성 {}번은 어디에 있나요?")]
     queries = [
@@ -47,9 +49,17 @@ def run(tmp_path: Path) -> str:
         for name, language, text in topics for n in range(20)
     ]  # fmt: skip
     queries[0]["query"] = "=SUM(1,2) is the red planet?"
-    corpus, asked = write_jsonl(tmp_path / "c.jsonl", CORPUS), write_jsonl(tmp_path / "q.jsonl", queries)
-    words = ["dataset=jsonl", f"dataset.corpus={corpus}", f"dataset.queries={asked}", "retriever=keyword"]
-    assert main(["+experiment=full_rag", *words, "tracking=none", "format=json", "out=run"]) == 0
+    with contextlib.chdir(tmp_path_factory.mktemp("labels")):
+        write_jsonl(Path("c.jsonl"), CORPUS)
+        write_jsonl(Path("q.jsonl"), queries)
+        words = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.queries=q.jsonl", "retriever=keyword"]
+        assert main(["+experiment=full_rag", *words, "tracking=none", "format=json", "out=run"]) == 0
+        return Path.cwd()
+
+
+@pytest.fixture
+def run(run_once: Path, empty_folder: Path) -> str:
+    shutil.copytree(run_once, empty_folder, dirs_exist_ok=True)
     return "run"
 
 

@@ -64,7 +64,7 @@ def test_a_service_is_evaluated_by_what_it_says(
     usage = summary("o")["timing"]["usage"]["system"][f"{service.url}/ask"]["live"]
     assert (usage["requests"], usage["input_tokens"], usage["output_tokens"]) == (8, 600, 60)
     shown = Path("o/summary.md").read_text("utf-8")
-    assert f"Asked: {service.url}/ask. Nothing was retrieved or generated here" in shown
+    assert f"Answers come from {service.url}/ask. Nothing was retrieved or generated here" in shown
     assert "generator=extractive" not in shown and "Baselines without a language model: judge=lexical" in shown
 
 
@@ -207,12 +207,12 @@ def test_without_a_corpus_known_answers_are_enough(service: RagService, capsys: 
     assert not {"recall_at_k", "mrr", "mean_faithfulness"} & {name for name in found if found[name]["n"]}
     shown = " ".join(Path("o/summary.md").read_text("utf-8").replace("\\", "").split())
     assert (
-        "The system does not say from what it answers in 8 of 8 replies (system.contexts=contexts[].text finds "
+        "The system does not return its contexts in 8 of 8 replies (system.contexts=contexts[].text finds "
         "nothing; the reply has the keys answer). Retrieval, faithfulness and what else needs contexts is not judged "
         "there."
     ) in shown
     assert "6 of 8 questions have no gold documents: retrieval is not judged there." in shown
-    assert "The system does not say from what it answers in 8 of 8 replies" in " ".join(
+    assert "The system does not return its contexts in 8 of 8 replies" in " ".join(
         capsys.readouterr().out.replace("│", " ").split()
     )
 
@@ -240,7 +240,7 @@ def test_ids_of_another_kind_are_told_without_a_corpus(service: RagService) -> N
     service.reply = lambda reply: {**reply, "contexts": [{"id": "point-7", "text": "A page."}]}
     assert main(words) == 0
     shown = " ".join(Path("o/summary.md").read_text("utf-8").split())
-    assert "No id that the system says is that of a gold document of any question (such as point-7)." in shown
+    assert "No id that the system returns is that of a gold document (such as point-7)." in shown
 
 
 def test_answers_to_the_same_question_that_differ(
@@ -351,7 +351,7 @@ def test_a_program_that_dies_half_way(words: list[str], capsys: pytest.CaptureFi
     line = [*words, "system=command", f"system.command='{sys.executable} my_rag.py'", "out=o", "format=json"]
     assert main(line) == 3
     said = capsys.readouterr()
-    assert "the process ended with exit code 7 before it answered; its last words on stderr: loading" in said.err
+    assert "the process ended with exit code 7 before it answered; its last output on stderr: loading" in said.err
     assert len(Path("asked.txt").read_text("utf-8").split("\n\n")) - 1 == 6  # two of eight killed their process
     write_program()
     assert main(line) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from runner.commands.calibrate.numbers import (
     measures,
     wording_of_calibration,
 )
+from runner.config.arguments import shell
 from runner.report import metric
 from runner.report.blocks import (
     TERMINAL,
@@ -97,7 +97,7 @@ def _head(result: Mapping[str, Any], say: Wording) -> Section:
         say("head.ran"),
         Facts(_facts(result, say), (say("head.property"), say("head.value"))),
         Note(say("ran.command")),
-        Code(shlex.join(["python", "-m", "runner", "calibrate", *words]), "sh"),
+        Code(" ".join(map(shell, ["python", "-m", "runner", "calibrate", *words])), "sh"),
     )
     head = section(
         "",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from runner.commands import LANGUAGE, TRUST, Command, Option, Place
+from runner.config.arguments import shell
 from runner.config.language import language_of
 from runner.errors import InputError
 from runner.system import terminal
@@ -43,6 +43,6 @@ def main(argv: Sequence[str]) -> int:
         terminal.note(say("freeze.dirty"))
     size = sum(map(len, contents.files.values())) / 2**20
     counts = {"runs": say.count("run", len(source.runs)), "files": say.count("file", len(contents.files))}
-    again = f"python -m runner reproduce {shlex.quote(str(place))}"
+    again = f"python -m runner reproduce {shell(str(place))}"
     terminal.lines(say("freeze.written", place=place, size=f"{size:.1f}", **counts), say("freeze.again", command=again))
     return 0

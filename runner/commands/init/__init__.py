@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from runner import DISTRIBUTION
 from runner.commands import LANGUAGE, Command, Option, Place, one_of
+from runner.config.arguments import shell
 from runner.errors import InputError
 from runner.system import terminal
 from runner.system.writing import no_place_for_a_file, write_text
@@ -81,7 +81,7 @@ def _in_the_way(path: Path, folder: Path) -> Iterator[Path]:
 
 def _overview(folder: Path, kind: str, n: int, *, others: bool, say: Wording) -> list[str]:
     """The lines that list the new files, the next commands and, where no kind was given, the other kinds."""
-    enter = [] if folder == Path() else [f"cd {shlex.quote(str(folder))}"]
+    enter = [] if folder == Path() else [f"cd {shell(str(folder))}"]
     more = [f"  --for {name:<10} {say(f'for.{name}')}" for name in PROJECTS if name != kind]
     return [
         say("made", folder=folder, n=n, what=say(f"for.{kind}")),

@@ -140,6 +140,6 @@ def test_what_is_sound_is_followed_by_how_to_run_it(notes: Path, capsys: pytest.
     queries = notes.parent / "my queries.jsonl"
     write_jsonl(queries, [{"id": "1", "query": "안건은?", "answerable": True, "expected_notes": ["회의"]}])
     assert main(["validate", str(notes), str(queries), "k=3"]) == 0
-    words = f"dataset=vault dataset.notes={notes} 'dataset.queries={queries}' k=3"
+    words = f"+experiment=full_rag dataset=vault dataset.notes={notes} 'dataset.queries={queries}' k=3"
     shown = capsys.readouterr().out
     assert shown.endswith(f"Next\n  its cost  python -m runner plan {words}\n  run it    python -m runner {words}\n")

@@ -47,6 +47,15 @@ def test_a_run_that_is_not_told_apart_is_said_to_be_that(tmp_path: Path) -> None
     assert "Faithfulness: no run is shown to be better or worse than k=3 (40 cases): k=10 +0.010 [" in text
 
 
+def test_fewer_than_ten_cases_are_said_to_be_too_few(tmp_path: Path) -> None:
+    runs = {
+        3: {"faithfulness": LOW[:9], "recall_at_10": LOW[:9]},
+        5: {"faithfulness": HIGH[:9], "recall_at_10": LOW[:9]},
+    }
+    text = told(swept(tmp_path / "s", runs=runs))
+    assert "Faithfulness: 9 cases are too few to tell runs apart (at least 10); against k=3: k=5 +0.400 [" in text
+
+
 def test_runs_without_a_difference_are_said_to_be_the_same(tmp_path: Path) -> None:
     text = told(swept(tmp_path / "s", runs={3: {"faithfulness": LOW}, 5: {"faithfulness": LOW}}))
     assert "No compared metric differs between the runs (40 cases)." in text
@@ -117,6 +126,15 @@ def test_they_name_the_configuration_that_the_run_had(tmp_path: Path) -> None:
     shown = "\n".join(str(line) for line in brief(open_run(folder)))
     assert "python -m runner --config-dir 'my conf' +experiment=full_rag k=5 case=q-0" in shown
     assert f"python -m runner --config-dir 'my conf' +experiment=full_rag k=5 compare={folder}" in shown
+
+
+def test_they_write_no_file_again_and_are_typed_as_they_were(tmp_path: Path) -> None:
+    words = ["+experiment=full_rag", "dataset.notes='노트'", "save_snapshot='base.json'", "fail_on_regression=true"]
+    folder = write_run(tmp_path / "r", ["below_k"], overrides=[*words, "junit='rules.xml'"])
+    shown = "\n".join(str(line) for line in brief(open_run(folder)))
+    assert "python -m runner +experiment=full_rag dataset.notes=노트 case=q-0\n" in shown
+    again = "+experiment=full_rag dataset.notes=노트 fail_on_regression=true junit=rules.xml"
+    assert f"python -m runner {again} compare={folder}\n" in shown
 
 
 def test_a_run_that_did_not_end_says_so_and_how_to_resume(tmp_path: Path) -> None:
