@@ -23,7 +23,7 @@ from runner.config.hydra_internals import OPTION, holds, key_of, value_of, writt
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
-from runner.protocols import ABSENT, Dataset, offered
+from runner.protocols import ABSENT, offered
 from runner.system import terminal
 from runner.system.redaction import as_it_is, marked, marking
 from runner.system.shared import settle
@@ -231,11 +231,9 @@ def build(node: DictConfig) -> Built:
     component that cannot be built or lacks methods of its protocol."""
     tracebacks: dict[str, str] = {}
     keys: dict[int, str] = {}
-    datasets: list[Any] = []
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Any:
         roles = [(part, role) for name, role in schema_of(target).roles.items() for part in _parts(arguments.get(name))]
-        datasets.extend(part for part, role in roles if role is Dataset)
         for part, role in roles:
             open_doors(part, role, keys.get(id(part), key), tracebacks)
         component = made(key, target, lambda: load(target)(**without_unused(schema_of(target), arguments)), tracebacks)
@@ -251,8 +249,8 @@ def build(node: DictConfig) -> Built:
     if objects.problems:
         raise ConfigError(objects.problems)
     parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
-    for dataset in datasets:
-        settle(dataset, _settings(node, keys[id(dataset)], type(dataset)))
+    for key, part in parts.items():
+        settle(part, partial(_settings, node, key, type(part)))
     return Built(root, parts, tracebacks, partial(_identities_of, node, objects.memo))
 
 
