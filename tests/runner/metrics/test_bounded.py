@@ -80,7 +80,7 @@ def test_it_holds_the_mean_lies_in_the_range_has_a_width_and_a_mirror_image(valu
     )
     assert high - low > 0.01
     near = (
-        0.005 if weights is None else 0.02
+        0.005 if weights is None else 0.05
     )  # the approximation is less close where a few cases have most of the weight
     assert of_one(1 - np.array(values), weights) == pytest.approx((1 - high, 1 - low), abs=near)
 
