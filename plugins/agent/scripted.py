@@ -61,13 +61,15 @@ class ScriptedAgent:
 
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
         """What could be done next, best first."""
-        said = call.assessment
+        assessment = call.assessment
         opened = {each.arguments["chunk_id"] for each in toolbox.calls if each.tool == "get_section"}
         for chunk in [candidate.id for candidate in toolbox.candidates[:BEST]]:
-            if chunk not in opened and (said.next_action == "get_section" or _is_told_beside(toolbox, chunk, call)):
+            if chunk not in opened and (
+                assessment.next_action == "get_section" or _is_told_beside(toolbox, chunk, call)
+            ):
                 yield partial(toolbox.get_section, chunk)
-        wanted = said.refined_query
-        if said.next_action == "search_again" and wanted and wanted not in toolbox.queries:
+        wanted = assessment.refined_query
+        if assessment.next_action == "search_again" and wanted and wanted not in toolbox.queries:
             yield partial(toolbox.search_all, wanted)
         if asks_for_steps(question.text) and _may_have_steps(toolbox):
             yield partial(toolbox.search_by_metadata, question.text, has_steps=True)
@@ -126,9 +128,9 @@ def refined(question: str, ranked: Sequence[Candidate], coverage: Coverage, n_wo
     """The content words of the question that some chunk holds; then these with the `n_words` rarest words of the best
     candidate that are in some other chunk, too (ties in their order)."""
     words = [word for word in content_words(question) if coverage.chunks_with(word)]
-    kept = list(dict.fromkeys(word.text for word in words))
-    if kept:
-        yield " ".join(kept)
+    searched = list(dict.fromkeys(word.text for word in words))
+    if searched:
+        yield " ".join(searched)
     if not ranked or not n_words:
         return
     known, counts = set(all_forms(content_words(question))), {}
@@ -138,4 +140,4 @@ def refined(question: str, ranked: Sequence[Candidate], coverage: Coverage, n_wo
             known |= word.forms
     added = sorted(counts, key=lambda text: counts[text])[:n_words]
     if added:
-        yield " ".join([*kept, *added])
+        yield " ".join([*searched, *added])

@@ -94,9 +94,9 @@ class _References:
         return ambiguous
 
     def _resolved(self, query: Query, line: int) -> Query:
-        given = query.given
-        if given.ranking is not None:
-            given = replace(given, ranking=tuple((self._id(hit), score) for hit, score in given.ranking))
+        recorded = query.given
+        if recorded.ranking is not None:
+            recorded = replace(recorded, ranking=tuple((self._id(hit), score) for hit, score in recorded.ranking))
         return replace(
             query,
             relevance=self._relevance(query, line),
@@ -104,7 +104,7 @@ class _References:
             expected_spans=tuple(
                 replace(span, document_id=self._id(span.document_id)) for span in query.expected_spans
             ),
-            given=given,
+            given=recorded,
         )
 
     def _relevance(self, query: Query, line: int) -> dict[str, int]:

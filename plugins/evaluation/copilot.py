@@ -156,7 +156,7 @@ class Copilot:
         _check_notes(queries, self.retrieval.corpus)
         check_gold(((None, query) for query in queries), self.retrieval.corpus, "scenario", log, field="notes")
         parts = {"judge": self.judge_, "generator": self.generator}
-        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
+        provenances = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         models = [offered(part, "provenance") for part in (self.retrieval.retriever, self.memory)]
         identity = {
             **{name: loaded.identity[name] for name in ("documents", "corpus")},
@@ -170,7 +170,7 @@ class Copilot:
             **self.chosen.identity,
         }
         problems = (*loaded.problems, *problems, *log.problems)
-        return CaseSet(cases, problems, {**identity, **asked}, loaded.documents)
+        return CaseSet(cases, problems, {**identity, **provenances}, loaded.documents)
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -228,16 +228,16 @@ class Copilot:
     # --- one question -----------------------------------------------------------------------------
 
     async def run(self, case: ProbeCase) -> CopilotOutput:
-        moment, retrieved, context, seen = self._shown(case)
+        moment, retrieved, context, view = self._shown(case)
         answer, generation = await self._answered(case, retrieved, context)
-        return self._output(case, (moment, retrieved, context, seen), answer, generation)
+        return self._output(case, (moment, retrieved, context, view), answer, generation)
 
     async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
         """What was remembered and found is there before the first question; the answer is that of the row."""
         timings = timings_of(row)
-        moment, found, context, seen = self._shown(case)
+        moment, found, context, view = self._shown(case)
         moment, generation = replace(moment, read=timings.pop("read")), timings.pop("generation", None)
-        shown = moment, replace(found, timings=timings), context, seen
+        shown = moment, replace(found, timings=timings), context, view
         return self._output(case, shown, answer_of(row), generation)
 
     def _shown(self, case: ProbeCase) -> _Shown:
@@ -251,15 +251,15 @@ class Copilot:
             moment.remembered, case.probe.question, case.language, documents=retrieved.contexts
         )
         retrieved = replace(retrieved, contexts=context.documents)
-        seen = Seen.of(case, moment, context)
-        guard(case, moment, seen)
-        return moment, retrieved, context, seen
+        view = Seen.of(case, moment, context)
+        guard(case, moment, view)
+        return moment, retrieved, context, view
 
     def _output(self, case: ProbeCase, shown: _Shown, answer: Answer, generation: Timing | None) -> CopilotOutput:
-        moment, retrieved, context, seen = shown
+        moment, retrieved, context, view = shown
         asked = self._record(case, self._search_query(case), retrieved)
-        kept = {**asked, **seen.record(), **moment_record(moment, context), **answer_record(answer)}
-        return CopilotOutput(moment, retrieved, context, seen, answer, generation, kept)
+        kept = {**asked, **view.record(), **moment_record(moment, context), **answer_record(answer)}
+        return CopilotOutput(moment, retrieved, context, view, answer, generation, kept)
 
     async def _answered(
         self, case: ProbeCase, retrieved: Retrieved, context: BuiltContext
@@ -285,30 +285,32 @@ class Copilot:
         question = {"question": case.probe.question, "language": case.language}
         shown_to = {**question, "answer": output.answer.text, "history": said_before(output.moment)}
         contexts = (*output.context.contexts, *output.context.documents)
-        asked: dict[str, Mapping[str, Any]] = {
+        fields_of: dict[str, Mapping[str, Any]] = {
             "faithfulness": {**shown_to, "contexts": contexts},
             "answer_relevancy": shown_to,
         }
         if self._by_reference(case) and not output.answer.refused:
-            asked[CORRECTNESS] = {**shown_to, "references": references(case)}
+            fields_of[CORRECTNESS] = {**shown_to, "references": references(case)}
         if is_about_memory(case):
-            shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
+            memory_texts = {"memory": output.context.memory_text, "entities": output.context.entities_text}
             facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
-            asked[MEMORY] = {**question, **shown, **facts, "weights": self.weights}
+            fields_of[MEMORY] = {**question, **memory_texts, **facts, "weights": self.weights}
         await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
-        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._rubric_fields(case, output))}, judgements)
+        await judge_missing(
+            self.judge_, {**fields_of, **self.chosen.asked(self._rubric_fields(case, output))}, judgements
+        )
 
     def _rubric_fields(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
         """What rubrics of one's own may see of a question."""
         known = {"references": references(case)} if references(case) else {}
-        shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
+        memory_texts = {"memory": output.context.memory_text, "entities": output.context.entities_text}
         return {
             "question": case.probe.question,
             "language": case.language,
             "answer": output.answer.text,
             "history": said_before(output.moment),
             "contexts": (*output.context.contexts, *output.context.documents),
-            **shown,
+            **memory_texts,
             **known,
         }
 
@@ -344,18 +346,18 @@ class Copilot:
 
     def _judged(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure
-        found = [judged.judged(judgements, ANSWERED, on_failure)]
+        results = [judged.judged(judgements, ANSWERED, on_failure)]
         if self._by_reference(case):
-            found.append(judged.judged_correctness(judgements, declined=answer.refused, on_failure=on_failure))
+            results.append(judged.judged_correctness(judgements, declined=answer.refused, on_failure=on_failure))
         if is_about_memory(case):
-            found.append(judged.judged_memory(judgements.get(MEMORY), on_failure))
-        values = {name: value for each, _ in found for name, value in each.items()}
-        return values, tuple(name for _, failed in found for name in failed)
+            results.append(judged.judged_memory(judgements.get(MEMORY), on_failure))
+        values = {name: value for judged_values, _ in results for name, value in judged_values.items()}
+        return values, tuple(name for _, failed in results for name in failed)
 
     def _decision(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> Decision:
         """By a model that held the answer against the right one. Without it, by the facts of the conversation where one
         is expected, and by the known answers where one is missing no more."""
-        asked = self._by_reference(case)
+        by_reference = self._by_reference(case)
         known = answer_matches(output.answer.text, case.probe.answers)
         if _is_of_memory(case, values):
             known = values["answer_facts"] == 1
@@ -363,8 +365,8 @@ class Copilot:
             answerable=case.probe.answerable,
             declined=output.answer.refused,
             known_answer=known,
-            correctness=values[CORRECTNESS] if asked else None,
-            not_judged=asked and values[CORRECTNESS] is None,
+            correctness=values[CORRECTNESS] if by_reference else None,
+            not_judged=by_reference and values[CORRECTNESS] is None,
             faithfulness=values["faithfulness"],
             answer_relevancy=values["answer_relevancy"],
             high=self.high,

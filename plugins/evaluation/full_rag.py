@@ -306,14 +306,14 @@ class FullRag:
 
     def _rubric_fields(self, case: Query, output: RagOutput) -> dict[str, Any]:
         """What rubrics of one's own may see of a case."""
-        shown: dict[str, Any] = {"question": case.text, "answer": output.answer.text, "language": case.language}
+        fields: dict[str, Any] = {"question": case.text, "answer": output.answer.text, "language": case.language}
         if case.history:
-            shown["history"] = case.history
+            fields["history"] = case.history
         if case.answers:
-            shown["references"] = list(case.answers)
+            fields["references"] = list(case.answers)
         if output.found.has_texts:
-            shown["contexts"] = output.found.contexts
-        return shown
+            fields["contexts"] = output.found.contexts
+        return fields
 
     def _applying(self, case: Query) -> list[str]:
         """The rubrics that say something of a question, asked or not."""
@@ -325,7 +325,7 @@ class FullRag:
         question = {**history, "question": case.text, "language": case.language}
         answer, contexts = {"answer": output.answer.text}, {"contexts": output.found.contexts}
         references = {"references": list(case.answers)}
-        seen: dict[str, Mapping[str, Any]] = {
+        fields_of: dict[str, Mapping[str, Any]] = {
             "faithfulness": {**question, **answer, **contexts},
             "answer_relevancy": {**question, **answer},
             CORRECTNESS: {**question, **references, **answer},
@@ -334,7 +334,7 @@ class FullRag:
         }
         declined = (CORRECTNESS,) if output.answer.refused else ()
         blind = () if output.found.has_texts else BY_CONTEXTS
-        return {name: seen[name] for name in self._applying(case) if name not in (*declined, *blind)}
+        return {name: fields_of[name] for name in self._applying(case) if name not in (*declined, *blind)}
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
@@ -370,13 +370,13 @@ class FullRag:
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
         """A judge without a model is held to be no better than the matcher of known answers."""
-        asked = CORRECTNESS in self._applying(case) and not offered(self.judge_, "baseline")
+        is_judged = CORRECTNESS in self._applying(case) and not offered(self.judge_, "baseline")
         return decide(
             answerable=case.answerable,
             declined=output.answer.refused,
             known_answer=answer_matches(output.answer.text, case.answers),
-            correctness=values[CORRECTNESS] if asked else None,
-            not_judged=asked and values[CORRECTNESS] is None,
+            correctness=values[CORRECTNESS] if is_judged else None,
+            not_judged=is_judged and values[CORRECTNESS] is None,
             faithfulness=values.get("faithfulness"),
             answer_relevancy=values.get("answer_relevancy"),
             high=self.high,

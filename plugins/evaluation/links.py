@@ -147,14 +147,14 @@ class LinkEvaluation:
         if not (self.judge_reason and output.reasons):
             return {}
         note, corpus = output.best[0].note, self.data.vault.corpus
-        said = [
+        linking = [
             f"{corpus.title_of(edge.source)}: {sentence_around(corpus.document_by_id[edge.source].text, edge.link)}"
             for edge in self.data.vault.graph.back_links(note)[:SAYING]
         ]
         fields = {
             "anchor": output.place.anchor,
             "context": output.place.context,
-            "target": "\n\n".join([corpus.title_of(note), corpus.document_by_id[note].text[:EXCERPT], *said]),
+            "target": "\n\n".join([corpus.title_of(note), corpus.document_by_id[note].text[:EXCERPT], *linking]),
             "reason": output.reasons[0],
             "language": output.place.language,
         }
@@ -213,14 +213,14 @@ class LinkEvaluation:
         linked, corpus = self._linked(case.note), self.data.vault.corpus
         hits = [
             {
-                "id": each.note,
-                "title": corpus.title_of(each.note),
-                "relevance": each.confidence,
-                "linked": each.note in linked,
-                **({"parts": dict(each.parts)} if each.parts else {}),
+                "id": suggestion.note,
+                "title": corpus.title_of(suggestion.note),
+                "relevance": suggestion.confidence,
+                "linked": suggestion.note in linked,
+                **({"parts": dict(suggestion.parts)} if suggestion.parts else {}),
                 **({"reason": reasons[rank]} if rank < len(reasons) else {}),
             }
-            for rank, each in enumerate(best[: max(self.topk, 10)])
+            for rank, suggestion in enumerate(best[: max(self.topk, 10)])
         ]
         labels = {"accepted": sorted(case.accepted), "rejected": sorted(case.rejected)}
         return {

@@ -219,11 +219,11 @@ class MemoryEvaluation:
         """Nothing is said to the memory again, unless the row does not tell what it gave."""
         if (restored := RestoredProbe.of(row)) is not None:
             return restored
-        moment, context, seen = await self._shown(case)
-        return self._output(case, (moment, context, seen), answer_of(row), timings_of(row)["generation"])
+        moment, context, view = await self._shown(case)
+        return self._output(case, (moment, context, view), answer_of(row), timings_of(row)["generation"])
 
     async def run(self, case: ProbeCase) -> MemoryOutput:
-        moment, context, seen = await self._shown(case)
+        moment, context, view = await self._shown(case)
         probe = case.probe
         query = Query(
             case.id,
@@ -236,7 +236,7 @@ class MemoryEvaluation:
         )
         with stopwatch() as watch:
             answer = delivered(await self.generator.generate(query, context.contexts), query.text)
-        return self._output(case, (moment, context, seen), answer, watch.timing)
+        return self._output(case, (moment, context, view), answer, watch.timing)
 
     async def _shown(self, case: ProbeCase) -> _Shown:
         """What is remembered, and what a generator sees of it."""
@@ -246,14 +246,14 @@ class MemoryEvaluation:
         charge(moment.cost)
         moment = moment_of(case, moment)
         context = self.context.build(moment.remembered, probe.question, case.language)
-        seen = Seen.of(case, moment, context)
-        guard(case, moment, seen)
-        return moment, context, seen
+        view = Seen.of(case, moment, context)
+        guard(case, moment, view)
+        return moment, context, view
 
     def _output(self, case: ProbeCase, shown: _Shown, answer: Answer, generation: Timing) -> MemoryOutput:
-        moment, context, seen = shown
-        kept = {**case.record(), **seen.record(), **_memory_record(case, moment, context), **_answer_record(answer)}
-        return MemoryOutput(seen, moment, context, answer, generation, kept)
+        moment, context, view = shown
+        kept = {**case.record(), **view.record(), **_memory_record(case, moment, context), **_answer_record(answer)}
+        return MemoryOutput(view, moment, context, answer, generation, kept)
 
     async def judge(self, case: ProbeCase, output: MemoryOutput) -> Judgements:
         judgements: dict[str, Judgement] = {}
@@ -332,14 +332,14 @@ class MemoryEvaluation:
     ) -> Decision:
         """By a model that held the answer against the right one. Without it, by the facts that were expected where
         there are any, else by the known answers."""
-        probe, given, asked = case.probe, values["answer_facts"], self._by_reference(case)
+        probe, facts_given, by_reference = case.probe, values["answer_facts"], self._by_reference(case)
         return decide(
             answerable=probe.answerable,
             declined=output.answer.refused,
-            known_answer=answer_matches(output.answer.text, probe.answers) if given is None else given == 1,
+            known_answer=answer_matches(output.answer.text, probe.answers) if facts_given is None else facts_given == 1,
             high=self.high,
-            correctness=correctness if asked else None,
-            not_judged=asked and correctness is None,
+            correctness=correctness if by_reference else None,
+            not_judged=by_reference and correctness is None,
         )
 
     def _names(self, case: ProbeCase) -> Iterator[str]:
@@ -357,11 +357,11 @@ def _lost_at(
     probe, refused = case.probe, output.answer.refused
     if probe.expected:
         return facts_lost_at(probe, values, refused=refused, right=decided)
-    shown = values["evidence_held"]
+    share = values["evidence_held"]
     return lost_at(
         answerable=probe.answerable,
         refused=refused,
-        shown=None if shown is None else shown == 1,
+        readable=None if share is None else share == 1,
         right=decided,
         stale=bool(values["answer_stale"]),
     )

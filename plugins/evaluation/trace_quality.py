@@ -121,15 +121,15 @@ class TraceQuality:
         return list(self.chosen.problems())
 
     def load(self) -> CaseSet[TraceCase]:
-        found = _Cases()
-        self._traces, problems = self.dataset.read(found.add)
+        cases = _Cases()
+        self._traces, problems = self.dataset.read(cases.add)
         embedder = {"embedder": fingerprint(offered(self.novelty, "provenance"))}
-        weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(found.domains)}
-        identity = {**found.identity, **embedder, "trace_weights": fingerprint(weights)}
+        weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(cases.domains)}
+        identity = {**cases.identity, **embedder, "trace_weights": fingerprint(weights)}
         if self._asks_judge:
             identity["judge"] = fingerprint(offered(self.judge_, "provenance"))
         identity |= self.chosen.identity
-        return CaseSet(found.cases, problems, identity)
+        return CaseSet(cases.cases, problems, identity)
 
     @property
     def idle(self) -> Sequence[str]:

@@ -68,7 +68,8 @@ class OpenaiGenerator:
         """Raises ReplyError when the model says nothing, whatever else `Model.chat` raises."""
         if not contexts and not query.from_memory and not query.remembered:
             return Answer(refusal_for(query), refused=True)
-        reply = await self._reply(self.request(query, contexts))
+        request = self.request(query, contexts)
+        reply = await self.model.repeated(request, lambda: self._reply(request), lambda reply: True)
         if reply.refusal:
             return Answer(reply.refusal, refused=True)
         text = reply.text.strip()

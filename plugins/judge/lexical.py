@@ -250,13 +250,13 @@ def _answer_correctness(fields: Mapping[str, Any]) -> Judgement:
     answer, question, words = str(fields["answer"]), str(fields.get("question") or ""), _words_of(fields)
     if is_refusal(answer, question):
         return Judgement(0.0, words["refusal"])
-    found = correctness(question, fields["references"], answer)
-    reasons = [words["covered"].format(found.score)]
-    if found.conflict is not None:
-        reasons.append(words[f"against.{found.conflict.kind}"].format(", ".join(found.conflict.words)))
-    elif found.missing:
-        reasons.append(words["lacks"].format(", ".join(found.missing)))
-    return Judgement(found.score, " ".join(reasons), details={"missing": list(found.missing)})
+    match = correctness(question, fields["references"], answer)
+    reasons = [words["covered"].format(match.score)]
+    if match.conflict is not None:
+        reasons.append(words[f"against.{match.conflict.kind}"].format(", ".join(match.conflict.words)))
+    elif match.missing:
+        reasons.append(words["lacks"].format(", ".join(match.missing)))
+    return Judgement(match.score, " ".join(reasons), details={"missing": list(match.missing)})
 
 
 def _language_of(fields: Mapping[str, Any]) -> Language:
@@ -287,36 +287,38 @@ def _memory(fields: Mapping[str, Any]) -> Judgement:
     if graded.is_empty(memory, entities):
         return graded.empty(language, graded.weights_of(fields))
     reference, stale = fields.get("reference") or (), fields.get("stale") or ()
-    found = recollection(question, memory, entities, reference, stale)
+    recalled = recollection(question, memory, entities, reference, stale)
     words = _WORDS[language]
-    reasons = _reasons(found, len(reference), words) if found.n_sentences else (words["nothing"],) * 4
+    reasons = _reasons(recalled, len(reference), words) if recalled.n_sentences else (words["nothing"],) * 4
     scores = {
-        "relevance": {"score": found.relevance, "reason": reasons[0]},
-        "completeness": {"score": found.completeness, "reason": reasons[1]},
-        "accuracy": {"score": found.accuracy, "reason": reasons[2], "types": list(found.inaccuracies)},
-        "noise": {"score": found.noise, "reason": reasons[3], "types": list(found.noises)},
+        "relevance": {"score": recalled.relevance, "reason": reasons[0]},
+        "completeness": {"score": recalled.completeness, "reason": reasons[1]},
+        "accuracy": {"score": recalled.accuracy, "reason": reasons[2], "types": list(recalled.inaccuracies)},
+        "noise": {"score": recalled.noise, "reason": reasons[3], "types": list(recalled.noises)},
     }
-    summary = words["useful" if found.relevance > USEFUL else "useless"] if found.n_sentences else words["nothing"]
+    summary = (
+        words["useful" if recalled.relevance > USEFUL else "useless"] if recalled.n_sentences else words["nothing"]
+    )
     return graded.graded(
         scores,
         summary,
         language,
-        helpful=found.helpful,
-        missing=found.missing,
+        helpful=recalled.helpful,
+        missing=recalled.missing,
         weights=graded.weights_of(fields),
     )
 
 
-def _reasons(found: Recollection, n_facts: int, words: Mapping[str, str]) -> tuple[str, str, str, str]:
+def _reasons(recalled: Recollection, n_facts: int, words: Mapping[str, str]) -> tuple[str, str, str, str]:
     """Of the four criteria, in their order."""
-    unrelated = found.n_sentences - found.n_related
+    unrelated = recalled.n_sentences - recalled.n_related
     return (
-        words["relevance"].format(found.n_related, found.n_sentences),
-        words["completeness"].format(n_facts - len(found.missing), n_facts) if n_facts else words["no_facts"],
-        words["errors"].format(", ".join(words[each] for each in found.inaccuracies))
-        if found.inaccuracies
+        words["relevance"].format(recalled.n_related, recalled.n_sentences),
+        words["completeness"].format(n_facts - len(recalled.missing), n_facts) if n_facts else words["no_facts"],
+        words["errors"].format(", ".join(words[each] for each in recalled.inaccuracies))
+        if recalled.inaccuracies
         else words["no_errors"],
-        words["noise"].format(unrelated, found.n_sentences),
+        words["noise"].format(unrelated, recalled.n_sentences),
     )
 
 
@@ -336,13 +338,13 @@ def _reason(support: Support, words: Mapping[str, str]) -> str:
     return words[f"conflict.{conflict.kind}"].format(", ".join(conflict.words))
 
 
-def _detail(each: _Verdict, words: Mapping[str, str]) -> dict[str, Any]:
+def _detail(verdict: _Verdict, words: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "claim": each.claim.text,
-        "verdict": each.verdict,
-        "score": each.support.score,
-        "conflict": _reason(each.support, words) if each.support.conflict else None,
-        "missing": list(each.support.missing),
-        "context": each.support.evidence.source or None,
-        "evidence": each.support.evidence.text or None,
+        "claim": verdict.claim.text,
+        "verdict": verdict.verdict,
+        "score": verdict.support.score,
+        "conflict": _reason(verdict.support, words) if verdict.support.conflict else None,
+        "missing": list(verdict.support.missing),
+        "context": verdict.support.evidence.source or None,
+        "evidence": verdict.support.evidence.text or None,
     }

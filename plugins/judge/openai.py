@@ -7,8 +7,10 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Annotated, Any, Literal, Unpack
 
+import orjson
 from pydantic import Field
 
 from runner.errors import EvaluationError, did_you_mean
@@ -98,35 +100,49 @@ class OpenaiJudge:
     async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
         return await self._judged(rubric, fields, kept_votes(earlier))
 
-    async def _judged(self, rubric: str, fields: Mapping[str, Any], kept: Mapping[str, Judgement]) -> Judgement:
+    async def _judged(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
+        if earlier or (seen := _digest(fields)) is None:
+            return await self._asked(rubric, fields, earlier)
+        what = self._identity, rubric, seen
+        return await self._model.repeated(
+            what, lambda: self._asked(rubric, fields, {}), lambda judgement: judgement.is_whole
+        )
+
+    @cached_property
+    def _identity(self) -> str:
+        """All that a judgement depends on, but for the model, its server and what it is shown."""
+        digests = [(name, rubric.digest) for name, rubric in self.rubrics.items()]
+        return repr((self.mode, self.repeats, self.sampling, digests))
+
+    async def _asked(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
         if rubric in self._learned:
-            return await self._by_criteria(self._learned[rubric], fields, kept)
+            return await self._by_criteria(self._learned[rubric], fields, earlier)
         chosen = self._rubrics.get(rubric)
         if chosen is None:
             raise EvaluationError(f"judge: there is no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
         mode = chosen.asked_in(self.mode)
         language = chosen.language(mode, fields)
         if mode == "graded":
-            return await self._graded(chosen, fields, language, kept)
+            return await self._graded(chosen, fields, language, earlier)
         if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, _EMPTY[language])
-        asked = {
+        by_mode = {
             "claims": self._correctness if rubric == "answer_correctness" else self._faithfulness,
             "chunks": self._context_precision,
             "reference": self._context_recall,
         }
-        if mode in asked:
-            return await asked[mode](chosen, fields, language, kept)
-        return await self._ask(chosen, mode, fields, _scored, kept)
+        if mode in by_mode:
+            return await by_mode[mode](chosen, fields, language, earlier)
+        return await self._ask(chosen, mode, fields, _scored, earlier)
 
     async def _by_criteria(
-        self, criteria: Criteria, fields: Mapping[str, Any], kept: Mapping[str, Judgement]
+        self, criteria: Criteria, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]
     ) -> Judgement:
         parts = criteria.parts(fields) if criteria.mode == "claims" else [""]
         if not parts:
             return criteria.nothing(fields)
-        asked = self.sampling.request(criteria.messages(fields), criteria.reply_schema)
-        return await self._voted(asked, lambda reply: criteria.read(reply, fields), fields, kept, len(parts))
+        request = self.sampling.request(criteria.messages(fields), criteria.reply_schema)
+        return await self._voted(request, lambda reply: criteria.read(reply, fields), fields, earlier, len(parts))
 
     async def _graded(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
@@ -137,7 +153,7 @@ class OpenaiJudge:
         return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights), kept)
 
     async def _faithfulness(
-        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
         stated = _stated(fields)
         if not stated:
@@ -149,10 +165,10 @@ class OpenaiJudge:
         def read(reply: Mapping[str, Any]) -> Judgement:
             return verdicts.faithfulness(verdicts.on_claims(reply.get("verdicts"), stated, n_chunks), language)
 
-        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read, kept, len(stated))
+        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read, earlier, len(stated))
 
     async def _correctness(
-        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
         stated, known = _stated(fields), verdicts.claims_of(fields["references"])
         if not stated:
@@ -165,11 +181,11 @@ class OpenaiJudge:
             theirs = verdicts.on_claims(reply.get(place), of_references, None, place)
             return verdicts.correctness(ours, theirs, [len(reference) for reference in known], language)
 
-        told = {**fields, "claims": stated, "reference_claims": of_references}
-        return await self._ask(rubric, "claims", told, read, kept, len(stated) + len(of_references))
+        all_fields = {**fields, "claims": stated, "reference_claims": of_references}
+        return await self._ask(rubric, "claims", all_fields, read, earlier, len(stated) + len(of_references))
 
     async def _context_precision(
-        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
         n_chunks = len(fields["contexts"])
         if not n_chunks:
@@ -178,10 +194,10 @@ class OpenaiJudge:
         def read(reply: Mapping[str, Any]) -> Judgement:
             return verdicts.context_precision(verdicts.on_chunks(reply.get("verdicts"), n_chunks), language)
 
-        return await self._ask(rubric, "chunks", fields, read, kept, n_chunks)
+        return await self._ask(rubric, "chunks", fields, read, earlier, n_chunks)
 
     async def _context_recall(
-        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
         known = verdicts.claims_of(fields["references"])
         stated, sizes = [claim for reference in known for claim in reference], [len(reference) for reference in known]
@@ -192,7 +208,7 @@ class OpenaiJudge:
         def read(reply: Mapping[str, Any]) -> Judgement:
             return verdicts.context_recall(verdicts.on_claims(reply.get("verdicts"), stated, n_chunks), sizes, language)
 
-        return await self._ask(rubric, "reference", {**fields, "claims": stated}, read, kept, len(stated))
+        return await self._ask(rubric, "reference", {**fields, "claims": stated}, read, earlier, len(stated))
 
     async def _ask(
         self,
@@ -208,17 +224,19 @@ class OpenaiJudge:
 
     async def _voted(
         self,
-        asked: ChatRequest,
+        request: ChatRequest,
         read: Callable[[Mapping[str, Any]], Judgement],
         fields: Mapping[str, Any],
-        kept: Mapping[str, Judgement],
+        earlier: Mapping[str, Judgement],
         n_verdicts: int,
     ) -> Judgement:
-        first = replace(asked, max_tokens=asked.max_tokens * math.ceil(n_verdicts / VERDICTS_A_REPLY))
+        first = replace(request, max_tokens=request.max_tokens * math.ceil(n_verdicts / VERDICTS_A_REPLY))
         requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
-        missing = {label: each for label, each in requests.items() if label not in kept}
-        came = await gathered({label: self._model.structured(each, read) for label, each in missing.items()})
-        votes = {label: came[label] if label in came else kept[label] for label in requests}
+        missing = {label: own_request for label, own_request in requests.items() if label not in earlier}
+        came = await gathered(
+            {label: self._model.structured(own_request, read) for label, own_request in missing.items()}
+        )
+        votes = {label: came[label] if label in came else earlier[label] for label in requests}
         if self.repeats == 1:
             return votes["1"]
         details = next((vote.details for vote in votes.values() if vote.score is not None), {})
@@ -226,6 +244,14 @@ class OpenaiJudge:
 
     def _repeated(self, request: ChatRequest, repeat: int) -> ChatRequest:
         return replace(request, seed=None if request.seed is None else request.seed + repeat, repeat=repeat)
+
+
+def _digest(fields: Mapping[str, Any]) -> bytes | None:
+    """Of what is shown; None where it cannot be told."""
+    try:
+        return blake2b(orjson.dumps(fields), digest_size=16).digest()
+    except TypeError:
+        return None
 
 
 def _stated(fields: Mapping[str, Any]) -> list[str]:

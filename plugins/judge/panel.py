@@ -69,16 +69,18 @@ class PanelJudge:
     async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
         return await self._judged(rubric, fields, kept_votes(earlier))
 
-    async def _judged(self, rubric: str, fields: Mapping[str, Any], kept: Mapping[str, Judgement]) -> Judgement:
-        whole = {name for name, vote in kept.items() if vote.is_whole}
+    async def _judged(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
+        whole = {name for name, vote in earlier.items() if vote.is_whole}
         able = {name: judge for name, judge in self.judges.items() if can_judge(judge, rubric)} or self.judges
         missing = {name: judge for name, judge in able.items() if name not in whole}
         votes = await gathered(
-            {name: judged_by(judge, rubric, fields, kept.get(name)) for name, judge in missing.items()}
+            {name: judged_by(judge, rubric, fields, earlier.get(name)) for name, judge in missing.items()}
         )
-        judgements = {name: votes[name] if name in votes else kept[name] for name in able}
+        judgements = {name: votes[name] if name in votes else earlier[name] for name in able}
         claims = {
-            f"{name}/claims": each.details["claims"] for name, each in judgements.items() if "claims" in each.details
+            f"{name}/claims": judgement.details["claims"]
+            for name, judgement in judgements.items()
+            if "claims" in judgement.details
         }
         grades = graded.merged(judgements.values(), graded.weights_of(fields))
         if not grades:

@@ -104,7 +104,7 @@ class HttpMemory:
         self._sessions: OrderedDict[SessionKey, _Session] = OrderedDict()
 
     def preflight(self) -> list[Problem]:
-        """Names in templates that nothing stands for, expressions that are none, headers that are missing."""
+        """Problems of unknown placeholders, invalid expressions and missing headers."""
         return [*self.endpoint.problems(), *self._problems()]
 
     def _problems(self) -> Iterator[Problem]:
@@ -114,7 +114,7 @@ class HttpMemory:
             for word in dict.fromkeys([*placeholders(sent.get("path")), *placeholders(sent.get("body"))]):
                 if word not in KNOWN[name]:
                     known = f"{did_you_mean(word, KNOWN[name])}; known here: {', '.join(KNOWN[name])}"
-                    yield Problem(f"memory.{name}", f"nothing stands for {{{word}}}{known}")
+                    yield Problem(f"memory.{name}", f"unknown placeholder {{{word}}}{known}")
         read = self.sent["read"]
         for name in EXPRESSIONS:
             if (problem := expression_problem(str(read.get(name) or "@"))) is not None:
@@ -233,12 +233,12 @@ def _entity(found: Any, turn: int) -> Entity:
     return Entity(str(found["key"]), str(found["value"]), turn)
 
 
-def _turn(found: Any, place: int, session: _Session) -> ChatTurn:
-    """Of a turn that the service was told, with its number; of what it made itself, none."""
-    told = {"text": found} if isinstance(found, str) else found
-    if not isinstance(told, Mapping) or not isinstance(told.get("text"), str):
+def _turn(value: Any, place: int, session: _Session) -> ChatTurn:
+    """A turn that was sent to the service has its number; one that the service made itself has 0."""
+    fields = {"text": value} if isinstance(value, str) else value
+    if not isinstance(fields, Mapping) or not isinstance(fields.get("text"), str):
         needs = "texts, or {text, id, said_at, speaker}, as results[].{text: memory, id: metadata.turn}"
         raise EvaluationError(f"memory.read.turns: expected {needs}")
-    said_at, speaker = (str(told.get(name) or "") for name in ("said_at", "speaker"))
-    id = str(told.get("id") or f"memory-{place}")
-    return ChatTurn(told["text"], speaker=speaker, said_at=said_at, id=id, number=session.numbers.get(id, 0))
+    said_at, speaker = (str(fields.get(name) or "") for name in ("said_at", "speaker"))
+    id = str(fields.get("id") or f"memory-{place}")
+    return ChatTurn(fields["text"], speaker=speaker, said_at=said_at, id=id, number=session.numbers.get(id, 0))

@@ -71,16 +71,16 @@ class Checks:
         return {"checks": [dict(entry) for entry in self.entries], "of_cases": self.of_cases, **embedder}
 
     def preflight(self) -> Sequence[Problem]:
-        found = []
+        problems = []
         for number, entry in enumerate(self.entries):
             try:
                 check = read_check(entry)
             except ValueError as error:
                 where, _, what = str(error).partition(": ")
-                found.append(Problem(f"metric.{self.name}.checks.{number}.{where}", what))
+                problems.append(Problem(f"metric.{self.name}.checks.{number}.{where}", what))
             else:
-                found += self._without_vectors(check, f"metric.{self.name}.checks.{number}")
-        return found
+                problems += self._without_vectors(check, f"metric.{self.name}.checks.{number}")
+        return problems
 
     def _without_vectors(self, check: Check, key: str) -> list[Problem]:
         if check.type != "similar":
@@ -109,32 +109,32 @@ class Checks:
         judgement = await in_thread(self._judgement, checks, self._checked(shown), _language(shown))
         return {} if judgement is None else {self.name: judgement}
 
-    def _checked(self, shown: Mapping[str, Any]) -> Checked:
+    def _checked(self, fields: Mapping[str, Any]) -> Checked:
         return Checked(
-            answer=str(shown["answer"] or ""),
-            citations=shown.get("citations", ()),
-            documents=shown.get("documents", ()),
-            latency_ms=shown.get("latency_ms"),
-            cost_usd=shown.get("cost_usd"),
+            answer=str(fields["answer"] or ""),
+            citations=fields.get("citations", ()),
+            documents=fields.get("documents", ()),
+            latency_ms=fields.get("latency_ms"),
+            cost_usd=fields.get("cost_usd"),
             search=self._search,
             cosine=self._cosine if self._ready else None,
         )
 
     def _judgement(self, checks: Sequence[Check], checked: Checked, language: Language) -> Judgement | None:
         """None where nothing could be checked."""
-        found = [(check, failure_of(check, checked, language)) for check in checks]
-        told = [(check, failure) for check, failure in found if failure is not None]
-        weight = math.fsum(check.weight for check, _ in told)
+        results = [(check, failure_of(check, checked, language)) for check in checks]
+        decided = [(check, failure) for check, failure in results if failure is not None]
+        weight = math.fsum(check.weight for check, _ in decided)
         if not weight:
             return None
-        passed = math.fsum(check.weight for check, failure in told if not failure)
-        failures = [f"{title(check)}: {failure}" for check, failure in told if failure]
+        passed = math.fsum(check.weight for check, failure in decided if not failure)
+        failures = [f"{title(check)}: {failure}" for check, failure in decided if failure]
         entries = [
             {"check": title(check), "passed": None if failure is None else not failure, "reason": failure or None}
-            for check, failure in found
+            for check, failure in results
         ]
-        said = f"{len(told) - len(failures)}/{len(told)}"
-        return Judgement(passed / weight, "; ".join([said, *failures]), details={CHECKED: entries})
+        share = f"{len(decided) - len(failures)}/{len(decided)}"
+        return Judgement(passed / weight, "; ".join([share, *failures]), details={CHECKED: entries})
 
     def _cosine(self, one: str, other: str) -> float:
         if self.embedder is None:

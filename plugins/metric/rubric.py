@@ -206,13 +206,13 @@ class Rubric:
         wanted = {"score": "score", "choices": "choice", "claims": "verdict"}[self.mode]
         for number, entry in enumerate(self.examples):
             key = self._key(f"examples.{number}")
-            said = entry.get(wanted)
-            if said is None:
+            verdict = entry.get(wanted)
+            if verdict is None:
                 yield Problem(key, f"{wanted} is missing: what the judge is to say of it")
-            elif wanted == "score" and not self.scale[0] <= float(str(said)) <= self.scale[1]:
-                yield Problem(f"{key}.score", f"expected a number from {self._scale}, got {said}")
-            elif wanted == "choice" and said not in self.choices:
-                yield Problem(f"{key}.choice", f"expected {', '.join(self.choices)}, got '{said}'")
+            elif wanted == "score" and not self.scale[0] <= float(str(verdict)) <= self.scale[1]:
+                yield Problem(f"{key}.score", f"expected a number from {self._scale}, got {verdict}")
+            elif wanted == "choice" and verdict not in self.choices:
+                yield Problem(f"{key}.choice", f"expected {', '.join(self.choices)}, got '{verdict}'")
 
     def _of_controls(self) -> Iterator[Problem]:
         ids = [str(entry.get("id") or f"{self.name}-{number}") for number, entry in enumerate(self.items, start=1)]

@@ -52,10 +52,10 @@ class LocalNovelty:
         cache = VectorCache(
             max_elements=past.max_elements, dimensions=past.dimensions, ttl_ms=self.ttl_ms, clock=lambda: time_ms
         )
-        found = {}
+        scores = {}
         async for trace, vector in past.vectors(traces, wanted, workspace):
             time_ms = moment_ms(trace)
             value = cache.novelty(vector)
             if trace.id in wanted:
-                found[trace.id] = value
-        return found
+                scores[trace.id] = value
+        return scores

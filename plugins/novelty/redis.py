@@ -71,27 +71,27 @@ class RedisNovelty:
             return dict.fromkeys(wanted, UNKNOWN_NOVELTY)
         link = self._server.link(name="the store", full=FULL)
         time_ms = 0.0
-        held = VectorCache(
+        local = VectorCache(
             max_elements=self._past.max_elements,
             dimensions=self._past.dimensions,
             ttl_ms=self.ttl_ms,
             clock=lambda: time_ms,
         )
         apart = set() if self.name is None else set(_marks(traces))
-        cache = SharedVectorCache(link, self._place(workspace), held, apart)
-        found = {}
+        cache = SharedVectorCache(link, self._place(workspace), local, apart)
+        scores = {}
         try:
             await link.vitals()
             async for trace, vector in self._past.vectors(traces, wanted, workspace):
                 time_ms = moment_ms(trace)
                 value = await cache.novelty(vector, _mark(trace))
                 if trace.id in wanted:
-                    found[trace.id] = value
+                    scores[trace.id] = value
             if self.name is None:
                 await cache.clear()
         finally:
             await link.close()
-        return found
+        return scores
 
     def _place(self, workspace: Workspace) -> SharedPlace:
         form = {

@@ -66,7 +66,7 @@ class CrossEncoderReranker:
         """Loads the model."""
         self._scores([("", "")])
 
-    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+    def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
         texts = [f"{each.title}\n{each.text}" if each.title else each.text for each in candidates]
         relevance = self._scores([(question.text, text) for text in texts])
         order = np.argsort(-relevance, kind="stable")

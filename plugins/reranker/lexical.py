@@ -40,7 +40,7 @@ class LexicalReranker:
         self._coverage = coverage_of(corpus, workspace)
         self._topics = topics_of(corpus)
 
-    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+    def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
         about = self._coverage.asked(question.text)
         covered = [self._coverage.of(about, each.passage) for each in candidates]
         useful = [place for place, each in enumerate(covered) if each.coverage > 0]
@@ -51,7 +51,7 @@ class LexicalReranker:
         confidence, missing = covered[best].confidence, covered[best].missing
         chain, query = [best], ""
         if confidence >= LEADS:
-            chain, query = self._chain(best, candidates, _Open(question.text, about, confidence < 1), asked)
+            chain, query = self._chain(best, candidates, _Open(question.text, about, confidence < 1), past_queries)
         order = dict.fromkeys([*useful[:BEST], *chain, *useful[BEST:]])
         ranked = tuple(candidates[place].id for place in order)
         if query:
@@ -59,14 +59,14 @@ class LexicalReranker:
         return Assessment(ranked, confidence >= 1, confidence, missing)
 
     def _chain(
-        self, best: int, candidates: Sequence[Candidate], left: _Open, asked: Sequence[str]
+        self, best: int, candidates: Sequence[Candidate], left: _Open, past_queries: Sequence[str]
     ) -> tuple[list[int], str]:
         """The best candidate, and what each of them led to; and what to search for next, empty where nothing is."""
         chain = [best]
         while len(chain) < CHAIN:
             lead = self._lead([candidates[place] for place in chain], left)
             query = " ".join(word.text for words in lead for word in words)
-            if not query or query not in asked:
+            if not query or query not in past_queries:
                 return chain, query
             goal = self._goal(chain, candidates, lead)
             if goal is None:
@@ -88,15 +88,15 @@ class LexicalReranker:
     def _leading(self, chain: Sequence[Candidate], left: _Open) -> tuple[list[Word], list[Word]]:
         """Words that only the last one of the chain holds, and some other chunk: those that are topics of another
         document, and the others; the rarest first."""
-        known, held = all_forms(left.about.words) | _forms(chain[:-1]), self._coverage.chunks_with
-        found = []
+        known, n_chunks = all_forms(left.about.words) | _forms(chain[:-1]), self._coverage.chunks_with
+        leading = []
         for word in content_words(chain[-1].passage):
-            if word.forms.isdisjoint(known) and held(word) >= HELD_BY:
-                found.append(word)
+            if word.forms.isdisjoint(known) and n_chunks(word) >= HELD_BY:
+                leading.append(word)
                 known |= word.forms
-        found.sort(key=held)
-        topics = [word for word in found if self._is_topic_elsewhere(word, chain[-1])]
-        return topics, [word for word in found if word not in topics]
+        leading.sort(key=n_chunks)
+        topics = [word for word in leading if self._is_topic_elsewhere(word, chain[-1])]
+        return topics, [word for word in leading if word not in topics]
 
     def _is_topic_elsewhere(self, word: Word, best: Candidate) -> bool:
         """Whether few documents bear the word in title or headings, and the candidate's is not among them."""

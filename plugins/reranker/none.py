@@ -16,5 +16,5 @@ class NoReranker:
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Nothing."""
 
-    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+    def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
         return Assessment(tuple(each.id for each in sorted(candidates, key=lambda each: -each.relevance)))

@@ -77,27 +77,27 @@ class OpenaiReranker:
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Nothing: it has no index."""
 
-    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+    def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
         """For a thread beside the event loop. Raises what `Model.structured` does."""
-        request = self.request(question, candidates, asked)
+        request = self.request(question, candidates, past_queries)
         ids = tuple(each.id for each in candidates)
 
         def read(reply: Mapping[str, Any]) -> Assessment:
-            return _assessment(reply, ids, asked)
+            return _assessment(reply, ids, past_queries)
 
         try:
             return self._models.blocking(self._model.structured(request, read))
         except MadeUpError:
             return Assessment(ids, sufficient=True, confidence=1.0)
 
-    def request(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> ChatRequest:
+    def request(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> ChatRequest:
         """The request that ranks candidates for a question, which are fenced as data."""
         language = _language(question)
         history: dict[str, Sequence[Item]] = {"history": question.history} if question.history else {}
         data: dict[str, str | Sequence[Item]] = {
             **history,
             "question": question.text,
-            "asked": list(asked),
+            "asked": list(past_queries),
             "candidates": list(map(self._as_context, candidates)),
         }
         messages = Message("system", self.prompt.system(language)), Message("user", fenced(data, language))
@@ -118,7 +118,7 @@ def _language(question: Query) -> Language:
 # --- reading a reply; a ValueError says why it cannot be used -------------------------------------------
 
 
-def _assessment(reply: Mapping[str, Any], ids: Sequence[str], asked: Sequence[str]) -> Assessment:
+def _assessment(reply: Mapping[str, Any], ids: Sequence[str], past_queries: Sequence[str]) -> Assessment:
     ranked = tuple(ids[place] for place in _places(reply.get("ranked_indices"), len(ids)))
     sufficient = reply.get("is_sufficient")
     if not isinstance(sufficient, bool):
@@ -129,7 +129,7 @@ def _assessment(reply: Mapping[str, Any], ids: Sequence[str], asked: Sequence[st
     action = _action(reply.get("next_action"), ranked)
     if sufficient:
         return Assessment(ranked, True, confidence, missing)
-    query = _refined(reply.get("refined_query"), asked) if action == "search_again" else None
+    query = _refined(reply.get("refined_query"), past_queries) if action == "search_again" else None
     return Assessment(ranked, False, confidence, missing, action, query)
 
 

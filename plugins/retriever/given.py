@@ -42,11 +42,11 @@ def _ranking(query: Query, depth: int) -> Ranking:
 
 
 def _given_ranking(query: Query) -> Sequence[tuple[str, float]]:
-    given = query.given
-    if given.ranking is not None:
-        return given.ranking
-    if given.contexts is None and given.answer is not None:
+    recorded = query.given
+    if recorded.ranking is not None:
+        return recorded.ranking
+    if recorded.contexts is None and recorded.answer is not None:
         return ()
-    if given.contexts is None:
+    if recorded.contexts is None:
         raise EvaluationError(f"query {query.id}: ranking: missing, and no contexts either; retriever=given needs one")
-    return [(context.id, 1 / rank) for rank, context in enumerate(given.contexts, start=1)]
+    return [(context.id, 1 / rank) for rank, context in enumerate(recorded.contexts, start=1)]

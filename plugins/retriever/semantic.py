@@ -202,13 +202,13 @@ class SemanticRetriever:
     def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
         """What holds the `depth` best of each query, whatever decides between ties."""
         wanted = min(self._index.size, depth + MARGIN)
-        found = self._index.nearest(vectors, wanted)
+        hits_of_queries = self._index.nearest(vectors, wanted)
         if self.settings.kind == "flat" and wanted < self._index.size:
-            tied = [n for n, hits in enumerate(found) if hits.scores[-1] >= hits.scores[depth - 1] - ROUNDING]
+            tied = [n for n, hits in enumerate(hits_of_queries) if hits.scores[-1] >= hits.scores[depth - 1] - ROUNDING]
             if tied:
                 for place, more in zip(tied, self._candidates(vectors[tied], 2 * wanted), strict=True):
-                    found[place] = more
-        return found
+                    hits_of_queries[place] = more
+        return hits_of_queries
 
     def _rank(self, vector: NDArray[np.float32], hits: Hits, depth: int) -> Ranking:
         scores = hits.scores

@@ -76,23 +76,23 @@ class LettaScenarios:
         question, answer = fields.required_text("input"), fields.required_text("ground_truth")
         agent = fields.object("agent_args")
         case = agent.object("extra")
-        said = (*case.texts("facts"), case.required_text("contradicting_fact").strip('"'))
-        old = _replaced(case, len(said) - 1)
+        texts = (*case.texts("facts"), case.required_text("contradicting_fact").strip('"'))
+        old = _replaced(case, len(texts) - 1)
         if fields.failed or agent.failed or case.failed:
             return None
-        update = len(said)
+        update = len(texts)
         key = f"fact-{min(old)}"
-        about = _about(question, answer, said[-1])
+        about = _about(question, answer, texts[-1])
         facts = [
-            Fact(f"fact-{turn}", _given_up(text, said[-1]), turn, key, about=about)
+            Fact(f"fact-{turn}", _given_up(text, texts[-1]), turn, key, about=about)
             if turn in old
             else Fact(f"fact-{turn}", text.rstrip("."), turn, f"fact-{turn}")
-            for turn, text in enumerate(said[:-1], 1)
+            for turn, text in enumerate(texts[:-1], 1)
         ]
-        value, *aliases = _forms(answer, said[-1], [said[turn - 1] for turn in old])
+        value, *aliases = _forms(answer, texts[-1], [texts[turn - 1] for turn in old])
         facts.append(Fact("update", value, update, key, tuple(aliases), about))
         ids = [fact.id for fact in facts]
-        turns = [ChatTurn(text, NOTED, id=id) for id, text in zip(ids, said, strict=True)]
+        turns = [ChatTurn(text, NOTED, id=id) for id, text in zip(ids, texts, strict=True)]
         turns += [ChatTurn(user, reply) for user, reply in islice(cycle(AFTERWARDS), self.turns_after)]
         probe = Probe(
             id="changed",

@@ -179,15 +179,15 @@ class _Reader:
     def _evidence(self, fields: Fields, name: str) -> tuple[str, ...]:
         """Ids of turns, in order, each once, of whatever stands in the list ("D8:6; D9:17")."""
         known = {turn.id for turn in self.turns}
-        found: dict[str, None] = {}
+        known_ids: dict[str, None] = {}
         for written in fields.texts(name):
             ids = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN_ID.findall(written)]
             for id in ids or [written]:
                 if id in known:
-                    found[id] = None
+                    known_ids[id] = None
                 else:
                     fields.warning(name, f"no turn has the id '{id}'; left out")
-        return tuple(found)
+        return tuple(known_ids)
 
 
 def _answer(fields: Fields, name: str) -> str:

@@ -128,25 +128,27 @@ class _Session:
 
 def _sessions(fields: Fields) -> Iterator[_Session]:
     """Those with messages, as they stand in the file."""
-    told, ids, dates = (fields.items(f"haystack_{name}") or [] for name in ("sessions", "session_ids", "dates"))
+    sessions, ids, dates = (fields.items(f"haystack_{name}") or [] for name in ("sessions", "session_ids", "dates"))
     for name, items in (("session_ids", ids), ("dates", dates)):
-        if len(items) != len(told):
-            expected = f"as many entries as haystack_sessions ({len(told)})"
+        if len(items) != len(sessions):
+            expected = f"as many entries as haystack_sessions ({len(sessions)})"
             fields.error(f"haystack_{name}", f"expected {expected}, found {len(items)}")
     if fields.failed:
         return
-    seen: dict[str, int] = {}
-    for place, (messages, id, date) in enumerate(zip(told, ids, dates, strict=True)):
+    times_used: dict[str, int] = {}
+    for place, (messages, id, date) in enumerate(zip(sessions, ids, dates, strict=True)):
         if not isinstance(id, str) or not id:
             fields.wrong(f"haystack_session_ids[{place}]", "the id of a session", id)
             continue
-        seen[id] = seen.get(id, 0) + 1
-        name = id if seen[id] == 1 else f"{id}~{seen[id]}"
+        times_used[id] = times_used.get(id, 0) + 1
+        name = id if times_used[id] == 1 else f"{id}~{times_used[id]}"
         said_at = _time(fields, f"haystack_dates[{place}]", date)
         pairs = _paired(list(_messages(fields, place, messages)))
         turns = [_turn(pair, name, said_at) for pair in pairs]
         if turns:
-            marked = [turn.id for turn, pair in zip(turns, pairs, strict=True) if any(each.has_answer for each in pair)]
+            marked = [
+                turn.id for turn, pair in zip(turns, pairs, strict=True) if any(message.has_answer for message in pair)
+            ]
             yield _Session(name, said_at, turns, marked)
 
 
@@ -196,13 +198,13 @@ def _turn(pair: Sequence[_Message], session: str, said_at: str) -> ChatTurn:
 
 def _answer_sessions(fields: Fields, sessions: Sequence[_Session]) -> tuple[str, ...]:
     known = {session.id for session in sessions}
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for id in fields.texts("answer_session_ids"):
         if id in known:
-            found[id] = None
+            ids[id] = None
         else:
             fields.warning("answer_session_ids", f"no session has the id '{id}'; left out")
-    return tuple(found)
+    return tuple(ids)
 
 
 def _answer(fields: Fields) -> str:

@@ -54,7 +54,7 @@ class MemorybankScenarios:
         return conversations, log.problems
 
     def _conversation(
-        self, root: Fields, key: str, name: str, asked: tuple[Fields, list[Any]] | None
+        self, root: Fields, key: str, name: str, questions: tuple[Fields, list[Any]] | None
     ) -> Conversation | None:
         if not isinstance(root.data[key], dict):
             root.wrong(key, 'an object with "history"', root.data[key])
@@ -65,9 +65,9 @@ class MemorybankScenarios:
             user.wrong("history", "at least one turn", user.data.get("history"))
         if user.failed:
             return None
-        if asked is None:
+        if questions is None:
             root.warning(name, f"{self.questions} has no question about this user")
-        probes = [] if asked is None else list(_probes(*asked, name, len(turns)))
+        probes = [] if questions is None else list(_probes(*questions, name, len(turns)))
         return Conversation(name, turns, tuple(probes), language=self.language)
 
 
@@ -90,16 +90,16 @@ def _name(key: str) -> str:
 
 def _read_questions(path: str, log: ProblemLog) -> dict[str, tuple[Fields, list[Any]]]:
     """User -> the line that asks about this user, and what it asks."""
-    found: dict[str, tuple[Fields, list[Any]]] = {}
+    by_user: dict[str, tuple[Fields, list[Any]]] = {}
     for line, data in read_jsonl(path, QUESTIONS_KEY, log, DataError):
         fields = Fields(data, path, line, log)
         for key in data:
             name, questions = _name(key), fields.items(key)
-            if name in found:
-                fields.error(key, f"asked about at {found[name][0].place} already; the first one counts")
+            if name in by_user:
+                fields.error(key, f"asked about at {by_user[name][0].place} already; the first one counts")
             elif questions is not None:
-                found[name] = (fields, questions)
-    return found
+                by_user[name] = (fields, questions)
+    return by_user
 
 
 def _turns(user: Fields) -> Iterator[ChatTurn]:

@@ -94,14 +94,14 @@ class OpensearchStore:
 
     async def stored(self, root: Path) -> Sequence[Stored]:
         async with self._asking() as client:
-            found = await client.indices.get_mapping(index="runner_*")
+            mappings = await client.indices.get_mapping(index="runner_*")
             return [
                 Stored(
                     name,
                     (await client.count(index=name))["count"],
-                    datetime.fromisoformat(each["mappings"]["_meta"]["made"]),
+                    datetime.fromisoformat(mapping["mappings"]["_meta"]["made"]),
                 )
-                for name, each in sorted(found.items())
+                for name, mapping in sorted(mappings.items())
                 if NAME.fullmatch(name)
             ]
 
@@ -189,13 +189,15 @@ class _Index:
             lines += [{}, {"size": depth, "_source": ["vector"], "query": self._query(vector, depth)}]
         with self._store.errors():
             reply = await self._client.msearch(body=lines, index=self._collection.name)
-        for each in reply["responses"]:
-            if "error" in each:
-                reason = f"{each['status']} {each['error'].get('reason', each['error'])}"
-                if each["status"] in PASSING:
+        for response in reply["responses"]:
+            if "error" in response:
+                reason = f"{response['status']} {response['error'].get('reason', response['error'])}"
+                if response["status"] in PASSING:
                     raise AwayError(reason)
                 raise StopRunError(f"store.url: {self._store.transfer.place} answers {reason}")
-        return [self._hits(each["hits"]["hits"], own) for each, own in zip(reply["responses"], vectors, strict=True)]
+        return [
+            self._hits(response["hits"]["hits"], own) for response, own in zip(reply["responses"], vectors, strict=True)
+        ]
 
     def _query(self, vector: list[float], depth: int) -> dict[str, Any]:
         if self._collection.index.kind == "hnsw":

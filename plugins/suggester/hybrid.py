@@ -67,13 +67,13 @@ class HybridSuggester:
             reasons.append(of_back_links(len(self._graph.linking_to(note)), place.language))
         return " ".join(filter(None, reasons))
 
-    def _joined(self, place: Place, found: Mapping[str, Suggestions], depth: int) -> Suggestions:
-        legs = {name: each.best for name, each in found.items()}
+    def _joined(self, place: Place, suggestions: Mapping[str, Suggestions], depth: int) -> Suggestions:
+        legs = {name: leg.best for name, leg in suggestions.items()}
         cut = {name: best[:depth] for name, best in legs.items()}
         whole = self._mixed(legs)
         if not self._central:
             return Suggestions(self._with_parts(ordered(whole, place, depth), legs), cut)
-        without = self._mixed({name: each.legs.get("no_graph", each.best) for name, each in found.items()})
+        without = self._mixed({name: leg.legs.get("no_graph", leg.best) for name, leg in suggestions.items()})
         together = self._together(place.note)
         scored = {
             note: (confidence + self.structure_weight * (self._central[note] + together.get(note, 0.0)))

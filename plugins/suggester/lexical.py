@@ -38,14 +38,14 @@ class LexicalSuggester:
         return of_mention(mention, place.language) if mention is not None else ""
 
     def _mentions(self, place: Place) -> dict[str, Mention]:
-        found = {
-            note: Mention(each.name, each.words, each.is_whole, self.beside * each.strength)
-            for note, each in self._index.mentions(place.context).items()
+        mentions = {
+            note: Mention(named.name, named.words, named.is_whole, self.beside * named.strength)
+            for note, named in self._index.mentions(place.context).items()
         }
         for note, mention in self._index.mentions(place.anchor).items():
-            if note not in found or mention.strength > found[note].strength:
-                found[note] = mention
-        return found
+            if note not in mentions or mention.strength > mentions[note].strength:
+                mentions[note] = mention
+        return mentions
 
 
 def _names(note: Document) -> list[str]:

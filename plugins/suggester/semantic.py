@@ -58,15 +58,19 @@ class SemanticSuggester:
         return [self._suggestions(place, ranking, depth) for place, ranking in zip(places, rankings, strict=True)]
 
     def reason(self, place: Place, note: str) -> str:
-        asked = f"{place.anchor}\n{place.context}"
+        place_text = f"{place.anchor}\n{place.context}"
         chunks = [chunk.text for chunk in self._corpus.chunks_of(note) if chunk.id not in self._links]
-        said = of_text(asked, max(chunks, key=lambda text: n_shared(asked, text)), place.language) if chunks else ""
+        own_reason = (
+            of_text(place_text, max(chunks, key=lambda text: n_shared(place_text, text)), place.language)
+            if chunks
+            else ""
+        )
         texts = self._texts.get(note)
         if not texts:
-            return said
-        nearest = max(texts, key=lambda text: n_shared(asked, text.sentence))
-        linked = of_link(asked, nearest.sentence, self._corpus.title_of(nearest.source), place.language)
-        return " ".join(filter(None, (said, linked)))
+            return own_reason
+        nearest = max(texts, key=lambda text: n_shared(place_text, text.sentence))
+        linked = of_link(place_text, nearest.sentence, self._corpus.title_of(nearest.source), place.language)
+        return " ".join(filter(None, (own_reason, linked)))
 
     def _query(self, place: Place) -> str:
         title = self._corpus.title_of(place.note)

@@ -76,7 +76,7 @@ class HttpSystem:
         )
 
     def preflight(self) -> list[Problem]:
-        """Names in templates that nothing stands for, expressions that are none, headers that are missing."""
+        """Problems of unknown placeholders, invalid expressions and missing headers."""
         return [*self.endpoint.problems(), *self._form.problems(), *self._problems()]
 
     def _problems(self) -> Iterator[Problem]:

@@ -57,8 +57,8 @@ class PythonSystem:
         if isinstance(function, Problem):
             raise InputError(str(function))
         named = {name: values[name] for name in KNOWN[1:] if name in _parameters(function)}
-        told = {"question": values["question"], **named}
-        asked = {"target": self.target, "values": told, "code": self.provenance["code"]}
+        arguments = {"question": values["question"], **named}
+        request = {"target": self.target, "values": arguments, "code": self.provenance["code"]}
 
         async def send(toll: Toll, key: str) -> Received:
             try:
@@ -67,7 +67,7 @@ class PythonSystem:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("function.late", setting="system.timeout_ms", limit=limit) from None
 
-        return await self._service.ask(asked, send, self._form, repeat)
+        return await self._service.ask(request, send, self._form, repeat)
 
     async def _call(self, function: Callable[..., Any], question: str, named: Mapping[str, Any]) -> Any:
         try:
@@ -131,7 +131,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 def _missing(function: Callable[..., Any]) -> list[str]:
-    """Parameters without a default that nothing stands for; the first one is the question, whatever its name."""
+    """Required parameters that get no value; the first one is the question, whatever its name."""
     parameters = list(_parameters(function).values())[1:]
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [

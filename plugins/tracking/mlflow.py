@@ -166,20 +166,22 @@ def _model(client: Any, run: Any, entry: Entry) -> dict[str, str]:
 
     if entry.model is None:
         return {}
-    found, run_id = _models(run), run.info.run_id
-    if not found:
+    model_ids, run_id = _models(run), run.info.run_id
+    if not model_ids:
         name, params = re.sub(r"[/:.%\"']", "-", redacted(entry.model.name))[:NAME_LIMIT], entry.model.params
         try:
-            kept = {_name(key): _shortened(value, PARAM_LIMIT) for key, value in params.items()}
-            model = client.create_logged_model(run.info.experiment_id, name, run_id, params=kept, model_type="rag")
+            model_params = {_name(key): _shortened(value, PARAM_LIMIT) for key, value in params.items()}
+            model = client.create_logged_model(
+                run.info.experiment_id, name, run_id, params=model_params, model_type="rag"
+            )
             client.finalize_logged_model(model.model_id, "READY")
             client.log_outputs(run_id, [LoggedModelOutput(model.model_id, 0)])
         except MlflowException:
             return {}
-        found = [model.model_id]
+        model_ids = [model.model_id]
     dataset = entry.dataset
     known = {} if dataset is None else {"dataset_name": redacted(dataset.name), "dataset_digest": dataset.digest}
-    return {"model_id": found[0], **known}
+    return {"model_id": model_ids[0], **known}
 
 
 def _models(run: Any) -> list[str]:
@@ -406,17 +408,17 @@ def _experiment(client: Any, uri: str, name: str) -> Any:
     """The experiment of that name, made or brought back from the bin where needed."""
     from mlflow.exceptions import MlflowException
 
-    found = client.get_experiment_by_name(name)
-    if found is None:
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
         try:
             return client.get_experiment(client.create_experiment(name, _artifacts(uri, name), EXPERIMENT_TAGS))
         except MlflowException:  # another process was faster
-            found = client.get_experiment_by_name(name)
-            if found is None:
+            experiment = client.get_experiment_by_name(name)
+            if experiment is None:
                 raise
-    if found.lifecycle_stage != "active":
-        client.restore_experiment(found.experiment_id)
-    return found
+    if experiment.lifecycle_stage != "active":
+        client.restore_experiment(experiment.experiment_id)
+    return experiment
 
 
 def _artifacts(uri: str, experiment: str) -> str | None:

@@ -16,23 +16,23 @@ from runner.words.wording import LANGUAGES, Wording, wording
 HELP = ("-h", "--help")
 SPOKEN = "report.language"
 REQUIRED = object()
-WITH_VALUE = (*CONFIG_FOLDER, *CONFIG_NAME)  # flags of a run, whose value may be the next word
+WITH_VALUE = (*CONFIG_FOLDER, *CONFIG_NAME)  # flags of a run whose value may be the next word
 SWITCH = {"true": True, "false": False}
-WIDTH, LINE = 24, 118  # of the column of names, and of a line
+WIDTH, LINE = 24, 118  # columns: of the names, and of a line
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An argument that is known by its place, such as RUN. `read` raises ValueError saying what it expects."""
+    """A positional argument, such as RUN. `read` raises ValueError with what it expects."""
 
     name: str
     read: Callable[[str], Any] = str
     default: Any = REQUIRED
-    several: bool = False  # one or more where it is required, else any number; the last place of a command
+    several: bool = False  # the last argument: one or more where it is required, else any number
 
     @property
     def shown(self) -> str:
-        """As a usage line shows it: NAME, or [NAME] where it may be missing."""
+        """The form in a usage line: NAME, or [NAME] for an optional one."""
         name = self.name.upper()
         least = f"{name} [{name} …]" if self.several else name
         return least if self.default is REQUIRED else f"[{least}]"
@@ -40,34 +40,35 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """`--name VALUE`, `--name=VALUE` or `name=VALUE`. One that shows no value is a switch: `--name` or `name=true`."""
+    """`--name VALUE`, `--name=VALUE` or `name=VALUE`. An option without `value` is a switch: `--name` or
+    `name=true`."""
 
     name: str
-    value: str = ""  # what stands for the value in the help
+    value: str = ""  # the placeholder of the value in the help
     read: Callable[[str], Any] = str
     default: Any = None
 
     @property
     def flag(self) -> str:
-        """As it is typed: --dry-run."""
+        """The flag as it is typed: --dry-run."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def shown(self) -> str:
-        """The flag and what follows it: --out FOLDER."""
+        """The flag with its value: --out FOLDER."""
         return f"{self.flag} {self.value}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The arguments of a command; their help stands in runner/words/commands.LANGUAGE.yaml, as NAME.ARGUMENT.
+    """The arguments of a command; their help texts are NAME.ARGUMENT in runner/words/commands.LANGUAGE.yaml.
 
         COMMAND = Command("score", (Place("qrels", Path), Place("run", Path)), (Option("per_query"),))
         options = COMMAND.read(["a.qrels", "b.run", "--per-query"])
         options.qrels, options.run, options.per_query, options.words  # Path, Path, True, []
 
-    `words`: what else it takes, such as OPTION=VALUE; they are handed on as they were typed. `settings`: the file of
-    conf/ whose settings its help lists. `parts`: commands of its own, each chosen by the first word.
+    `words`: the name of further words, such as OPTION=VALUE, which are passed on as typed. `settings`: the file of
+    conf/ whose settings the help lists. `parts`: subcommands, chosen by the first word.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Command:
     parts: Mapping[str, Command] = field(default_factory=dict)
 
     def read(self, argv: Sequence[str]) -> Any:
-        """The values by name, and `words`. Raises InputError that says what is wrong and shows the usage."""
+        """Parse arguments into values by name, and `words`. Raises InputError with the error and the usage line."""
         placed, given, words = self._sorted_out(argv)
         values = {option.name: option.default if option.value else False for option in self.options}
         return SimpleNamespace(**(values | given | self._placed(placed)), words=words)
@@ -86,7 +87,7 @@ class Command:
     def _sorted_out(self, argv: Sequence[str]) -> tuple[list[str], dict[str, Any], list[str]]:
         placed: list[str] = []
         words: list[str] = []
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         rest = iter(argv)
         for word in rest:
             key, equals, value = word.partition("=")
@@ -97,20 +98,20 @@ class Command:
                 placed += rest
             elif option is not None and (equals or key == option.flag):
                 following = value if equals or not option.value else next(rest, "")
-                given[option.name] = self._value(option, key, following, bool(equals))
+                values[option.name] = self._value(option, key, following, bool(equals))
             elif self.words and (key in FLAGS or (word[:1] != "-" and (equals or word[:1] in ("+", "~")))):
                 words += [word, *([next(rest, "")] if word in WITH_VALUE else [])]
             elif key == SPOKEN and not self.words:
-                continue  # it is the language of errors
+                continue  # the language of errors, which is read elsewhere
             elif word.startswith("-") and word != "-":
                 known = [option.flag for option in self.options] + [*CONFIG_FOLDER] * bool(self.words)
                 self._refuse(f"unknown option {key}{did_you_mean(key, known)}")
-            else:  # beyond its places, a word is wrong in the way that the words of a run are
+            else:  # a surplus word is reported as the words of a run are
                 (words if self.words and len(placed) == self._most() else placed).append(word)
-        return placed, given, words
+        return placed, values, words
 
     def _spoken(self, value: str) -> str:
-        """As a run takes it, `report.language=ko`: the option of a command that has one."""
+        """`report.language=ko`, as a run takes it, as the `language` option of a command that has one."""
         self._value(LANGUAGE, SPOKEN, value, equals=True)
         return LANGUAGE.name if LANGUAGE in self.options else SPOKEN
 
@@ -157,7 +158,8 @@ class Command:
         return " ".join(["usage: python -m runner", self.name, *parts, *words])
 
     def help(self, argv: Sequence[str] = ()) -> str:
-        """In the language that the words name (`--language ko`, `report.language=ko`), else in English."""
+        """The help text, in the language that the words name (`--language ko`, `report.language=ko`), else in
+        English."""
         if argv and argv[0] in self.parts:
             return self.parts[argv[0]].help(argv[1:])
         from runner.config.language import language_of
@@ -194,7 +196,7 @@ def _typed(value: Any) -> str:
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A whole number within these bounds."""
+    """A reader of whole numbers within these bounds."""
     expected = f"from {least} to {most}" if most is not None else f"of at least {least}"
 
     def read(text: str) -> int:
@@ -207,7 +209,7 @@ def whole(least: int, most: int | None = None) -> Callable[[str], int]:
 
 
 def share(*, above_zero: bool = False) -> Callable[[str], float]:
-    """A number from 0 to 1, both included unless it has to be above 0."""
+    """A reader of numbers from 0 to 1, both included, or above 0."""
 
     def read(text: str) -> float:
         try:
@@ -222,7 +224,7 @@ def share(*, above_zero: bool = False) -> Callable[[str], float]:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """A reader of an option that takes one of these words; it raises ValueError for any other."""
+    """A reader of one of these words; it raises ValueError for any other."""
 
     def read(text: str) -> str:
         if text not in names:

@@ -12,8 +12,8 @@
 
     runner.score({"q1": {"moon": 1}}, {"q1": ["sun", "moon"]})["mrr@10"]
 
-Everything works inside a running event loop as well; what is run then runs in a thread. Progress goes to stderr, which
-notebooks show; objects show themselves as tables there. Errors are those of runner.errors.
+Everything also works inside a running event loop, where runs are made in a thread. Progress goes to stderr, which
+notebooks show; objects have a display as tables. Errors are those of runner.errors.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["Cases", "Comparison", "Report", "Run", "Sweep", "compare", "evaluate
 
 T = TypeVar("T")
 Overrides = Sequence[str] | Mapping[str, Any]
-Output = Mapping[str, Any]  # of a function that is evaluated: answer and, where it has some, contexts
+Output = Mapping[str, Any]  # the result of an evaluated function: `answer` and perhaps `contexts`
 Measure = Callable[[Mapping[str, Any], Output], float | bool | None]
 CUTOFFS = (1, 3, 5, 10)
 KEPT = ("id", "answers", "answerable", "expected_notes", "expected_chunks", "language", "difficulty", "tags", "history")
@@ -59,7 +59,7 @@ KEPT = ("id", "answers", "answerable", "expected_notes", "expected_chunks", "lan
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run, by its folder: `Run("outputs/…")`. Raises InputError, when it is read, for what is none."""
+    """A finished run, by its folder: `Run("outputs/…")`. Reading a folder without a run raises InputError."""
 
     path: Path
 
@@ -73,7 +73,7 @@ class Run:
 
     @cached_property
     def summary(self) -> Mapping[str, Any]:
-        """summary.json; empty for a run that never got that far."""
+        """summary.json; empty for a run that ended before it was written."""
         return self._opened.summary
 
     @property
@@ -83,12 +83,13 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """The exit code with which the command line ends for such a run."""
+        """The exit code of the command line for such a run."""
         return int(self.head.get("exit_code") or 0)
 
     @cached_property
     def metrics(self) -> Mapping[str, Estimate]:
-        """By the names of summary.json: `run.metrics["recall_at_5"].value`, `.ci_low`, `.ci_high`, `.n`."""
+        """The metrics by their names in summary.json: `run.metrics["recall_at_5"].value`, `.ci_low`, `.ci_high`,
+        `.n`."""
         return {name: _estimate(entry) for name, entry in (self.summary.get("metrics") or {}).items()}
 
     def cases(self) -> Cases:
@@ -96,7 +97,7 @@ class Run:
         return Cases(self.path / "per_item.jsonl", self)
 
     def calls(self, case: str) -> list[dict[str, Any]]:
-        """What models were asked for a case, in order."""
+        """The model calls of a case, in order."""
         from runner.llm.calls import FILE, calls_of
 
         return sorted(calls_of(self.path / FILE, [case])[case], key=lambda call: int(call["at"]))
@@ -114,10 +115,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Cases:
-    """Rows of a run, one mapping a case, read one at a time however often they are gone through."""
+    """The rows of a run, one mapping a case; every iteration reads the file row by row."""
 
     path: Path
-    owner: object = field(default=None, repr=False, compare=False)  # with whom the file goes
+    owner: object = field(default=None, repr=False, compare=False)  # keeps the temporary folder alive
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         from runner.system.folder import lines
@@ -128,7 +129,8 @@ class Cases:
         return sum(1 for _ in self)
 
     def frame(self) -> pd.DataFrame:
-        """A row a case: id, status, language, question, answer, then every metric and `judge.RUBRIC`."""
+        """A pandas frame with a row a case: id, status, language, question, answer, then every metric and
+        `judge.RUBRIC`."""
         pd = _pandas()
         return pd.DataFrame([_flat(row) for row in self])
 
@@ -140,14 +142,14 @@ class Cases:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What one command ran: a single run, or one run a cell. `exit_code` is the most severe of them."""
+    """The runs of one command: a single run, or one run a cell. `exit_code` is the most severe one."""
 
     path: Path
     exit_code: int = 0
 
     @cached_property
     def runs(self) -> Sequence[Run]:
-        """In the order of the command; of a single run, this one."""
+        """The runs in the order of the command."""
         from runner.system.folder import is_sweep, open_sweep
 
         if not is_sweep(self.path):
@@ -161,7 +163,7 @@ class Sweep:
         return len(self.runs)
 
     def frame(self) -> pd.DataFrame:
-        """A row a run: its folder, status, and the value of each metric."""
+        """A pandas frame with a row a run: its folder, status, and the value of each metric."""
         pd = _pandas()
         return pd.DataFrame(
             [
@@ -183,8 +185,8 @@ def run(experiment: str, overrides: Overrides = (), *, quiet: bool = False) -> S
             list (`{"cutoffs": [1, 5]}`) is one value.
         quiet: nothing is printed.
 
-    Returns: the runs; those that failed say so by `status` and `exit_code`.
-    Raises ConfigError with everything that is wrong with the settings, InputError and others of runner.errors.
+    Returns: the runs; a failed run has a `status` and an `exit_code` that say so. Raises ConfigError with everything
+    that is wrong with the settings, InputError and others of runner.errors.
     """
     return _apart(lambda: _ran([f"+experiment={experiment}", *_words(overrides)]), quiet=quiet)
 
@@ -213,7 +215,7 @@ def _words(overrides: Overrides) -> list[str]:
 
 
 def _written(value: Any) -> str:
-    """As Hydra reads it."""
+    """A value in Hydra's grammar."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -233,18 +235,19 @@ Place = Run | Sweep | str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What compare.json says: `record`; `verdict` is better, worse, mixed, within noise … of the candidate."""
+    """A comparison. `record`: the content of compare.json; `verdict`: better, worse, mixed, within noise …, of the
+    candidate."""
 
     record: Mapping[str, Any]
 
     @property
     def verdict(self) -> str:
-        """What the main metrics say together (runner.compare.verdicts.Overall)."""
+        """The overall verdict over the main metrics (runner.compare.verdicts.Overall)."""
         return str(self.record["verdict"])
 
     @property
     def metrics(self) -> Sequence[Mapping[str, Any]]:
-        """Each with its values, difference, interval and p."""
+        """The metrics with their values, difference, interval and p."""
         found: Sequence[Mapping[str, Any]] = self.record["metrics"]
         return found
 
@@ -259,9 +262,9 @@ class Comparison:
 
 
 def compare(a: Place, b: Place, *, seed: int = 42) -> Comparison:
-    """`b` held against the baseline `a`: runs, run folders, snapshot files, MLflow run ids, `latest:EXPERIMENT`.
+    """Compare `b` with the baseline `a`: runs, run folders, snapshot files, MLflow run ids, `latest:EXPERIMENT`.
 
-    Raises InputError for what names no run, and for a sweep of several.
+    Raises InputError for a reference that names no run, and for a sweep of several runs.
     """
     from dataclasses import replace
 
@@ -291,20 +294,20 @@ Ranking = Mapping[str, Mapping[str, float] | Sequence[str]] | str | os.PathLike[
 
 
 def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -> dict[str, float]:
-    """Ranking metrics as trec_eval computes them, means over the queries that have a relevant document.
+    """Ranking metrics as trec_eval computes them: means over the queries that have a relevant document.
 
     Args:
         qrels: query -> document -> grade, or a file of TREC or BEIR form.
         ranking: query -> document -> score, or documents best first, or a TREC run file.
         cutoffs: of `NAME@k`.
 
-    Raises InputError and DataError for what cannot be scored.
+    Raises InputError and DataError for unusable judgements or rankings.
     """
     from runner.commands.score import evaluate as scored
     from runner.data import trec_runs as trec
 
     judged = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encoded(qrels)
-    found = (
+    rankings = (
         trec.read_run(Path(ranking))
         if isinstance(ranking, str | os.PathLike)
         else _encoded({query: _scores(documents) for query, documents in ranking.items()})
@@ -312,7 +315,7 @@ def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -
     relevant = {query: grades for query, grades in judged.items() if any(grade > 0 for grade in grades.values())}
     if not relevant:
         raise InputError("qrels: no query has a relevant document (a grade above 0)")
-    values = scored(relevant, found, sorted(set(cutoffs)))
+    values = scored(relevant, rankings, sorted(set(cutoffs)))
     return {name: math.fsum(column.tolist()) / len(column) for name, column in values.items()}
 
 
@@ -333,8 +336,8 @@ def _scores(documents: Mapping[str, float] | Sequence[str]) -> Mapping[str, floa
 
 @dataclass(frozen=True)
 class Report(Mapping[str, Estimate]):
-    """Metrics by name: `report["right"].value`. `run` holds the rest; `errors`: what the function raised, by
-    case."""
+    """Metrics by name: `report["right"].value`. `run`: the run with all other results; `errors`: the errors of the
+    function, by case."""
 
     metrics: Mapping[str, Estimate]
     run: Run
@@ -352,7 +355,7 @@ class Report(Mapping[str, Estimate]):
         return len(self.metrics)
 
     def cases(self) -> Cases:
-        """One row a case, as `Run.cases` gives them."""
+        """The rows, as `Run.cases`."""
         return self.run.cases()
 
     def _repr_html_(self) -> str:
@@ -388,13 +391,15 @@ def evaluate(
 
     Raises InputError for wrong cases and for names of metrics that there are none of.
     """
-    asked = [_case(case, number) for number, case in enumerate(cases, start=1)]
-    if not asked:
+    items = [_case(case, number) for number, case in enumerate(cases, start=1)]
+    if not items:
         raise InputError("cases: expected at least one")
-    has_gold = _has_gold(asked)
-    outputs, errors = _apart(lambda: asyncio.run(_answers(function, asked, concurrency)), quiet=quiet)
-    found = _run_of(asked, outputs, overrides, None if out is None else os.fspath(out), has_gold=has_gold, quiet=quiet)
-    return Report(_chosen(_measured(found, has_gold), metrics, asked, outputs), found, errors)
+    has_gold = _has_gold(items)
+    outputs, errors = _apart(lambda: asyncio.run(_answers(function, items, concurrency)), quiet=quiet)
+    finished = _run_of(
+        items, outputs, overrides, None if out is None else os.fspath(out), has_gold=has_gold, quiet=quiet
+    )
+    return Report(_chosen(_measured(finished, has_gold), metrics, items, outputs), finished, errors)
 
 
 def _run_of(
@@ -406,21 +411,21 @@ def _run_of(
     has_gold: bool,
     quiet: bool,
 ) -> Run:
-    """Its folder, but `out`, goes with it."""
+    """Make the run. Its temporary folder is deleted with the returned object, unless `out` names a folder."""
     folder = Path(tempfile.mkdtemp(prefix="runner-"))
     try:
         path = _written_cases(cases, outputs, folder / "queries.jsonl", has_gold=has_gold)
         words = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={path}", "retriever=given"]
         words += ["generator=given", "tracking=none", "max_failure_rate=1.0", f"out={out or folder / 'run'}"]
         words += [] if any("cache_dir=" in word for word in _words(overrides)) else [f"cache_dir={folder / 'cache'}"]
-        found = run("full_rag", [*words, *_words(overrides)], quiet=quiet).runs[0]
-        if not found.metrics:
-            raise InputError(f"the cases cannot be evaluated: {found.head.get('error_message')}")
+        finished = run("full_rag", [*words, *_words(overrides)], quiet=quiet).runs[0]
+        if not finished.metrics:
+            raise InputError(f"the cases cannot be evaluated: {finished.head.get('error_message')}")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
-    return found
+    weakref.finalize(finished, shutil.rmtree, folder, ignore_errors=True)
+    return finished
 
 
 def _case(case: Mapping[str, Any] | str, number: int) -> Mapping[str, Any]:
@@ -432,7 +437,7 @@ def _case(case: Mapping[str, Any] | str, number: int) -> Mapping[str, Any]:
 
 
 def _has_gold(cases: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether it is said what is to be retrieved."""
+    """Whether the cases say which documents are relevant."""
     needing = [case for case in cases if case["answerable"]]
     known = [case for case in needing if case.get("expected_notes") or case.get("expected_chunks")]
     if known and len(known) < len(needing):
@@ -473,8 +478,8 @@ def _output(said: Any) -> Output:
 def _written_cases(
     cases: Sequence[Mapping[str, Any]], outputs: Mapping[str, Output], path: Path, *, has_gold: bool
 ) -> Path:
-    """A case that has no answer is one of which `generator=given` says so. Where nobody knows what is to be retrieved,
-    the name of a document that is nowhere stands there."""
+    """Write the queries file. A case without an output has no answer, which `generator=given` reports as its error.
+    Without known relevant documents, a placeholder id stands in their place."""
     import orjson
 
     from runner.system.writing import write_bytes
@@ -495,7 +500,7 @@ def _written_cases(
 
 
 def _measured(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
-    """Without what hangs on documents to be retrieved, where these are not known."""
+    """The metrics, without those that need relevant documents where these are unknown."""
     from runner.metrics.catalogue import declared_in
 
     catalogue = declared_in(run.head)
@@ -515,16 +520,16 @@ def _chosen(
 ) -> dict[str, Estimate]:
     if wanted is None:
         return dict(measured)
-    found: dict[str, Estimate] = {}
+    chosen: dict[str, Estimate] = {}
     for metric in wanted:
         if isinstance(metric, str):
             if metric not in measured:
                 raise InputError(f"metrics: no metric '{metric}'{did_you_mean(metric, list(measured))}")
-            found[metric] = measured[metric]
+            chosen[metric] = measured[metric]
         else:
             values = [metric(case, outputs[case["id"]]) if case["id"] in outputs else 0.0 for case in cases]
-            found[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
-    return found
+            chosen[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
+    return chosen
 
 
 def _mean_of(values: Sequence[float | bool | None]) -> Estimate:
@@ -555,7 +560,7 @@ def _pandas() -> Any:
 
 
 def _apart(work: Callable[[], T], *, quiet: bool) -> T:
-    """In a thread where an event loop runs here: one cannot run inside another."""
+    """Call `work`, in a thread if an event loop is running, since event loops cannot be nested."""
 
     def silenced() -> T:
         if not quiet:

@@ -1,4 +1,4 @@
-"""Show what the models of a run were asked for one case, and what they replied."""
+"""Show the model requests and replies of one case of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for a folder or a case that has none."""
+    """Raises InputError for a folder or a case without calls."""
     options = COMMAND.read(argv)
     folder: Path = options.run
     if folder.is_dir() and is_sweep(folder):
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _of_role(calls: list[dict[str, Any]], role: str | None) -> list[dict[str, Any]]:
-    """`judge` are those by all rubrics, `judge:faithfulness` those by one."""
+    """The calls of a role: `judge` by all rubrics, `judge:faithfulness` by one."""
     if role is None:
         return calls
     name, _, rubric = role.partition(":")
@@ -76,7 +76,7 @@ def _refuse(run: RunFolder, case: str, counts: dict[str, int]) -> NoReturn:
 
 
 def _why_missing(run: RunFolder) -> str:
-    """What explains that something is missing."""
+    """Why calls may be missing."""
     keep = (run.run.get("config") or {}).get("calls")
     if keep == "failed":
         return "; calls=failed keeps those of cases that are not finished"

@@ -45,7 +45,7 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for what names no run and for rules that do not fit, TrackingError for MLflow."""
+    """Raises InputError for references that name no run and for rules that do not fit, TrackingError for MLflow."""
     options = COMMAND.read(argv)
     from runner.compare.compare import compare_all
     from runner.compare.record import record_of
@@ -105,7 +105,7 @@ def rules_of(name: str) -> Regression:
 
 
 def rules_of_run(config: Mapping[str, Any]) -> Regression:
-    """Each evaluation has rules for what it measures; `default` where a configuration has none."""
+    """The rules of the evaluation of a run; `default` where its configuration names none."""
     values = config.get("regression")
     return _regression(values) if isinstance(values, Mapping) else rules_of("default")
 
@@ -128,7 +128,7 @@ def _regression(values: Mapping[str, Any]) -> Regression:
 
 
 def _new_folder() -> Path:
-    """A folder that this process has made; a second start in the same second gets the next number."""
+    """Make a new folder; a second start in the same second gets the next number."""
     start = time.strftime("%Y%m%d-%H%M%S")
     for number in count(1):
         folder = Path("outputs") / f"{start}{'' if number == 1 else f'.{number}'}-compare"
@@ -141,7 +141,7 @@ def _new_folder() -> Path:
 
 
 def _write(folder: Path, records: Sequence[Record], say: Wording) -> None:
-    """Raises InputError for a folder that holds a run, whose own comparison stands there."""
+    """Write compare.md and .json. Raises InputError for a run folder, which holds its own comparison."""
     from runner.compare.snapshot import write_bytes
     from runner.report.comparison import write, write_comparison
 

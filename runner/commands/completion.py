@@ -1,4 +1,4 @@
-"""Print what makes a shell complete commands, groups, choices, settings and run folders."""
+"""Print the script with which a shell completes commands, groups, choices, settings and run folders."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ COMMAND = Command("completion", (Place("shell", one_of(*SCRIPTS)),))
 
 
 def main(argv: Sequence[str]) -> int:
-    """The script of a shell, to be read by it."""
+    """Print the completion script of a shell."""
     terminal.write(SCRIPTS[COMMAND.read(argv).shell])
     return 0

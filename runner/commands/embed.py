@@ -1,4 +1,4 @@
-"""Index the documents of a dataset, and embed them, before a run or a chat needs it: a batch for a schedule."""
+"""Embed and index the documents of a dataset before a run or a chat needs them, for example on a schedule."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 CONFIG = "embed"
 COMMAND = Command(CONFIG, options=(Option("dry_run"),), words="SETTING=VALUE", settings=CONFIG)
 TAGS = ("doc_type", "guide_type", "has_steps")
-PROBLEMS = 5  # of the files of documents, that are shown
+PROBLEMS = 5  # problems of document files that are shown
 
 
 class Embedding:
-    """What `embed` needs of a configuration: a retrieval stage whose embedders may ask a server."""
+    """The component of `embed`: a retrieval stage whose embedders may call a server."""
 
     def __init__(self, *, retrieval: Retrieval, language: Language = "en", dry_run: bool = False) -> None:
         self.retrieval, self.language, self.dry_run = retrieval, language, dry_run
@@ -42,8 +42,8 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """`n_before` of the corpus's texts had a vector already; None where no embedder keeps single ones, but all with
-    the index. `facts`: what the retriever told of its index; none of a dry run."""
+    """The result. `n_before`: texts of the corpus that had a vector already; None where vectors are stored with the
+    index only. `facts`: the retriever's facts about its index; None for a dry run."""
 
     corpus: Corpus
     problems: Sequence[DataProblem]
@@ -53,8 +53,8 @@ class Embedded:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError with everything that is wrong or missing, what loading and indexing raise, and StopRunError
-    for what ends the batch: what was embedded until then is kept, and the same command goes on."""
+    """Raises ConfigError with all problems, what loading and indexing raise, and StopRunError for errors that end the
+    batch: finished vectors are stored, and the same command resumes."""
     options = COMMAND.read(argv)
     from runner.config.components import build
     from runner.config.settings import settings_of
@@ -90,7 +90,7 @@ def _check(built: Built, models: Models | None) -> None:
 async def embedded(
     embedding: Embedding, models: Models | None, embedders: Sequence[CachedEmbedder], workspace: Workspace
 ) -> Embedded:
-    """Embed what the cache lacks of the corpus, and count. With `dry_run` nothing is asked or stored."""
+    """Embed the texts of the corpus that the cache lacks, and count. With `dry_run` nothing is sent or stored."""
     async with AsyncExitStack() as stack:
         if models is not None and not embedding.dry_run:
             await stack.enter_async_context(models.opened(CONFIG))
@@ -107,30 +107,30 @@ def _n_cached(embedder: CachedEmbedder, texts: Sequence[str], workspace: Workspa
     return sum(embedder.is_cached(texts, "passage"))
 
 
-def _print_outcome(embedding: Embedding, found: Embedded, models: Models | None) -> None:
+def _print_outcome(embedding: Embedding, embedded: Embedded, models: Models | None) -> None:
     from runner.commands.chat.words import used
 
     say = wording(embedding.language, CONFIG)
-    for problem in found.problems[:PROBLEMS]:
+    for problem in embedded.problems[:PROBLEMS]:
         severity = LANGUAGES[embedding.language].name("severity", problem.severity)
         terminal.note(f"{severity}: {in_language(str(problem), embedding.language)}")
-    if len(found.problems) > PROBLEMS:
-        terminal.note(say("more_problems", n=len(found.problems) - PROBLEMS))
-    n_documents, n_chunks = len(found.corpus.documents), len(found.corpus.chunks)
-    lines = [say("documents", documents=f"{n_documents:,}", chunks=f"{n_chunks:,}"), *_tags(found.corpus)]
-    if found.n_before is not None:
-        n_new = found.n_texts - found.n_before
-        key = "would_embed" if found.facts is None else "embedded"
-        lines.append(say(key, new=f"{n_new:,}", before=f"{found.n_before:,}"))
-    if found.facts is not None:
-        lines.append(say("index", kind=found.facts.get("kind", ""), size=f"{found.facts.get('size_bytes', 0):,}"))
+    if len(embedded.problems) > PROBLEMS:
+        terminal.note(say("more_problems", n=len(embedded.problems) - PROBLEMS))
+    n_documents, n_chunks = len(embedded.corpus.documents), len(embedded.corpus.chunks)
+    lines = [say("documents", documents=f"{n_documents:,}", chunks=f"{n_chunks:,}"), *_tags(embedded.corpus)]
+    if embedded.n_before is not None:
+        n_new = embedded.n_texts - embedded.n_before
+        key = "would_embed" if embedded.facts is None else "embedded"
+        lines.append(say(key, new=f"{n_new:,}", before=f"{embedded.n_before:,}"))
+    if embedded.facts is not None:
+        lines.append(say("index", kind=embedded.facts.get("kind", ""), size=f"{embedded.facts.get('size_bytes', 0):,}"))
     terminal.write("\n".join(lines) + "\n")
     for line in () if models is None or embedding.dry_run else used(models.usage(CONFIG), embedding.language):
         terminal.note(line)
 
 
 def _tags(corpus: Corpus) -> Iterator[str]:
-    """How many chunks have each value of the tags that an agent searches by."""
+    """Lines with the number of chunks for each value of the tags."""
     tags = chunk_tags(corpus).values()
     for name in TAGS:
         counts = Counter(str(tag[name]).lower() for tag in tags if tag.get(name) not in (None, ""))

@@ -1,4 +1,4 @@
-"""Make a site of files from all runs below a folder: a list, the report of each, and sweeps side by side."""
+"""Make a static site of all runs below a folder: a list, the report of each, and sweeps side by side."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from runner.system.writing import replacing
 from runner.words.wording import Wording, wording
 
 COMMAND = Command("export", (Place("root", Path), Place("site", Path)), (LANGUAGE,))
-CASES, PAGES = 50, 200  # on a page; of a filter of a sweep
-MARK = ".runner-site"  # a folder that this command has made
+CASES, PAGES = 50, 200  # cases on a page, and most pages for a filter of a sweep
+MARK = ".runner-site"  # marks a folder that this command made
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for a folder without runs, and for a place that holds something else."""
+    """Raises InputError for a folder without runs, and for a target that holds something else."""
     options = COMMAND.read(argv)
     root, site = options.root, options.site
     say = wording(options.language or "en", "serve")
@@ -36,28 +36,29 @@ def main(argv: Sequence[str]) -> int:
     if site.exists() and not (site / MARK).is_file() and (not site.is_dir() or any(site.iterdir())):
         raise InputError(f"SITE: {site} is there and was not made by export; choose another folder, or remove it")
     runs = Runs(root.resolve(), None)
-    found = runs.all()
-    if not found:
+    finished = runs.all()
+    if not finished:
         raise InputError(f"ROOT: no run below {root}")
     _write(site / MARK, "")
     _write(site / "serve.css", asset("static", "serve.css"))
-    reports = _reports(runs, found, site, say)
+    reports = _reports(runs, finished, site, say)
     sides, n_pages = _sweeps(runs, root.resolve(), site, say)
     values = {
-        "runs": found,
-        "metrics": metric_names([run.metrics for run in found]),
+        "runs": finished,
+        "metrics": metric_names([run.metrics for run in finished]),
         "reports": reports,
         "sides": sides,
     }
     _page(site / "index.html", say, title=say("export.title", root=root.resolve().name), up="", **values)
-    terminal.lines(say("export.written", site=site, n=len(found), pages=len(reports) + n_pages + 1))
+    terminal.lines(say("export.written", site=site, n=len(finished), pages=len(reports) + n_pages + 1))
     return 0
 
 
-def _reports(runs: Runs, found: Sequence[Run], site: Path, say: Wording) -> dict[str, str]:
-    """Report of each run that has results, by its id: made anew, so that no page of others is handed on."""
-    made = {}
-    for run in found:
+def _reports(runs: Runs, finished: Sequence[Run], site: Path, say: Wording) -> dict[str, str]:
+    """The page of each run that has results, by run id. It is rendered from the run's files: a page found in the folder
+    may be anybody's."""
+    pages = {}
+    for run in finished:
         place = runs.places()[run.id]
         try:
             with legible(place.path):
@@ -67,14 +68,14 @@ def _reports(runs: Runs, found: Sequence[Run], site: Path, say: Wording) -> dict
                 name = f"runs/{_name(run.id)}.html"
                 (site / "runs").mkdir(parents=True, exist_ok=True)
                 write_page(site / name, document.say, report_of(document))
-                made[run.id] = name
+                pages[run.id] = name
         except RunnerError as error:
             terminal.note(say("export.skipped", run=run.id, reason=error))
-    return made
+    return pages
 
 
 def _sweeps(runs: Runs, root: Path, site: Path, say: Wording) -> tuple[dict[str, str], int]:
-    """First page of each sweep side by side, and how many pages there are."""
+    """Write the pages of each sweep; returns the first page of each, and the number of pages."""
     shelf, first, n_pages = Shelf(writes=False), {}, 0
     for sweep in runs.sweeps():
         places = [runs.places()[id] for id in sweep["runs"] if runs.counted(runs.places()[id]).done][:12]
@@ -124,7 +125,7 @@ def _anchors(cases: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _name(id: str) -> str:
-    """Of a file, which two ids never share."""
+    """A file name that is unique for an id."""
     plain = re.sub(r"[^0-9A-Za-z가-힣._-]+", "-", id)
     return plain if plain == id else f"{plain}-{hashlib.sha256(id.encode()).hexdigest()[:6]}"
 

@@ -1,4 +1,4 @@
-"""Make a queries file from what another system was asked and answered, so that it can be evaluated."""
+"""Make a queries file from the log of another system, so that its answers can be evaluated."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from runner.system import terminal
 from runner.system.writing import replacing
 from runner.words.wording import Wording, wording
 
-WIDTH = 14  # of the column of fields
-OF_ITS_OWN = ("checks", "language")  # no option: of promptfoo alone; `language` is that of what is said
+WIDTH = 14  # columns of the field names
+OF_ITS_OWN = ("checks", "language")  # no options: the checks of promptfoo, and the language of messages
 
 COMMAND = Command(
     "import",
@@ -61,10 +61,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
-    """What was taken, what was left, what cannot be judged, and the command that evaluates it."""
+    """What was read, what was left out, what cannot be judged, and the command that evaluates the cases."""
     n, counts = len(logs.cases), logs.counts
-    taken = [f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()]
-    left = [f"  {say('left'):<{WIDTH}} {', '.join(logs.left)}"] if logs.left else []
+    taken_lines = [
+        f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()
+    ]
+    left_lines = [f"  {say('left'):<{WIDTH}} {', '.join(logs.left)}"] if logs.left else []
     remarks = [
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),
@@ -73,8 +75,8 @@ def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     ]
     return [
         say("read", path=path, form=logs.form, n=n),
-        *taken,
-        *left,
+        *taken_lines,
+        *left_lines,
         *remarks,
         say("written", out=out, n=n),
         "",
@@ -87,7 +89,7 @@ def _with_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({n})" for name, n in sorted(counts.items()))
 
 
-LINES = {"question": "query", "reference": "answers"}  # fields whose name in a queries file is another one
+LINES = {"question": "query", "reference": "answers"}  # fields with another name in a queries file
 
 
 def _count(logs: Logs, field: str) -> int:
@@ -99,7 +101,7 @@ def _part(count: int, n: int, say: Wording) -> str:
 
 
 def unjudged(logs: Logs, say: Wording) -> list[str]:
-    """What the metrics will not say, for want of what."""
+    """Lines on metrics that cannot be computed, and the missing fields."""
     has = {field for field in ("answer", "contexts", "reference", "expected_notes") if _count(logs, field)}
     reference = "no_references" if "contexts" in has else "nothing_to_tell_right"
     return [
@@ -111,7 +113,7 @@ def unjudged(logs: Logs, say: Wording) -> list[str]:
 
 
 def next_words(out: Path, counts: dict[str, int] | object) -> list[str]:
-    """The words of a run that evaluates the file."""
+    """The overrides of a run that evaluates the file."""
     has = dict(counts) if isinstance(counts, dict) else {}
     data = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={out}"]
     if has.get("answer"):

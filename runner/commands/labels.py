@@ -1,13 +1,14 @@
-"""Write answers of a run into a spreadsheet that people fill with ratings, for `calibrate`."""
+"""Write answers of a run to a spreadsheet in which people enter ratings for `calibrate`."""
 
 from __future__ import annotations
 
+import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, whole
 from runner.config.arguments import shell
@@ -15,15 +16,17 @@ from runner.data.label_sheets import COLUMNS, sheet_row
 from runner.errors import InputError, did_you_mean
 from runner.report import metric
 from runner.report.reporting import words_of
-from runner.report.worst import lost_at
 from runner.system import terminal
 from runner.system.folder import is_sweep, legible, open_run
 from runner.system.writing import csv_of, no_place_for_a_file, write_bytes
 from runner.words.wording import LANGUAGES
 
+if TYPE_CHECKING:
+    from runner.compare.case_index import Cases
+
 BOM = b"\xef\xbb\xbf"  # by which Excel knows that a file is UTF-8
 PICKS = ("random", "disagreement", "uncertain", "failing")
-UNSURE = 0.25  # from 0.5
+UNSURE = 0.25  # distance from 0.5
 COMMAND = Command(
     "labels",
     (Place("run", Path),),
@@ -38,11 +41,13 @@ COMMAND = Command(
     ),
 )
 
-Row = Mapping[str, Any]  # of per_item.jsonl
+Row = Mapping[str, Any]  # a row of per_item.jsonl
 
 
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for a run without judged answers, and for a file that is there."""
+    from runner.compare.case_index import indexed
+
     options = COMMAND.read(argv)
     folder, out = options.run, options.out
     if folder.is_dir() and is_sweep(folder):
@@ -51,7 +56,9 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(f"out: {problem}")
     if out.exists():
         raise InputError(f"out: {out} is there, and may hold ratings of people; choose another file or remove it")
-    picked = picked_of(folder, options.rubric, options.pick, options.n, options.seed)
+    with legible(folder):
+        cases = indexed(open_run(folder).path / "per_item.jsonl", writes=False)
+    picked = picked_of(cases, folder, options.rubric, options.pick, options.n, options.seed)
     rubric = picked.rubric
     with legible(folder):
         say = words_of(open_run(folder).run) if options.language is None else LANGUAGES[options.language]
@@ -71,44 +78,26 @@ def main(argv: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Rows to be rated by one rubric, of so many that were judged by it."""
+    """Rows to rate by one rubric, and the number of rows that it judged."""
 
     rubric: str
     rows: Sequence[Row]
     n_judged: int
 
 
-def picked_of(folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> Picked:
-    """Of a run folder. Raises InputError for a run without judged answers."""
-    with legible(folder):
-        rows = [row for row in open_run(folder).rows() if _is_answered(row)]
-        name = _rubric(rows, rubric, folder)
-        judged = [row for row in rows if _score(row, name) is not None]
-        picked = picked_rows(judged, name, pick, n, seed)
-    if not picked:
-        raise InputError(f"{folder}: no answer to pick with pick={pick}; pick=random takes any")
-    return Picked(name, picked, len(judged))
-
-
-def _is_answered(row: Row) -> bool:
-    output = row.get("output")
-    return isinstance(output, Mapping) and bool(output.get("query")) and isinstance(output.get("answer"), str)
-
-
-def _rubric(rows: Sequence[Row], wanted: str | None, folder: Path) -> str:
-    """The first by which an answer was judged, or the one that is wanted."""
-    known = list(dict.fromkeys(name for row in rows for name in row.get("judgements") or ()))
-    if not known:
+def picked_of(cases: Cases, folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> Picked:
+    """Of the cases of a run. Raises InputError for a run without judged answers."""
+    if not cases.judged:
         raise InputError(f"{folder}: no answer of the run was judged; expected a run of full_rag or memory")
-    if wanted is not None and wanted not in known:
-        raise InputError(f"rubric: the run has no judgement of '{wanted}'{did_you_mean(wanted, known)}")
-    return wanted or known[0]
-
-
-def _score(row: Row, rubric: str) -> float | None:
-    judgement = (row.get("judgements") or {}).get(rubric) or {}
-    score: float | None = None if judgement.get("error") else judgement.get("score")
-    return score
+    if rubric is not None and rubric not in cases.judged:
+        raise InputError(f"rubric: the run has no judgement of '{rubric}'{did_you_mean(rubric, cases.judged)}")
+    name = rubric or next(iter(cases.judged))
+    with legible(folder):
+        answers = judged_answers(cases, name)
+        rows = list(cases.rows(answer.number for answer in picked_answers(answers, pick, n, seed)))
+    if not rows:
+        raise InputError(f"{folder}: no answer to pick with pick={pick}; pick=random takes any")
+    return Picked(name, rows, len(answers))
 
 
 def _rated_by(cells: list[str], rater: str) -> list[str]:
@@ -118,63 +107,74 @@ def _rated_by(cells: list[str], rater: str) -> list[str]:
 # --- which ------------------------------------------------------------------------------------------
 
 
-def picked_rows(rows: Sequence[Row], rubric: str, pick: str, n: int, seed: int) -> list[Row]:
+class Answer(NamedTuple):
+    """What decides whether an answer is picked. `number`: of its row; `right`: NaN where nobody can tell."""
+
+    number: int
+    language: str
+    lost_at: str
+    right: float
+    score: float
+    spread: float
+
+
+def judged_answers(cases: Cases, rubric: str) -> list[Answer]:
+    """Those that have a score, in the order of the rows."""
+    score = cases.judged[rubric]["score"]
+    numbers = (score == score).nonzero()[0]
+    columns = (column[numbers].tolist() for column in (cases.truth, score, cases.judged[rubric]["spread"]))
+    strata = cases.strata.encoded()
+    answers = []
+    for number, *values in zip(numbers.tolist(), *columns, strict=True):
+        language, _, stage = strata[number].decode().rpartition("\t")
+        answers.append(Answer(number, language, stage, *values))
+    return answers
+
+
+def picked_answers(answers: Sequence[Answer], pick: str, n: int, seed: int) -> list[Answer]:
     """At most `n`, in a seeded order that tells a reader nothing. Each stratum (language, and what `pick` adds to it)
-    has its share; within one, the rows of which most is to be learnt come first, ties by lot."""
-    stratum, worth = _order(rubric, pick)
+    has its share; within one, the answers of which most is to be learnt come first, ties by lot."""
+    stratum, worth = ORDERS[pick]
     drawn = random.Random(seed)
-    strata: dict[tuple[str, str], list[tuple[float, float, Row]]] = defaultdict(list)
-    for row in rows:
-        if (value := worth(row)) is not None:
-            strata[str(row.get("language") or ""), stratum(row)].append((-value, drawn.random(), row))
+    strata: dict[tuple[str, str], list[tuple[float, float, Answer]]] = defaultdict(list)
+    for answer in answers:
+        if (value := worth(answer)) is not None:
+            strata[answer.language, stratum(answer)].append((-value, drawn.random(), answer))
     shares = _shares([len(strata[name]) for name in sorted(strata)], n)
     picked = [
-        row
+        answer
         for name, share in zip(sorted(strata), shares, strict=True)
-        for _, _, row in sorted(strata[name], key=lambda each: each[:2])[:share]
+        for _, _, answer in sorted(strata[name], key=lambda each: each[:2])[:share]
     ]
     drawn.shuffle(picked)
     return picked
 
 
-def _order(rubric: str, pick: str) -> tuple[Callable[[Row], str], Callable[[Row], float | None]]:
-    """What tells strata apart, and how much is to be learnt of a row; None: it is not to be picked."""
-
-    def band(row: Row) -> str:
-        return str(min(2, int((_score(row, rubric) or 0.0) * 3)))
-
-    def uncertain(row: Row) -> float | None:
-        distance = abs((_score(row, rubric) or 0.0) - 0.5)
-        return None if distance > UNSURE and not _spread(row, rubric) else -distance + _spread(row, rubric)
-
-    def disagreement(row: Row) -> float | None:
-        right, score = (row.get("metrics") or {}).get("right"), _score(row, rubric) or 0.0
-        found = max(_spread(row, rubric), 0.0 if right is None else abs(right - score))
-        return found if found > 0 else None
-
-    def failing(row: Row) -> float | None:
-        right = (row.get("metrics") or {}).get("right")
-        fails = right == 0 or (right is None and (_score(row, rubric) or 0.0) < 0.5)
-        return 0.0 if fails else None
-
-    orders: Mapping[str, tuple[Callable[[Row], str], Callable[[Row], float | None]]] = {
-        "random": (band, lambda _: 0.0),
-        "uncertain": (lambda _: "", uncertain),
-        "disagreement": (lambda _: "", disagreement),
-        "failing": (lambda row: lost_at(row) or "", failing),
-    }
-    return orders[pick]
+def _uncertain(answer: Answer) -> float | None:
+    distance = abs(answer.score - 0.5)
+    return None if distance > UNSURE and not answer.spread else -distance + answer.spread
 
 
-def _spread(row: Row, rubric: str) -> float:
-    """Between the votes of one judgement."""
-    details = ((row.get("judgements") or {}).get(rubric) or {}).get("details") or {}
-    votes = [vote for vote in (details.get("votes") or {}).values() if vote is not None]
-    return max(votes) - min(votes) if votes else 0.0
+def _disagreement(answer: Answer) -> float | None:
+    worth = max(answer.spread, 0.0 if math.isnan(answer.right) else abs(answer.right - answer.score))
+    return worth if worth > 0 else None
+
+
+def _failing(answer: Answer) -> float | None:
+    return 0.0 if answer.right == 0 or (math.isnan(answer.right) and answer.score < 0.5) else None
+
+
+# What tells strata apart, and how much is to be learnt of an answer; None: it is not to be picked.
+ORDERS: Mapping[str, tuple[Callable[[Answer], str], Callable[[Answer], float | None]]] = {
+    "random": (lambda answer: str(min(2, int(answer.score * 3))), lambda _: 0.0),
+    "uncertain": (lambda _: "", _uncertain),
+    "disagreement": (lambda _: "", _disagreement),
+    "failing": (lambda answer: answer.lost_at, _failing),
+}
 
 
 def _shares(sizes: Sequence[int], n: int) -> list[int]:
-    """In proportion, by largest remainder; where there is room, no stratum is left out."""
+    """Proportional shares by largest remainder; every stratum gets one where `n` allows."""
     total = sum(sizes)
     if n >= total:
         return list(sizes)

@@ -1,4 +1,4 @@
-"""Make places for links from a folder of notes: some of its links are hidden, and expected where they stood."""
+"""Make test cases for link suggestions from a folder of notes: hides some links and expects them at their places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count what a command would ask of models: requests, tokens and USD, per role and run. Calls no model."""
+"""Count the model requests of a command: requests, tokens and USD, per role and run. Calls no model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMAND = Command("plan", options=(Option("json"),), words="OPTION=VALUE")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError for a command that would not run, and what loading raises."""
+    """Raises ConfigError for a command that could not run, and what loading raises."""
     options = COMMAND.read(argv)
     line = arguments.read(options.words)
     if line.asks_hydra:
@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     if hosts and not options.json:
         terminal.lines(LANGUAGES[language]("progress.receivers", hosts=", ".join(hosts)))
     for cell in cells:
-        cell.cfg.dry_run = True  # data sets keep nothing of what they read
+        cell.cfg.dry_run = True  # data sets cache nothing
     planned = plan_cells(cells)
     if options.json:
         terminal.lines(orjson.dumps(record(planned, hosts, language), option=orjson.OPT_INDENT_2).decode())
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def record(planned: Planned, hosts: Sequence[str], language: str) -> dict[str, Any]:
-    """What the table says, as values; `usd` is None where a price is unknown."""
+    """The values of the table; `usd` is None where a price is unknown."""
     return {
         "runs": [
             {

@@ -1,4 +1,4 @@
-"""Run a record again and compare with what was found: identical, within noise, or different and where."""
+"""Run a record again and compare the results: identical, within noise, or different, and where."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HAS_RESULTS = (0, 4, 5)  # exit codes of runs that can be compared
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for what is no record or no run of it, ConfigError for wrong overrides."""
+    """Raises InputError for a folder that is no record and for a run that it lacks, ConfigError for wrong overrides."""
     options = COMMAND.read(argv)
     from runner.commands.freeze.record import open_record
     from runner.run.sweep import launched
@@ -60,18 +60,18 @@ def _plan(record: Record, words: Sequence[str]) -> Plan:
 
 
 def _wanted(record: Record, plan: Plan) -> list[Recorded]:
-    """What each run is to be compared with."""
-    found = []
+    """The recorded run of each cell."""
+    recorded_runs = []
     for cell in plan.cells:
         recorded = record.run_of(cell.overrides)
         if recorded is None:
             runs = ", ".join(" ".join(run.swept) for run in record.runs)
-            told = " ".join(
+            typed = " ".join(
                 word for word in cell.overrides if word.lstrip("+").partition("=")[0] in record.frozen.sweep
             )
-            raise InputError(f"{record.folder} has no run to compare with {told}; it has {runs}")
-        found.append(recorded)
-    return found
+            raise InputError(f"{record.folder} has no run to compare with {typed}; it has {runs}")
+        recorded_runs.append(recorded)
+    return recorded_runs
 
 
 def _compare(record: Record, plan: Plan, wanted: Sequence[Recorded], folder: Path) -> int:

@@ -15,7 +15,7 @@ from runner.system import terminal
 from runner.system.folder import CONTENTS, is_sweep, legible, open_run
 
 COMMAND = Command("results", (Place("run"),), (URI,))
-ROWS = "per_item.jsonl"  # which the diagnosis names questions from
+ROWS = "per_item.jsonl"  # the diagnosis names failing questions from it
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 

@@ -39,7 +39,7 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for wrong arguments and DataError for files that cannot be used."""
+    """Raises InputError for wrong arguments and DataError for unusable files."""
     options = COMMAND.read(argv)
     qrels = trec.read_qrels(options.qrels)
     relevant = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
@@ -77,7 +77,7 @@ def evaluate(qrels: trec.Qrels, run: trec.Run, cutoffs: Sequence[int]) -> dict[s
 
 
 def _note_differences(relevant: trec.Qrels, qrels: trec.Qrels, run: Mapping[bytes, object], say: Wording) -> None:
-    """What a mean does not show: queries on one side only."""
+    """Print a note on queries that only one of the files has."""
     missing = sum(query not in run for query in relevant)
     unknown = sum(query not in qrels for query in run)
     if len(relevant) < len(qrels):

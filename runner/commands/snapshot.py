@@ -1,4 +1,4 @@
-"""Write the snapshot of a finished run, which later runs can be compared with."""
+"""Write the snapshot of a finished run, for comparisons with later runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMAND = Command("snapshot", (Place("run", Path), Place("path", Path, default=N
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for a folder without results, and for a PATH that holds something else."""
+    """Raises InputError for a folder without results, and for a PATH with another file."""
     options = COMMAND.read(argv)
     opened = open_run(options.run)
     if not opened.summary:
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _demand_free(path: Path) -> None:
-    """Only an earlier snapshot is written over."""
+    """Raises InputError unless the path is free or holds a snapshot."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected the name of a file")
     if path.exists():

@@ -1,4 +1,4 @@
-"""Turn what agents that call tools did into reasoning traces, to be scored."""
+"""Convert logs of tool-calling agents into reasoning traces for scoring."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from runner.system.writing import replacing
 from runner.words.bilingual import in_language
 from runner.words.wording import Wording, wording
 
-SHOWN = 5  # parts that nothing reads, and are named
+SHOWN = 5  # most names of unread parts that are listed
 
 COMMAND = Command(
     "traces",
@@ -97,14 +97,14 @@ CONTEXT, TYPE = "https://knowledgepulse.dev/schema/v1", "ReasoningTrace"
 
 
 def write_traces(traces: Iterable[Trace], path: Path) -> None:
-    """The file appears whole or not at all."""
+    """Write a file of traces atomically."""
     with replacing(path) as scratch, scratch.open("wb") as file:
         for trace in traces:
             file.write(orjson.dumps(document(trace)) + b"\n")
 
 
 def document(trace: Trace) -> dict[str, Any]:
-    """Fields that nobody knows stand where they were read."""
+    """A trace as JSON, with unknown fields at their original places."""
     more = dict(trace.more)
     task, outcome = more.pop("task", {}), more.pop("outcome", {})
     metadata = {

@@ -1,4 +1,4 @@
-"""Upload a finished run or sweep folder to its tracking store, or update what was uploaded before."""
+"""Upload a finished run or sweep folder to its tracking store, or update an earlier upload."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMAND = Command("track", (Place("run_dir", Path),), (Option("traces", "N", who
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for a folder that holds no results and TrackingError when the store refuses them."""
+    """Raises InputError for a folder without results and TrackingError where the store refuses them."""
     options = COMMAND.read(argv)
     folder: Path = options.run_dir
     with legible(folder):
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _runs(sweep: Path) -> list[Path]:
-    """The runs of a sweep that have started."""
+    """The folders of started runs of a sweep."""
     head = open_sweep(sweep)
     folders = [sweep / str(run["folder"]) for kind in ("cells", "references") for run in head.get(kind) or ()]
     started = [folder for folder in folders if (folder / "run.json").is_file()]
@@ -45,8 +45,8 @@ def _runs(sweep: Path) -> list[Path]:
 
 
 def _tracking(folder: Path, uri: str | None, traces: int | None, *, trusts: bool) -> Tracking:
-    """The tracking component of the configuration of the run in `folder`, on another store and with as many traces as
-    are given; the default one of a run that had none. Raises InputError for one of elsewhere unless it is trusted."""
+    """The tracking component of the run in `folder` with the given store and number of traces; the default one where
+    the run had none. Raises InputError for a component of another package unless it is trusted."""
     from omegaconf import OmegaConf
 
     from runner.config.components import build, check

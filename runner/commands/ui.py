@@ -39,12 +39,13 @@ SELECT experiments.name, experiments.experiment_id FROM experiments JOIN runs US
 WHERE experiments.lifecycle_stage = 'active' AND runs.lifecycle_stage = 'active'
 GROUP BY experiments.experiment_id ORDER BY max(runs.start_time) DESC LIMIT ?
 """
-STORE = "MLFLOW_BACKEND_STORE_URI"  # as an option, every user of the machine would see it among the processes
-NO_JOBS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # four more processes that browsing does not need
+STORE = "MLFLOW_BACKEND_STORE_URI"  # as an option, every user would see it in the process list
+NO_JOBS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # four processes that browsing does not need
 
 
 def main(argv: Sequence[str]) -> int:
-    """Becomes the MLflow server; ends with Ctrl-C. Raises InputError when there is nothing to show."""
+    """Start the MLflow server in place of this process; Ctrl-C ends it. Raises InputError where there is nothing to
+    show."""
     options = COMMAND.read(argv)
     uri, say = options.uri or configured_uri(), wording(language_of(argv), "outcomes")
     if uri.startswith(("http://", "https://")):
@@ -61,8 +62,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def newest_experiments(uri: str) -> list[tuple[str, str]]:
-    """(name, id) of the experiments with the newest runs, newest first, so that nobody has to look for them; none
-    where the store is no SQLite file."""
+    """(name, id) of the experiments with the newest runs, newest first; empty for a store that is no SQLite file."""
     database = sqlite_file(uri)
     if database is None:
         return []
@@ -73,7 +73,7 @@ def newest_experiments(uri: str) -> list[tuple[str, str]]:
 
 
 def _become_server(uri: str, host: str, port: int) -> NoReturn:
-    """In place of this process, so that signals reach MLflow and nothing outlives it."""
+    """Replace this process by the server, so that signals reach MLflow and no process is left over."""
     options = ["--host", host, "--port", str(port), "--workers", "1"]
     command = [sys.executable, "-m", "mlflow", "ui", *options]
     sys.stdout.flush()
@@ -81,7 +81,7 @@ def _become_server(uri: str, host: str, port: int) -> NoReturn:
 
 
 def _demand_pages() -> None:
-    """Runs are tracked by MLflow's small package, which has no pages."""
+    """Raises InputError where only mlflow-skinny is installed, which has no pages."""
     found = find_spec("mlflow")
     places = [Path(place) for place in (found.submodule_search_locations or ())] if found is not None else []
     if not any((place / PAGES).is_file() for place in places):
@@ -89,7 +89,7 @@ def _demand_pages() -> None:
 
 
 def _demand_store(uri: str) -> None:
-    """The server would tell of any other store in a traceback."""
+    """Raises InputError for an unusable store, for which the server would print a traceback."""
     demand_store(uri)
     database = sqlite_file(uri)
     if database is None:

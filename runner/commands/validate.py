@@ -25,7 +25,7 @@ from runner.run.dry_run import SHOWN, dry_run, is_of_gold, problem_lines
 from runner.system import terminal
 from runner.words.wording import LANGUAGES, Wording
 
-SAYING = ("verbose=", "report.language=")  # how it is told, not how a file is read
+SAYING = ("verbose=", "report.language=")  # settings of messages, not of reading files
 COMMAND = Command(
     "validate", (Place("notes", default=None), Place("file", default=(), several=True)), words="OPTION=VALUE"
 )
@@ -33,7 +33,7 @@ COMMAND = Command(
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What stands behind `validate`: a notes folder, files of questions, options of the conf."""
+    """The arguments: a notes folder, files of questions, and overrides."""
 
     notes: str | None
     files: Sequence[str]
@@ -46,12 +46,12 @@ class Words:
 
     @property
     def say(self) -> Wording:
-        """In the language that the options name."""
+        """The wording in the language that the overrides name."""
         return LANGUAGES[language_of(self.options)]
 
 
 def main(argv: Sequence[str]) -> int:
-    """The most severe exit code of what is checked. Raises what composing and loading raise."""
+    """Returns the most severe exit code of the checks. Raises what composing and loading raise."""
     options = COMMAND.read(argv)
     words = _read(options.notes, options.file, options.words)
     if words.notes is None:
@@ -88,8 +88,8 @@ def _read(notes: str | None, files: Sequence[str], options: Sequence[str]) -> Wo
     return Words(notes, files, options)
 
 
-def _check_notes(words: Words, told: set[str]) -> bool:
-    """Whether a note cannot be read. `told` gets what is wrong with them."""
+def _check_notes(words: Words, reported: set[str]) -> bool:
+    """Print what is wrong with the notes, add it to `reported`, and return whether one of them cannot be read."""
     folder, say, log = str(words.notes), words.say, ProblemLog()
     notes = read_notes(folder, "notes", log)
     graph = VaultGraph(notes)
@@ -97,7 +97,7 @@ def _check_notes(words: Words, told: set[str]) -> bool:
     counts = {"notes": len(notes), "links": graph.n_links, "broken": len(graph.broken)}
     line = say("validate.notes", folder=folder, **counts, ambiguous=len(graph.ambiguous))
     problems = [(problem.severity, str(problem)) for problem in log.problems]
-    told.update(text for _, text in problems)
+    reported.update(text for _, text in problems)
     in_code = links_in_code(folder, notes, graph)
     terminal.lines(
         *problem_lines(problems, say, verbose=words.is_verbose),
@@ -107,13 +107,13 @@ def _check_notes(words: Words, told: set[str]) -> bool:
     return bool(log.errors)
 
 
-def _check_file(words: Words, file: str, told: set[str]) -> bool:
-    """Whether a line cannot be used. What is `told` already, of the notes, is not told again."""
+def _check_file(words: Words, file: str, reported: set[str]) -> bool:
+    """Print what is wrong with a file but what is `reported` already, and return whether a line cannot be used."""
     failed, say = False, words.say
     for cell in plan_of(arguments.read([*_choices(str(words.notes), file), *words.options, "dry_run=true"])).runs:
         case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
         problems = [(problem.severity, str(problem)) for problem in case_set.problems]
-        fresh = [(severity, text) for severity, text in problems if text not in told]
+        fresh = [(severity, text) for severity, text in problems if text not in reported]
         n = sum(severity == "error" for severity, _ in fresh)
         terminal.lines(
             *problem_lines(fresh, say, verbose=words.is_verbose),

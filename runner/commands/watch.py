@@ -1,4 +1,4 @@
-"""Run again when notes, prompts or configuration change, and say in a few lines what that changed."""
+"""Run again when notes, prompts or configuration change, and print the differences in a few lines."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from runner.words.wording import LANGUAGES, Wording, wording
 
 COMMAND = Command("watch", words="OPTION=VALUE")
 POLL_S = 1.0
-NAMED = 5  # files, and questions
-LARGEST = 20_000  # files that are watched
+NAMED = 5  # most changed files and questions that are listed
+LARGEST = 20_000  # most watched files
 APART = ("out", "cache_dir", "tracking", "compare", "junit", "save_snapshot", "models", "provider")
 INTERRUPTED = 130
 
-State = Mapping[Path, tuple[int, int]]  # when a file was written, and how long it is
+State = Mapping[Path, tuple[int, int]]  # path -> (modification time, size)
 
 
 def main(argv: Sequence[str]) -> int:
-    """0 when it ends by Ctrl-C between runs, 130 in one. Raises InputError for words that no run takes."""
+    """Returns 0 when Ctrl-C ends it between runs, 130 within one. Raises InputError for words that no run takes."""
     words = COMMAND.read(argv).words
     _demand_runs(words)
     say = wording(language_of(words), "watch")
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
             if code == INTERRUPTED:
                 return code
             folder = _report_change(before, folder, code, say)
-            watched = {**_state(_places(words, folder)), **at_start}  # what changed while it ran did so after it
+            watched = {**_state(_places(words, folder)), **at_start}  # changes during the run count for the next one
             terminal.note(say("watching", files=f"{len(watched):,}"))
             names = _changes(words, folder, watched)
             terminal.note(say("changed", names=_first_names(names, say)))
@@ -66,7 +66,7 @@ def _demand_runs(words: Sequence[str]) -> None:
 
 
 def _run(words: Sequence[str], folder: Path, *, is_shown: bool) -> int:
-    """In a process of its own, which reads all code and configuration anew. Ctrl-C reaches it, too."""
+    """Run in a new process, which reads code and configuration again. Ctrl-C reaches it, too."""
     own = [word for word in ("tracking=none",) if not any(each.startswith("tracking") for each in words)]
     command = [sys.executable, "-m", "runner", *words, *own, f"out={folder}"]
     process = subprocess.Popen(command, stdout=None if is_shown else subprocess.DEVNULL)  # noqa: S603
@@ -87,7 +87,8 @@ def _new_folder() -> Path:
 
 
 def _places(words: Sequence[str], folder: Path | None) -> set[Path]:
-    """Configuration, and every file and folder that the words or the run's configuration name."""
+    """The watched places: the configuration, and all files and folders that the words or the run's configuration
+    name."""
     folders, others = arguments.taken(words, arguments.CONFIG_FOLDER)
     values = {word.partition("=")[2] for word in others if not word.startswith(APART)}
     for run in _runs(folder) if folder is not None else ():
@@ -105,7 +106,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _is_there(text: str) -> bool:
-    """A name alone (`keyword`) may be that of a folder by chance, the root or the folder here is too much."""
+    """Whether a text is a path to watch. A bare name (`keyword`) may match a folder by chance, and the root and the
+    working folder are too large."""
     try:
         path = Path(text).expanduser()
         return bool(text) and path.exists() and path.resolve() not in (Path.cwd(), Path("/"), Path.home())
@@ -114,18 +116,18 @@ def _is_there(text: str) -> bool:
 
 
 def _state(places: Iterable[Path]) -> State:
-    """Of all files there, without hidden ones and those that programs make."""
-    found: dict[Path, tuple[int, int]] = {}
+    """The state of all files at the places, without hidden and generated ones."""
+    state: dict[Path, tuple[int, int]] = {}
     for place in places:
         for path in _files(place):
             try:
                 status = path.stat()
-            except OSError:  # it went meanwhile
+            except OSError:  # it was deleted meanwhile
                 continue
-            found[path] = (status.st_mtime_ns, status.st_size)
-            if len(found) >= LARGEST:
-                return found
-    return found
+            state[path] = (status.st_mtime_ns, status.st_size)
+            if len(state) >= LARGEST:
+                return state
+    return state
 
 
 def _files(place: Path) -> Iterator[Path]:
@@ -138,7 +140,7 @@ def _files(place: Path) -> Iterator[Path]:
 
 
 def _changes(words: Sequence[str], folder: Path | None, watched: State) -> list[str]:
-    """The files that changed, once they stay as they are for a moment: editors write in several steps."""
+    """Wait for changed files that stay unchanged for a moment, since editors write in several steps."""
     last = watched
     while True:
         time.sleep(POLL_S)
@@ -152,7 +154,7 @@ def _changes(words: Sequence[str], folder: Path | None, watched: State) -> list[
 
 
 def _report_change(before: Path | None, folder: Path, code: int, say: Wording) -> Path | None:
-    """Says what changed; the folder that the next run is held against."""
+    """Print the differences; returns the folder to compare the next run with."""
     if code not in (0, 4, 5):
         terminal.note(say("failed", code=code))
         return before
@@ -169,14 +171,14 @@ def _runs(folder: Path) -> list[Path]:
 
 
 def _pairs(before: Path, folder: Path) -> Iterator[tuple[Document, Document]]:
-    """Runs of the same name, both of which have results."""
+    """The pairs of runs with the same name and with results."""
     for one, other in zip(_runs(before), _runs(folder), strict=False):
         if all((run / "summary.json").is_file() for run in (one, other)):
             yield Document.of(open_run(one)), Document.of(open_run(other))
 
 
 def _differences(before: Document, after: Document, say: Wording) -> Iterator[str]:
-    """Main metrics whose value is another, and the questions that changed sides."""
+    """The main metrics with changed values, and the questions whose result changed."""
     path, words = after.folder.path, LANGUAGES[say.language].about(after.say.catalogue)
     run = f"{path.name}: " if path.parent.name != "outputs" else ""
     main = [each.name for each in words.catalogue.metrics if each.main]
@@ -200,7 +202,7 @@ def _differences(before: Document, after: Document, say: Wording) -> Iterator[st
 
 
 def _summary_names(main: Sequence[str], document: Document) -> list[str]:
-    """The names of main metrics as the summary has them (`mean_faithfulness`, `recall_at_k`)."""
+    """The names of main metrics in the summary (`mean_faithfulness`, `recall_at_k`)."""
     known = document.summary.get("metrics") or {}
     forms = [form for name in main for form in (name, f"mean_{name}", f"{name}_at_k")]
     return [form for form in dict.fromkeys(forms) if form in known]

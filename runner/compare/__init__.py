@@ -1,4 +1,4 @@
-"""Two finished runs side by side: is one of them better, and where?
+"""Compares finished runs: is one of them better, and where?
 
 snapshots       reading snapshot.json, whole or not at all
 sides           what a reference names: a file, a folder, a run of MLflow, the latest one
@@ -36,7 +36,7 @@ import runner
 
 
 class _Callable(ModuleType):
-    """`runner.compare(…)` is a function of runner.commands._api, also once this package of the same name is loaded."""
+    """`runner.compare(…)` stays a function of runner.commands._api after this package of the same name is imported."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return runner.__getattr__("compare")(*arguments, **named)

@@ -1,5 +1,4 @@
-"""What only the rows of runs tell: which runs put out the very same, and how long their cases took in the order of
-time."""
+"""Compares the rows of runs: which runs have identical outputs, and the latencies of their cases in order of time."""
 
 from __future__ import annotations
 
@@ -17,38 +16,38 @@ from runner.metrics.statistics import Floats
 from runner.system.folder import lines
 
 CHUNKS, ROWS = "chunks", "per_item.jsonl"
-PARTS = ("retrieved", "answer")  # of the output of a case
+PARTS = ("retrieved", "answer")  # parts of the output of a case
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """`digests`: part of the output -> hash over all cases, whatever their order; without a part that no case has.
-    `live_ms`: of the live cases of the run in the order of time, float64 [n]."""
+    """`digests`: part of the output -> hash over all cases, independent of their order; without parts that no case has.
+    `live_ms`: latencies of the live cases in order of time, float64 [n]."""
 
     digests: Mapping[str, str]
     live_ms: Floats
 
 
 def read_rows(folder: Path, snapshot: Snapshot) -> Rows:
-    """Of the cases of a snapshot that was made from the rows of this folder."""
+    """Read the rows of the cases of a snapshot from its run folder."""
     live = dict(zip(snapshot.cases.ids, snapshot.cases.latency_ms.tolist(), strict=True))
     sums = dict.fromkeys(PARTS, 0)
-    seen, times, given = set[str](), list[float](), set[str]()
+    read_ids, times, summed = set[str](), list[float](), set[str]()
     for row in lines(folder / ROWS):
-        if row.get("id") not in live or row["id"] in seen:
+        if row.get("id") not in live or row["id"] in read_ids:
             continue
-        seen.add(row["id"])
+        read_ids.add(row["id"])
         times.append(live[row["id"]])
         for name, value in _parts(row):
-            given.add(name)
+            summed.add(name)
             sums[name] = (sums[name] + _number(row["id"], value)) % 2**128
     measured = np.array(times, dtype=np.float64)
-    return Rows({name: f"{sums[name]:032x}" for name in PARTS if name in given}, measured[~np.isnan(measured)])
+    return Rows({name: f"{sums[name]:032x}" for name in PARTS if name in summed}, measured[~np.isnan(measured)])
 
 
 def alike(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
-    """Groups of at least two runs over the same cases that put out the very same. JSON values: `folders`, and `parts`
-    of what is the same: chunks, retrieved, answer. Equal chunks alone are what most sweeps have."""
+    """Groups of at least two runs over the same cases with identical outputs. JSON values: `folders`, and `parts`, the
+    identical parts: chunks, retrieved, answer. Most sweeps have equal chunks, so these alone do not make a group."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for part in (CHUNKS, *PARTS):
         same: dict[str, list[str]] = {}
@@ -72,7 +71,7 @@ def _parts(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _ranking(retrieved: Any) -> Any:
-    """Which chunks in which order; scores are no part of it."""
+    """The ids of the ranking, without scores."""
     if not isinstance(retrieved, Sequence):
         return retrieved
     return [hit.get("chunk") or hit.get("id") if isinstance(hit, Mapping) else hit for hit in retrieved]

@@ -1,10 +1,10 @@
-"""Gold chunks that are labelled by id, in two corpora that cut the same documents into other chunks.
+"""Gold chunks that are labelled by id, in two corpora that chunk the same documents differently.
 
-An id such as `guide#3` then names another stretch of text in each corpus, or none. Gold is where the baseline has the
-chunk of that id, or, where only the candidate has one, there: a chunk is relevant in either corpus when it shares at
-least half of the shorter one with that stretch, as for gold that is labelled by a span. The metrics of chunks are
-computed again from the ranks of the chunks of these documents. An id that neither corpus has stays a gold chunk that
-was not found.
+An id such as `guide#3` then names another span of text in each corpus, or none. The gold span is that of the chunk in
+the baseline, or in the candidate where only that one has the chunk. A chunk of either corpus is relevant if it shares
+at least half of the shorter one with the gold span, as for gold that is labelled by a span. The metrics of chunks are
+recomputed from the ranks of the chunks of these documents. An id that neither corpus has remains a gold chunk that was
+not found.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Stretch = tuple[str, int, int]  # document, start, end
 
 @dataclass(frozen=True, eq=False)
 class Anchored:
-    """`cases` have labels that stand elsewhere in the candidate's corpus (`moved`) or are missing in one of the two
-    (`vanished`). `values`: metric -> values of the pairs in both runs, float64 [n_pairs] each."""
+    """`moved`: cases with labels at another place in the candidate's corpus; `vanished`: cases with labels that one
+    corpus lacks. `values`: metric -> values of the pairs in both runs, float64 [n_pairs] each."""
 
     cases: int
     moved: int
@@ -37,7 +37,7 @@ class Anchored:
 
 
 def anchored(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Anchored | None:
-    """None where the two corpora are cut alike, or hold other documents."""
+    """None where both corpora have the same chunks, or different documents."""
     one, other = baseline.identity, candidate.identity
     if one.get("documents") != other.get("documents") or one.get("chunks") == other.get("chunks"):
         return None
@@ -58,7 +58,7 @@ def anchored(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Ancho
 def _labelled(
     baseline: Snapshot, candidate: Snapshot, pairing: Pairing
 ) -> Iterator[tuple[int, tuple[ChunkGold, ChunkGold]]]:
-    """Pairs whose gold chunks are labelled by id, alike in both runs."""
+    """Pairs with gold chunks labelled by id, with the same labels in both runs."""
     one, other = baseline.cases.chunk_gold, candidate.cases.chunk_gold
     for pair, (left, right) in enumerate(zip(pairing.baseline.tolist(), pairing.candidate.tolist(), strict=True)):
         if left in one and right in other and not pairing.new_gold[pair]:
@@ -67,7 +67,7 @@ def _labelled(
 
 @dataclass(frozen=True, slots=True)
 class _Stretches:
-    """Where gold is, None for an id that neither corpus has."""
+    """The gold spans; None for an id that neither corpus has."""
 
     gold: list[Stretch | None]
     moved: int
@@ -108,6 +108,6 @@ def _measure(name: str) -> str:
 
 
 def _cutoff(name: str, k: int | None) -> int | None:
-    """5 of chunk/recall_at_5, the run's own of chunk/recall_at_k and chunk/mrr."""
+    """The cutoff of a metric: 5 for chunk/recall_at_5, the run's k for chunk/recall_at_k and chunk/mrr."""
     number = re.search(r"_at_(\d+)$", name)
     return int(number.group(1)) if number else k

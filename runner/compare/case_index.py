@@ -1,50 +1,54 @@
-"""The cases of a run as columns: what lists and filters over many cases need, without reading their rows.
+"""Columns of the cases of a run, for lists and filters over many cases without reading their rows.
 
-.cases.index lies beside per_item.jsonl: a line of JSON (the state of the rows that it was made of, and the form of each
-column), then the columns as they stand in memory, so that opening maps the file and reads none of it twice. An index
-is a copy: one that belongs to other rows, or is not as it was written, is not believed but made again."""
+.cases.index beside per_item.jsonl holds a line of JSON (the state of the rows it was made from, and the form of each
+column), then the columns as in memory, so that the file can be mapped. An index that is damaged or belongs to other
+rows is made again."""
 
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from runner.report.worst import lost_at
 from runner.system.folder import lines_at, parsed
 from runner.system.writing import replacing
 
 FILE = ".cases.index"
-SCHEMA = 1
-LARGE = 4_000_000  # bytes of rows; fewer are read as fast as an index of them
-RIGHT = ("right", "hit_rate_at_k", "success")  # the first that a case has says whether it went well
-APART = 0.5  # of votes, or of a judge and whether the answer is right
-QUESTION = 300  # characters that are searched
-ALIGNED = 8  # bytes, to which columns begin
-END = b"\0"  # of a text; no text has it inside
-COLUMNS = {"places": "<i8", "right": "|i1", "failed": "|i1", "apart": "|i1", "answers": "<u4"}
-TEXTS = ("ids", "searched")
+SCHEMA = 2
+LARGE = 4_000_000  # bytes of rows; smaller files are read as fast as an index
+RIGHT = ("right", "hit_rate_at_k", "success")  # the first one of a case decides whether it is right
+APART = 0.5  # distance of votes, or of a judgement from right or wrong
+QUESTION = 300  # most characters that are searched
+ALIGNED = 8  # bytes, alignment of columns
+END = b"\0"  # ends a text; no text contains it
+COLUMNS = {"places": "<i8", "right": "|i1", "failed": "|i1", "apart": "|i1", "answers": "<u4", "truth": "<f8"}
+TEXTS = ("ids", "searched", "strata")
+JUDGED = ("score", "spread")  # columns of each rubric; NaN where a case has none
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts one after the other: `data` uint8, each with END behind it; `ends` int64 [n], where each has its END."""
+    """Concatenated texts: `data` uint8, each followed by END; `ends` int64 [n], the places of END."""
 
     data: Numbers
     ends: Numbers
 
     @classmethod
     def of(cls, data: Numbers) -> Texts:
-        """Of what is stored."""
+        """The texts of stored data."""
         return cls(data, np.flatnonzero(data == END[0]))
 
     def __len__(self) -> int:
@@ -59,8 +63,8 @@ class Texts:
         return self.data.tobytes().split(END)[:-1]
 
     def having(self, word: str) -> Numbers:
-        """bool [n]: which have it."""
-        pattern = re.escape(word.encode("utf-8", "replace")) + b"[^\0]*"  # a text is found once
+        """bool [n]: which texts contain the word."""
+        pattern = re.escape(word.encode("utf-8", "replace")) + b"[^\0]*"  # several hits in a text count once
         places = np.fromiter((match.start() for match in re.finditer(pattern, self.data.data)), np.int64)
         has = np.zeros(len(self), dtype=bool)
         has[np.searchsorted(self.ends, places)] = True
@@ -69,25 +73,28 @@ class Texts:
 
 @dataclass(frozen=True)
 class Cases:
-    """Of the rows of a run, in their order. `places`: of each row in the file, in bytes; `right`: 1, 0 or -1 for what
-    nobody can tell; `answers`: a digest; `apart`: whether judges disagree, in the sense of `labels pick=disagreement`.
-    `searched`: id and question, folded."""
+    """The cases of a run in the order of rows. `places`: byte offsets of the rows; `right`: 1, 0, or -1 for unknown;
+    `answers`: digests; `apart`: whether judges disagree, as in `labels pick=disagreement`; `searched`: id and question,
+    case-folded; `truth`: the metric `right`, NaN where a case has none; `strata`: language and failure stage, separated
+    by a tab; `judged`: by rubric and name of JUDGED, the score of the judge and the spread of its votes."""
 
     path: Path
     ids: Texts
     searched: Texts
+    strata: Texts
     places: Numbers
     right: Numbers
     failed: Numbers
     apart: Numbers
     answers: Numbers
+    truth: Numbers
+    judged: Mapping[str, Mapping[str, Numbers]]
 
     def __len__(self) -> int:
         return len(self.places)
 
     def rows(self, numbers: Iterable[int]) -> Iterator[Mapping[str, Any]]:
-        """Of these cases. Raises ValueError where another one stands in the place of a row: somebody wrote into the
-        file since."""
+        """The rows of these cases. Raises ValueError where the file has changed since it was indexed."""
         with self.path.open("rb") as file:
             for number in numbers:
                 file.seek(int(self.places[number]))
@@ -97,7 +104,7 @@ class Cases:
                 yield row
 
     def number_of(self, id: str) -> int | None:
-        """Of a case, by its id."""
+        """The number of a case, by its id."""
         wanted = plain(id)
         near = np.flatnonzero(self.ids.having(wanted)) if wanted else ()
         return next((int(number) for number in near if self.ids[int(number)] == wanted), None)
@@ -105,10 +112,11 @@ class Cases:
 
 @dataclass
 class Indexing:
-    """Columns that grow with the rows that are read past them."""
+    """Builds the columns row by row."""
 
     texts: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in TEXTS})
-    numbers: dict[str, list[int]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+    numbers: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+    judged: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)  # by rubric and number of the row
 
     def __len__(self) -> int:
         return len(self.numbers["places"])
@@ -119,21 +127,35 @@ class Indexing:
         self.texts["ids"].append(plain(row.get("id")))
         question = " ".join(str(output.get("query") or "").split())[:QUESTION]
         self.texts["searched"].append(plain(f"{row.get('id')} {question}".casefold()))
-        values = (place, went_well(row), row.get("status") != "ok", judges_disagree(row), _digest(output))
+        self.texts["strata"].append(plain(f"{row.get('language') or ''}\t{lost_at(row) or ''}"))
+        if output.get("query") and isinstance(output.get("answer"), str):
+            for rubric, judgement in (row.get("judgements") or {}).items():
+                self.judged.setdefault(rubric, {})[len(self)] = (_score(judgement), spread(judgement))
+        truth = (row.get("metrics") or {}).get("right")
+        well, failed, apart = went_well(row), row.get("status") != "ok", judges_disagree(row)
+        values = (place, well, failed, apart, _digest(output), math.nan if truth is None else truth)
         for name, value in zip(COLUMNS, values, strict=True):
-            self.numbers[name].append(int(value))
+            self.numbers[name].append(value)
 
     def cases(self, path: Path) -> Cases:
-        """In the order of the file."""
+        """The cases so far, in the order of the file."""
         order = np.argsort(np.array(self.numbers["places"], np.int64), kind="stable")
         columns: dict[str, Any] = {name: np.array(self.numbers[name], form)[order] for name, form in COLUMNS.items()}
         columns |= {name: _joined([self.texts[name][number] for number in order.tolist()]) for name in TEXTS}
-        return Cases(path, **columns)
+        return Cases(path, **columns, judged=self._judged(order))
+
+    def _judged(self, order: Numbers) -> dict[str, dict[str, Numbers]]:
+        judged = {}
+        for rubric, pairs in self.judged.items():
+            columns = np.full((len(JUDGED), len(order)), np.nan)
+            columns[:, list(pairs)] = np.array(list(pairs.values()), float).T
+            judged[rubric] = dict(zip(JUDGED, columns[:, order], strict=True))
+        return judged
 
 
 def indexed(path: Path, *, writes: bool) -> Cases:
-    """The cases of rows, from their index where it is theirs; else the rows are read, and their index is written where
-    that helps whoever comes next."""
+    """The cases of rows, from a valid index; else from the rows, and with `writes` an index of large files is
+    written."""
     state = state_of(path)
     cases = opened(path, state)
     if cases is None:
@@ -147,7 +169,7 @@ def indexed(path: Path, *, writes: bool) -> Cases:
 
 
 def state_of(path: Path) -> tuple[int, int]:
-    """Bytes, and when they were changed."""
+    """The size and modification time of a file."""
     try:
         state = path.stat()
     except FileNotFoundError:
@@ -156,43 +178,53 @@ def state_of(path: Path) -> tuple[int, int]:
 
 
 def write(cases: Cases, state: tuple[int, int]) -> None:
-    """Of rows that are large, in `state`. A folder that cannot be written to has none."""
+    """Write the index of large rows in `state`, unless the folder is not writable."""
     if state[0] < LARGE:
         return
     columns: dict[str, Numbers] = {name: getattr(cases, name) for name in COLUMNS}
     columns |= {name: getattr(cases, name).data for name in TEXTS}
-    data = b"".join(column.tobytes() for column in columns.values())
-    forms = {name: [column.dtype.str, len(column)] for name, column in columns.items()}
-    head = {"schema": SCHEMA, "rows": list(state), "columns": forms, "check": zlib.crc32(data)}
+    judged = [column for own in cases.judged.values() for column in own.values()]
+    data = b"".join(column.tobytes() for column in [*columns.values(), *judged])
+    sizes = {name: len(column) for name, column in columns.items()}
+    head = {
+        "schema": SCHEMA,
+        "rows": list(state),
+        "sizes": sizes,
+        "rubrics": list(cases.judged),
+        "check": zlib.crc32(data),
+    }
     line = json.dumps(head).encode()
     with suppress(OSError), replacing(cases.path.with_name(FILE), redacts=False) as scratch:
         scratch.write_bytes(line + b" " * (-(len(line) + 1) % ALIGNED) + b"\n" + data)
 
 
 def opened(path: Path, state: tuple[int, int]) -> Cases | None:
-    """None for rows without an index, and for an index of other rows, or one that is damaged."""
+    """The cases of an index; None where it is missing, damaged, or of other rows."""
     damaged = (OSError, ValueError, KeyError, TypeError, AttributeError)
     with suppress(*damaged), path.with_name(FILE).open("rb") as file:
-        head = json.loads(file.readline(10_000))
+        head = json.loads(file.readline(100_000))
         if (head["schema"], head["rows"]) != (SCHEMA, list(state)):
             return None
         data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)[file.tell() :]
         if zlib.crc32(data.data) != head["check"]:
             return None
-        columns = _split(data, head["columns"])
-        columns |= {name: Texts.of(columns[name]) for name in TEXTS}
-        if len(set(map(len, columns.values()))) == 1:
-            return Cases(path, **columns)
+        return _split(path, data, head["sizes"], head["rubrics"])
     return None
 
 
-def _split(data: Numbers, forms: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
-    start, columns = 0, {}
-    for name, form in {**COLUMNS, **dict.fromkeys(TEXTS, "|u1")}.items():
-        stop = start + np.dtype(form).itemsize * forms[name][1]
-        columns[name] = np.frombuffer(data[start:stop], form)
-        start = stop
-    return columns
+def _split(path: Path, data: Numbers, sizes: Mapping[str, int], rubrics: Sequence[str]) -> Cases | None:
+    n_cases = sizes["places"]
+    forms = [(form, sizes[name]) for name, form in {**COLUMNS, **dict.fromkeys(TEXTS, "|u1")}.items()]
+    forms += [("<f8", n_cases)] * (len(JUDGED) * len(rubrics))
+    stops = list(accumulate(np.dtype(form).itemsize * size for form, size in forms))
+    parts = [
+        np.frombuffer(data[start:stop], form) for start, stop, (form, _) in zip([0, *stops], stops, forms, strict=False)
+    ]
+    columns: dict[str, Any] = dict(zip((*COLUMNS, *TEXTS), parts, strict=False))
+    columns |= {name: Texts.of(columns[name]) for name in TEXTS}
+    own = iter(parts[len(columns) :])
+    judged = {rubric: {name: next(own) for name in JUDGED} for rubric in rubrics}
+    return Cases(path, **columns, judged=judged) if {*map(len, columns.values())} == {n_cases} else None
 
 
 def _joined(texts: Iterable[str]) -> Texts:
@@ -200,31 +232,40 @@ def _joined(texts: Iterable[str]) -> Texts:
 
 
 def plain(id: Any) -> str:
-    """A text that can be stored: no END, and no half of a character."""
+    """The text without END and lone surrogates."""
     return str(id).replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _digest(output: Mapping[str, Any]) -> int:
-    """Of what a case came to: its answer, or what was retrieved."""
+    """A digest of the answer or the retrieved ids of a case."""
     answer = output.get("answer")
     result = answer if answer is not None else [hit.get("id") for hit in output.get("retrieved") or ()]
     return zlib.crc32(repr(result).encode("utf-8", "replace"))
 
 
 def went_well(row: Mapping[str, Any]) -> int:
-    """1, 0, or -1 where no metric tells."""
+    """1 where the case is right, 0 where it is wrong, -1 where no metric decides."""
     metrics = row.get("metrics") or {}
     value = next((metrics[name] for name in RIGHT if metrics.get(name) is not None), None)
     return -1 if value is None else int(value > 0)
 
 
 def judges_disagree(row: Mapping[str, Any]) -> bool:
-    """Votes that lie far apart, or a first judgement far from whether the answer is right."""
+    """Whether votes differ much, or the first judgement contradicts `right`."""
     right = (row.get("metrics") or {}).get("right")
     judgements = list((row.get("judgements") or {}).values())
-    for judgement in judgements:
-        votes = [vote for vote in ((judgement.get("details") or {}).get("votes") or {}).values() if vote is not None]
-        if votes and max(votes) - min(votes) >= APART:
-            return True
+    if any(spread(judgement) >= APART for judgement in judgements):
+        return True
     first = next((each.get("score") for each in judgements if each.get("score") is not None), None)
     return right is not None and first is not None and abs(right - first) > APART
+
+
+def _score(judgement: Mapping[str, Any]) -> float:
+    score = None if judgement.get("error") else judgement.get("score")
+    return math.nan if score is None else float(score)
+
+
+def spread(judgement: Mapping[str, Any]) -> float:
+    """Between the votes of one judgement."""
+    votes = [vote for vote in ((judgement.get("details") or {}).get("votes") or {}).values() if vote is not None]
+    return float(max(votes) - min(votes)) if votes else 0.0

@@ -1,4 +1,4 @@
-"""The runs of a sweep over the very same cases, so that the mean of one can be held against that of any other."""
+"""The runs of a sweep over the same cases, so that their means can be compared."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from runner.system.folder import case_counts, open_run
 
 
 def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
-    """By folder, those that have a result of any case. Metrics with a `/` in the name (legs of a fusion, chunks) are
-    left out: nothing here looks at them. Raises DataError for a snapshot that cannot be used."""
+    """The runs with results, by folder. Metrics with a `/` in the name (legs of a fusion, chunks) are left out. Raises
+    DataError for an unusable snapshot."""
     opened = {}
     for folder in folders:
         if not _has_results(sweep / folder):
@@ -45,7 +45,7 @@ def _has_results(folder: Path) -> bool:
 
 
 class Cells:
-    """`snapshots` by folder. Rows are the cases that all of them have finished, bool [n_rows]."""
+    """`snapshots` by folder. Rows are the cases that all runs have finished."""
 
     def __init__(self, snapshots: Mapping[str, Snapshot], seed: int) -> None:
         self.snapshots, self._seed = snapshots, seed
@@ -55,11 +55,11 @@ class Cells:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What any of the runs declared; the first that did counts."""
+        """The metrics that the runs declare; of several declarations the first one."""
         return together(snapshot.catalogue for snapshot in self.snapshots.values())
 
     def runs(self, one: str, other: str) -> PairedRuns:
-        """Two runs of the sweep, paired by case; made once."""
+        """Two runs of the sweep, paired by case; cached."""
         if (one, other) not in self._runs:
             left, right = self.snapshots[one], self.snapshots[other]
             self._runs[one, other] = PairedRuns(left, right, pair(left.cases, right.cases), self._seed)
@@ -70,19 +70,19 @@ class Cells:
         return comparability.reasons(self.runs(one, other), metric)
 
     def rows(self, metric: str, folders: Collection[str]) -> Bools:
-        """Where the metric says something in at least one of the runs, and is missing in none although it applies."""
+        """bool [n_rows]: where at least one run has the metric, and no run lacks it although it applies."""
         found = [self._column(metric, folder) for folder in folders]
         has = np.any([weights > 0 for _, weights, _ in found], axis=0)
         return np.asarray(has & ~np.any([missing for *_, missing in found], axis=0))
 
     def mean(self, metric: str, folder: str, rows: Bools) -> float | None:
-        """None where no case of these counts in the run."""
+        """The mean of a metric over rows; None where no case counts."""
         values, weights, _ = self._column(metric, folder)
         total = float(weights[rows].sum())
         return float((values[rows] * weights[rows]).sum() / total) if total else None
 
     def between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, Paired]:
-        """`candidate` minus `baseline`, for each metric over its rows."""
+        """The differences `candidate` minus `baseline`, for each metric over its rows."""
         runs, together = self.runs(baseline, candidate), dict[bytes, list[str]]()
         for metric, chosen in rows.items():
             together.setdefault(chosen.tobytes(), []).append(metric)
@@ -107,7 +107,7 @@ class Cells:
 
 
 def _places(columns: Sequence[Sequence[str]]) -> tuple[list[NDArray[np.intp]], int]:
-    """Where the ids that all columns have stand in each, and how many they are."""
+    """The places of the common ids in each column, and their number."""
     shared = sorted(set(columns[0]).intersection(*columns[1:]))
     by_id = [{id: place for place, id in enumerate(column)} for column in columns]
     return [np.array([places[id] for id in shared], dtype=np.intp) for places in by_id], len(shared)

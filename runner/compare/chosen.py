@@ -1,7 +1,7 @@
-"""`baseline=…` of a sweep: the number of a run, or what sets it apart, as `k=5` or `k=5,retriever=keyword`.
+"""`baseline=…` of a sweep: the number of a run, or its swept overrides, such as `k=5` or `k=5,retriever=keyword`.
 
-One that a file of the configuration holds, such as a record, is that of its own sweep: where other runs are made from
-it, the first is the baseline.
+A baseline in a configuration file, such as a record, belongs to the sweep of that file: for another sweep the first run
+is the baseline.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from runner.errors import ConfigError, Problem
 
 
 def chosen_baseline(cells: Sequence[Cell]) -> int:
-    """The place of the run that the others are compared with. Raises ConfigError where it is none, or several."""
-    given = cells[0].cfg.baseline
-    if given is None:
+    """The place of the baseline among the cells. Raises ConfigError where the option names none or several."""
+    baseline = cells[0].cfg.baseline
+    if baseline is None:
         return 0
-    snapshots = _places(cells, str(given).strip())
+    snapshots = _places(cells, str(baseline).strip())
     if not _is_typed(cells[0]) and (len(cells) == 1 or len(snapshots) != 1):
         return 0
     if len(cells) == 1:
@@ -26,7 +26,7 @@ def chosen_baseline(cells: Sequence[Cell]) -> int:
         raise ConfigError([Problem("baseline", needs)])
     if len(snapshots) == 1:
         return snapshots[0]
-    what = f"'{given}' names {len(snapshots)} runs" if snapshots else f"no run of this sweep is '{given}'"
+    what = f"'{baseline}' names {len(snapshots)} runs" if snapshots else f"no run of this sweep is '{baseline}'"
     runs = ", ".join(f"{place} ({' '.join(cell.swept)})" for place, cell in enumerate(cells))
     raise ConfigError([Problem("baseline", f"{what}; expected one of {runs}")])
 

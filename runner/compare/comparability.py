@@ -1,12 +1,12 @@
-"""Which metrics mean the same in both runs.
+"""Decides which metrics can be compared between two runs.
 
-What an experiment varies (k, retriever, generator, chunks …) may differ. A metric is not comparable where what it
-is measured with or against differs: documents, judge, prompt of the judge, code of the metric, and, case by case,
-the question or its labels. Metrics at the run's own k are those of another cutoff where k differs.
+The settings that an experiment varies (k, retriever, generator, chunks …) may differ. A metric is not comparable where
+its conditions differ: documents, judge, prompt of the judge, code of the metric and, case by case, the question or its
+labels. Metrics at the run's own k have different cutoffs where k differs.
 
-A corpus or a test set is kept up while a system is worked on. Unless a comparison is strict, a case whose question or
-labels changed is left out, and other documents are a note on the verdict; only the metrics of chunks, whose ids are
-those of another corpus, are not compared then.
+Corpora and test sets are maintained during development. Unless a comparison is strict, cases with changed questions or
+labels are left out, and changed documents are a note on the verdict; only metrics of chunks, whose ids belong to one
+corpus, are not compared then.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from runner.compare.snapshots import Bools
 Kind = Literal[
     "k", "missing", "pairs", "identity", "question", "gold", "direction", "new_question", "new_gold", "corpus", "chunks"
 ]
-PER_CASE = {"queries": "question", "gold": "gold"}  # identities that are held against each other case by case
-NAMED = 20  # cases that are named
+PER_CASE = {"queries": "question", "gold": "gold"}  # identities that are compared case by case
+NAMED = 20  # most cases that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class Reason:
 
     @property
     def is_grave(self) -> bool:
-        """Whether the runs were measured differently, which is no treatment."""
+        """Whether the runs were measured under different conditions."""
         return self.kind in ("identity", "question", "gold")
 
     @property
     def is_note(self) -> bool:
-        """Whether the metric is compared all the same."""
+        """Whether the metric is compared nevertheless."""
         return self.kind in ("new_question", "new_gold", "corpus")
 
 
 def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
-    """Empty where the metric is comparable. One that a run does not have was measured in no other way."""
+    """Why a metric is not comparable; empty where it is. For a metric that a run lacks, this is the only reason."""
     if lacking := list(missing(runs, metric)):
         return lacking
     why = list(_other_k(runs, metric))
@@ -99,7 +99,7 @@ def _other_k(runs: PairedRuns, metric: str) -> Iterator[Reason]:
 
 
 def comparable_pairs(runs: PairedRuns, reasons: Sequence[Reason]) -> Bools:
-    """Pairs that ask the same and are labelled the same, where the metric depends on that; bool [n_pairs]."""
+    """bool [n_pairs]: pairs with the same question and labels, as far as the metric depends on them."""
     chosen = np.ones(len(runs.pairing), dtype=bool)
     masks = {"question": runs.pairing.new_question, "gold": runs.pairing.new_gold}
     for reason in reasons:

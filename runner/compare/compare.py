@@ -1,4 +1,4 @@
-"""Two runs, or several candidates and one baseline, compared."""
+"""Compares two runs, or several candidates with one baseline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROLES: tuple[Role, ...] = ("main", "other", "leg")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A metric of both runs. `caveats`: why it would not be comparable, where it was looked at anyway."""
+    """A metric of both runs. `caveats`: why it is not comparable, where it was compared anyway."""
 
     difference: Difference
     numbers: Paired
@@ -41,7 +41,7 @@ class Compared:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the difference is more than chance, whichever way it goes."""
+        """Whether the difference is significant, in either direction."""
         return self.p_holm < ALPHA and self.numbers.leaves_out_zero
 
 
@@ -64,7 +64,7 @@ class NotComparable:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """`family` is the number of tests of main metrics that were adjusted together."""
+    """The comparison of two runs. `family`: the number of tests of main metrics that were adjusted together."""
 
     baseline: Side
     candidate: Side
@@ -93,12 +93,12 @@ class Comparison:
 
     @property
     def was_measured_differently(self) -> bool:
-        """Whether a metric is not comparable for another reason than what the experiment varied, or all are."""
+        """Whether a metric, or all, are incomparable for a reason that the experiment did not vary."""
         found = any(reason.is_grave for entry in self.not_comparable for reason in entry.reasons)
         return found or self.verdict == "not_comparable"
 
     def exit_code(self, *, fail_on_regression: bool) -> int:
-        """5: not comparable, 4: a regression, 0."""
+        """The exit code: 5 for incomparable runs, 4 for a regression, else 0."""
         if self.was_measured_differently:
             return 5
         return 4 if fail_on_regression and self.gate.fired else 0
@@ -113,7 +113,7 @@ def compare(
     allow_incomparable: bool = False,
     strict: bool = False,
 ) -> Comparison:
-    """Raises InputError for a rule of the gate that names what a run does not have."""
+    """Compare two runs. Raises InputError for a rule of the gate on a metric that no run has."""
     options = {"allow_incomparable": allow_incomparable, "strict": strict}
     return compare_all(baseline, [candidate], regression, seed=seed, **options)[0]
 
@@ -127,8 +127,8 @@ def compare_all(
     allow_incomparable: bool,
     strict: bool = False,
 ) -> list[Comparison]:
-    """p values are adjusted over all candidates together. `strict`: runs over other questions, labels or documents are
-    not comparable."""
+    """Compare candidates with a baseline; p values are adjusted over all candidates. `strict`: runs with other
+    questions, labels or documents are not comparable."""
     pairs = [_Numbers(baseline, candidate, seed, allow_incomparable, strict) for candidate in candidates]
     chances: list[dict[str, float]] = [{} for _ in pairs]
     family = 0
@@ -145,7 +145,7 @@ def compare_all(
 
 
 class _Numbers:
-    """Everything of one comparison but what is adjusted over all of them."""
+    """The results of one comparison before the adjustment over all comparisons."""
 
     def __init__(self, baseline: Side, candidate: Side, seed: int, allow_incomparable: bool, strict: bool) -> None:
         self._sides, self._seed, self._allow = (baseline, candidate), seed, allow_incomparable
@@ -160,7 +160,7 @@ class _Numbers:
         self.main = main_metrics(self.numbers, self.catalogue, self._reasons)
 
     def _usable(self) -> list[str]:
-        """Metrics that are comparable, or looked at anyway."""
+        """The metrics that are comparable, or compared anyway."""
         found = self._reasons.items()
         return [
             name
@@ -169,7 +169,7 @@ class _Numbers:
         ]
 
     def _differing(self, names: Sequence[str], chosen: Bools | None = None) -> dict[str, Difference]:
-        """Of these metrics, in order, over the pairs that are `chosen` and comparable."""
+        """The differences of these metrics, in order, over the `chosen` comparable pairs."""
         together: dict[bytes, list[str]] = {}
         masks = {name: comparable_pairs(self._runs, self._reasons[name]) for name in names}
         for name, mask in masks.items():
@@ -189,8 +189,8 @@ class _Numbers:
         return "leg" if "/" in name and not name.startswith("chunk/") else "other"
 
     def restated(self, p_holm: Mapping[str, float]) -> dict[str, float]:
-        """p of the metrics that are a main metric under another name here, as hit rate and recall are with one gold
-        document: what is one test has one result."""
+        """p of metrics that equal a main metric here, as hit rate equals recall with one gold document: one test has
+        one result."""
         main = {self.numbers[name]: p_holm[name] for name in reversed(self.main)}
         return {name: main[numbers] for name, numbers in self.numbers.items() if numbers in main}
 
@@ -246,7 +246,7 @@ class _Numbers:
                 yield NotComparable(name, reasons or (Reason("pairs"),))
 
     def _slices(self, margin: float) -> list[SliceRow]:
-        """Main metrics, adjusted over all slices together."""
+        """The main metrics by slice, adjusted over all slices."""
         found = [
             (dimension, value, difference, difference.numbers)
             for dimension, value, mask in slices_of(self._runs)
@@ -265,7 +265,7 @@ class _Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that is not the same in both, as text; None where a run does not have it."""
+    """A setting that differs, as texts; None where a run lacks it."""
 
     key: str
     baseline: str | None
@@ -273,8 +273,8 @@ class Setting:
 
 
 def config_difference(baseline: Snapshot, candidate: Snapshot) -> list[Setting]:
-    """Chosen components first, then settings by dotted key: what was evaluated, not where results went or what
-    they cost."""
+    """The settings that differ, chosen components first, then settings by dotted key; without folders, budgets and the
+    like."""
     one, other = _choices(baseline), _choices(candidate)
     choices = _differing(one, other)
     settings = _differing(_settings(baseline.config), _settings(candidate.config))
@@ -301,9 +301,8 @@ NAMED = 1_000  # cases that are named
 
 @dataclass(frozen=True, slots=True)
 class CorpusChange:
-    """Counts are None where a snapshot does not hold the digests of its documents. `gold` and `retrieved` are cases of
-    which a gold document, or one that was found, is another one in the two corpora; None where the rows of a run are
-    not at hand."""
+    """Changes between two corpora. Counts are None where a snapshot has no digests of documents. `gold` and
+    `retrieved`: cases with a changed gold or retrieved document; None where the rows of a run are missing."""
 
     added: int | None = None
     removed: int | None = None
@@ -313,7 +312,7 @@ class CorpusChange:
 
 
 def corpus_change(baseline: Side, candidate: Side) -> CorpusChange | None:
-    """None where both have the same documents."""
+    """The changes; None where both runs have the same documents."""
     one, other = (side.snapshot for side in (baseline, candidate))
     if one.identity.get("documents") == other.identity.get("documents"):
         return None
@@ -332,7 +331,7 @@ def corpus_change(baseline: Side, candidate: Side) -> CorpusChange | None:
 
 
 def _collect(side: Side, changed: Set[str], affected: tuple[set[str], set[str]]) -> None:
-    """Ids of the cases with gold documents, and with retrieved ones, among those that changed."""
+    """Add the ids of cases with changed gold documents, and with changed retrieved documents."""
     assert side.folder is not None  # noqa: S101  its caller has looked
     for row in lines(side.folder / "per_item.jsonl"):
         output = row.get("output")

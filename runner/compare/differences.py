@@ -1,8 +1,8 @@
 """A metric over pairs of cases.
 
-A case counts where both runs have a number. Where one run has none although the metric applies (the case or its
-judge failed), the pair is left out and counted. Where the metric applies in one run only, as the precision of
-"no answer here" applies to what a run calls unanswerable, the case weighs 0 in the other.
+A case counts where both runs have a number. Where one run has none although the metric applies (the case or its judge
+failed), the pair is left out and counted. Where the metric applies in one run only, as unanswerable precision applies
+to questions that a run declines, the case has weight 0 in the other run.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from runner.metrics.metric import Catalogue
 from runner.metrics.paired import Paired
 from runner.metrics.statistics import Floats
 
-CONFIDENCE = 1.96  # standard errors in half of a 95 % interval
+CONFIDENCE = 1.96  # standard errors in half a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """Of a metric that is 0 or 1: cases that only the baseline has right, and only the candidate."""
+    """For a metric of 0 and 1: the numbers of cases that only the baseline, and only the candidate, has right."""
 
     lost: int
     won: int
@@ -37,8 +37,8 @@ class McNemar:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`numbers` is None where no pair counts. `judge_noise`: by how much the difference of the means would move,
-    95 times in 100, if the same answers were judged again; None where no judge was asked several times."""
+    """`numbers` is None where no pair counts. `judge_noise`: half the 95 % interval of the difference of the means if
+    the same answers were judged again; None where no judge voted several times."""
 
     metric: str
     left_out: int
@@ -51,8 +51,8 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """Two snapshots and their pairs. Anything over the pairs is worked out here, once for each set of pairs. `strict`:
-    whether another corpus or test set makes metrics incomparable (runner.compare.comparability)."""
+    """Two snapshots and their pairs; computes everything over pairs, cached for each set of pairs. `strict`: whether
+    another corpus or test set makes metrics incomparable (runner.compare.comparability)."""
 
     baseline: Snapshot
     candidate: Snapshot
@@ -69,12 +69,12 @@ class PairedRuns:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What either run declared; where both did, what the candidate did."""
+        """The metrics that the runs declare; of two declarations that of the candidate."""
         return together([self.candidate.catalogue, self.baseline.catalogue])
 
     def differences(self, metrics: Iterable[str], chosen: Bools | None = None) -> dict[str, Difference]:
-        """Over all pairs, or those that are `chosen`, bool [n_pairs]. Metrics that count for the same pairs share
-        their resamples."""
+        """The differences over all pairs, or those `chosen`, bool [n_pairs]. Metrics over the same pairs share their
+        resamples."""
         mask = np.ones(len(self.pairing), dtype=bool) if chosen is None else chosen
         names, key = list(metrics), mask.tobytes()
         found = self._differences([name for name in names if (name, key) not in self._done], mask)
@@ -101,7 +101,7 @@ class PairedRuns:
         return differences
 
     def values(self, metric: str) -> tuple[Floats, Floats]:
-        """Of the pairs, float64 [n_pairs] for each run, NaN where there is none."""
+        """The values of the pairs, float64 [n_pairs] for each run, NaN where there is none."""
         column = self._column(metric, np.ones(len(self.pairing), dtype=bool))
         return column.baseline.values, column.candidate.values
 
@@ -131,18 +131,18 @@ class PairedRuns:
 
 @dataclass(frozen=True, eq=False)
 class _Half:
-    """One metric of one run, over all pairs. A weight is 0 where there is no number."""
+    """A metric of one run over all pairs. The weight is 0 where there is no number."""
 
     values: Floats
     weights: Floats
     noise: Floats
     has: Bools
     flagged: Bools  # the metric applies and could not be scored
-    failed: Bools  # the case did not end well, so that it need not tell which metrics apply
+    failed: Bools  # the case failed, and its row may not say which metrics apply
 
     @classmethod
     def of(cls, cases: Cases, places: Places, name: str, instead: Floats | None) -> _Half:
-        """`instead`: values of the pairs that stand for those of the cases."""
+        """`instead`: values of the pairs that replace those of the cases."""
         n = len(cases)
         values = cases.values[name][places] if name in cases.values else np.full(len(places), np.nan)
         values = values if instead is None else instead
@@ -164,7 +164,7 @@ class _Half:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One metric over all pairs."""
+    """A metric of both runs over all pairs."""
 
     baseline: _Half
     candidate: _Half
@@ -177,7 +177,7 @@ class _Column:
 
     @property
     def counts(self) -> Bools:
-        """Pairs of two numbers."""
+        """bool [n_pairs]: pairs with two numbers."""
         return self.used & self.baseline.has & self.candidate.has
 
     @property

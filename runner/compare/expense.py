@@ -1,12 +1,12 @@
 """Latency, tokens and cost of two runs side by side.
 
-Latency is that of live calls (see runner.metrics.aggregate.latency). How slow the machine was during each of the two
-runs nobody knows: what may be said of their percentiles is that of runner.compare.timed.
+Latency is that of live calls (see runner.metrics.aggregate.latency). The load of the machine during the two runs is
+unknown; runner.compare.timed explains what their percentiles allow to conclude.
 
-Tokens and USD are those of the requests that finished cases made, each once, whether a model or the cache answered:
-an interrupted run costs as much as one that was not, and a replayed one as much as the one that paid. What indexing,
-checking a judge and lost requests came to is no cost of a case. They are given for each case, so that runs over samples
-of different size can be compared.
+Tokens and USD are those of the requests of finished cases, each once, whether a model or the cache answered: an
+interrupted run costs as much as an uninterrupted one, and a replayed run as much as the original. Indexing, checks of a
+judge and lost requests are no cost of a case. Values are means a case, so that runs over samples of different size can
+be compared.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from runner.metrics.metric import Direction
 from runner.metrics.statistics import Floats
 
 STAGE = "case"
-DIRECTION: Direction = "lower"  # which way latency and cost are better
+DIRECTION: Direction = "lower"  # latency and cost are better when lower
 PERCENTILES = {"p50_ms": 50.0, "p95_ms": 95.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """One number of both runs; None where it was not measured or is not known. `n`: calls or cases behind it.
-    `p`: how likely the candidate is not really slower, `p_faster`: nor faster; only of latencies of cases."""
+    """One number of both runs; None where it is unknown. `n`: number of calls or cases. `p`: of the hypothesis that the
+    candidate is not slower, `p_faster`: not faster; only for latencies of cases."""
 
     name: str  # latency.STAGE.p95_ms, cost.usd, cost.ROLE.tokens
     baseline: float | None
@@ -45,28 +45,28 @@ class Expense:
 
     @property
     def difference(self) -> float | None:
-        """Candidate minus baseline; None where one of them is not known."""
+        """Candidate minus baseline; None where one is unknown."""
         if self.baseline is None or self.candidate is None:
             return None
         return self.candidate - self.baseline
 
 
 def is_expense(name: str) -> bool:
-    """Whether a rule of the gate names a latency or a cost, which is no metric of cases."""
+    """Whether a rule of the gate names a latency or a cost instead of a metric."""
     return name.startswith(("latency.", "cost."))
 
 
 def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Expense]:
     """`latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last."""
     one, other = _stages(baseline), _stages(candidate)
-    found = []
+    expenses = []
     for stage in sorted({*one, *other}, key=lambda stage: (stage == STAGE, stage)):
         times = _timed(baseline, candidate) if stage == STAGE else None
         for name, rank in PERCENTILES.items():
             left, right = (_measured(stages.get(stage), name) for stages in (one, other))
-            told = () if times is None else _compared(*times, rank, seed)
-            found.append(Expense(f"latency.{stage}.{name}", left[0], right[0], left[1], right[1], *told))
-    return found
+            compared = () if times is None else _compared(*times, rank, seed)
+            expenses.append(Expense(f"latency.{stage}.{name}", left[0], right[0], left[1], right[1], *compared))
+    return expenses
 
 
 def _compared(baseline: Floats, candidate: Floats, rank: float, seed: int) -> tuple[float, float, float, float]:
@@ -95,8 +95,8 @@ def _measured(entry: Mapping[str, Any] | None, name: str) -> tuple[float | None,
 
 
 def costs(baseline: Snapshot, candidate: Snapshot) -> list[Expense]:
-    """`cost.usd` and `cost.tokens` of a case, of all roles together and of each (`cost.judge.usd`). Nothing where
-    neither run asked a model."""
+    """`cost.usd` and `cost.tokens` of a case, in total and by role (`cost.judge.usd`). Empty where neither run called a
+    model."""
     one, other = _by_role(baseline), _by_role(candidate)
     n_one, n_other = (run.cost.get("cases", len(run.cases)) for run in (baseline, candidate))
     return [
@@ -108,8 +108,8 @@ def costs(baseline: Snapshot, candidate: Snapshot) -> list[Expense]:
 
 
 def _by_role(snapshot: Snapshot) -> dict[str, dict[str, float | None]]:
-    """Role ("" for all) -> unit -> mean of a case, None where a price is unknown. Of a run that asked models and does
-    not tell what each case asked, as those of older runners, nothing is known."""
+    """Role ("" for all) -> unit -> mean of a case, None where a price is unknown. Empty for runs of older versions that
+    did not record the cost of cases."""
     roles, n = snapshot.cost.get("roles") or {}, snapshot.cost.get("cases") or 0
     if not roles or not n:
         return {role: {} for role in _roles(snapshot)}
@@ -119,7 +119,7 @@ def _by_role(snapshot: Snapshot) -> dict[str, dict[str, float | None]]:
 
 
 def _roles(snapshot: Snapshot) -> list[str]:
-    """Roles in which models were asked, and "" for all of them."""
+    """The roles of called models, and "" for all."""
     usage = snapshot.timing.get("usage") or {}
     parts = {role: [part for model in models.values() for part in model.values()] for role, models in usage.items()}
     roles = [role for role, found in parts.items() if any(part.get("requests") for part in found)]
@@ -136,5 +136,5 @@ def _tokens(parts: Sequence[Mapping[str, Any]], n: int) -> float:
 
 
 def _of_role(roles: Mapping[str, Mapping[str, float | None]], role: str, unit: str) -> float | None:
-    """A run that asked no model in a role spent nothing there, where it asked any."""
+    """The mean in a role: 0 where the run called models in other roles only."""
     return roles[role].get(unit) if role in roles else 0.0

@@ -1,11 +1,10 @@
 """Questions that went from right to wrong, and back.
 
-A question is right where the main metric of the runs that tells right from wrong has 1, and wrong where its case
-failed. Where they have none, it is right where the run lost it nowhere (label `lost_at` is `none`); where the two runs
-are of different evaluations, or have no such label, the first metric that both have decides of those that tell right
-from wrong, at k where both have the same, else at 10.
-Pairs whose question or labels are not the same count nowhere: they were not asked or not judged alike.
-Flips are ordered by their weight: the mean change of the main metrics of the case.
+A question is right where the deciding main metric of the runs is 1, and wrong where its case failed. Without such a
+metric, it is right where it failed at no stage (label `lost_at` is `none`). Where the two runs are of different
+evaluations, or have no such label, the first common metric that separates right from wrong decides, at k where both
+have the same k, else at 10. Pairs with different questions or labels do not count. Flips are ordered by weight: the
+mean change of the main metrics of the case.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ States = NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """`lost_at_…` is `failed` for a case that failed. `changes` maps main metrics to their two values. `judge_noise`:
-    only scores of a judge changed, each by less than it would if the same answer were judged again; None where that
-    cannot be told. `texts` is empty without the rows of both runs."""
+    """`lost_at_…` is `failed` for a failed case. `changes` maps main metrics to their two values. `judge_noise`:
+    whether only scores of a judge changed, each by less than another judgement of the same answer might; None where it
+    is unknown. `texts` is empty without the rows of both runs."""
 
     id: str
     baseline_id: str
@@ -47,7 +46,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """`by`: what tells right from wrong; None: nothing does."""
+    """`by`: the label or metric that decides; None where there is none."""
 
     by: str | None
     right_in_both: int
@@ -57,7 +56,7 @@ class Flips:
 
 
 def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> Flips:
-    """`metrics` are the comparable main metrics, `judged` those of them that a judge scores."""
+    """The flips of two runs. `metrics`: the comparable main metrics, `judged`: those that a judge scores."""
     by = decided_by(runs.baseline, runs.candidate)
     if by is None:
         return Flips(None, 0, 0, (), ())
@@ -77,7 +76,7 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) ->
 
 
 def decided_by(baseline: Snapshot, candidate: Snapshot) -> str | None:
-    """The label or metric that tells right from wrong in both runs."""
+    """The label or metric that decides between right and wrong in both runs."""
     catalogue = together([candidate.catalogue, baseline.catalogue])
     both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]
     telling = [
@@ -108,7 +107,7 @@ def states(cases: Cases, by: str) -> States:
 
 
 class _Table:
-    """The numbers of pairs."""
+    """The values of the pairs."""
 
     def __init__(self, runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> None:
         self._runs, self._judged = runs, frozenset(judged)
@@ -151,7 +150,7 @@ class _Table:
         )
 
     def _error(self, metric: str, one: int, other: int) -> float | None:
-        """Standard error of the difference of the two scores, None where a judge was asked once."""
+        """Standard error of the difference of the two scores; None for a single vote."""
         sides = ((self._runs.baseline.cases, one), (self._runs.candidate.cases, other))
         errors = [cases.noise[metric][place] for cases, place in sides if metric in cases.noise]
         known = [float(error) for error in errors if not np.isnan(error)]

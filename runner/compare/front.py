@@ -1,11 +1,12 @@
-"""The Pareto front of a sweep: runs that no other run beats in one respect without losing in another.
+"""The Pareto front of a sweep: the runs that no other run dominates.
 
-Three respects: quality (the means of the main metrics that stand for it), what answering a case costs, and the p95
-latency of a case. Cost is USD where it is known for all runs and not 0 in all, else tokens on the same terms, else k,
-the number of chunks that is handed on, where the runs differ in it, else nothing; what judging and writing questions
-cost is no cost of the system. Latency counts where all runs have measured it, and only what is much.
+There are three objectives: quality (the means of the main metrics that represent it), the cost of answering a case, and
+the p95 latency of a case. Cost is USD where it is known for all runs and not 0 in all; else tokens, under the same
+condition; else k, the number of chunks in the prompt, where the runs differ in it; else it does not count. The cost of
+judging and of writing questions is no cost of the system. Latency counts where all runs have measured it, and only
+large differences.
 
-A run is dominated by another that is no worse in any of them, and better beyond chance in one:
+A run is dominated by another one that is no worse in any objective, and better beyond chance in one:
 
 - quality: p of the paired difference below .05, adjusted (Holm) over all pairs of runs and all metrics of quality, an
   interval without 0, and a difference of at least the margin;
@@ -30,14 +31,14 @@ from runner.metrics import paired
 from runner.metrics.paired import FEWEST, Paired
 
 NOT_ANSWERING = ("judge", "testset")  # roles
-LESS = 0.95  # of what another run costs: less beyond chance
+LESS = 0.95  # a lower share of the cost of another run is beyond chance
 
-IsFaster = Callable[[str, str], bool]  # whether the first of two runs is, beyond chance
+IsFaster = Callable[[str, str], bool]  # whether the first run is better than the second, beyond chance
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """`qualities` are better the higher they are, and `cost` is 0 where it is not known for all runs."""
+    """`qualities`: higher is better; `cost`: 0 where it is not known for all runs."""
 
     folder: str
     qualities: Sequence[float]
@@ -53,8 +54,8 @@ class _Run:
 def front(
     cells: Cells, values: Mapping[str, Mapping[str, float]], *, margin: float, is_faster: IsFaster
 ) -> dict[str, Any]:
-    """`values`: metric of quality -> folder -> mean; a run that lacks one is left out. JSON values: `dominated_by` is
-    empty for the runs of the front, `latency` tells whether it counted."""
+    """`values`: metric of quality -> folder -> mean; a run that lacks one is left out. Returns JSON values:
+    `dominated_by` is empty for the runs of the front, `latency` says whether it counted."""
     folders = [name for name in cells.snapshots if all(name in means for means in values.values())]
     unit, cost = _cost({name: cells.snapshots[name] for name in folders})
     signs = {name: -1.0 if cells.catalogue.direction(name) == "lower" else 1.0 for name in values}
@@ -107,7 +108,7 @@ def _dominated(
 def _leads(
     cells: Cells, names: Sequence[str], folders: Sequence[str], pairs: Sequence[tuple[str, str]], margin: float
 ) -> set[tuple[str, str]]:
-    """The pairs of which the first is better in quality beyond chance. All pairs of runs count as tests."""
+    """The pairs whose first run is better in quality beyond chance. All pairs of runs count as tests."""
     differing: dict[tuple[str, str, str], Paired] = {}
     rows = {name: cells.rows(name, folders) for name in names}
     for one, two in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
@@ -127,7 +128,7 @@ def _leads(
 
 
 def _cost(runs: Mapping[str, Snapshot]) -> tuple[str | None, Mapping[str, float]]:
-    """What a case costs in each run, in usd, tokens or k."""
+    """The cost of a case in each run, in usd, tokens or k."""
     for unit in ("usd", "tokens"):
         spent = {folder: value for folder, run in runs.items() if (value := _spent(run, unit)) is not None}
         if len(spent) == len(runs) and any(spent.values()):
@@ -137,7 +138,7 @@ def _cost(runs: Mapping[str, Snapshot]) -> tuple[str | None, Mapping[str, float]
 
 
 def _spent(run: Snapshot, unit: str) -> float | None:
-    """None where it is not known."""
+    """The cost of a case in a unit; None where it is unknown."""
     total = 0.0
     for expense in costs(run, run):  # cost.ROLE.UNIT, and cost.UNIT of all roles together
         _, *role, found = expense.name.split(".")

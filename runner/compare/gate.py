@@ -1,13 +1,12 @@
-"""Regression rules held against two runs.
+"""Checks regression rules on two runs.
 
 A rule fires where the candidate lost more than the margin and, where it demands significance, p is below .05. A gate
-looks in one direction, so p is one-sided; it is adjusted (Holm) over the rules that demand significance. A rule whose
-metric the candidate has lost is an error, as is one whose name only comes close to a metric. It is not evaluated where
-the baseline does not have its metric, where neither the metric nor the rule says which way it is better, and where the
-metric has no value in a run (latency of a replayed run); it is not comparable where the metric means something else in
-the two runs. Neither has passed. Of a latency p says that the factor of runner.compare.timed may be chance or another
-minute of the machine, so that runs of one system do not fire. A rule for `main` stands for one for each main metric of
-the two runs.
+looks in one direction, so p is one-sided; it is adjusted (Holm) over the rules that demand significance. A rule is an
+error where the candidate lacks its metric, or where its name is only similar to that of a metric. It is not evaluated
+where the baseline lacks the metric, where neither the metric nor the rule has a direction, or where a run has no value
+(latency of a replayed run); it is not comparable where the metric differs in meaning between the runs. Neither counts
+as passed. The p of a latency includes the factor of runner.compare.timed, so that a varying load of the machine does
+not fire. A rule for `main` stands for one rule for each main metric of the two runs.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from runner.metrics.catalogue import built_in
 
 Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
 NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
-MAIN = "main"  # in place of a metric: every main metric
+MAIN = "main"  # stands for every main metric
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """`loss` is what the candidate is worse by: absolute, or a share of the baseline for a relative rule."""
+    """`loss`: by how much the candidate is worse: absolute, or as a share of the baseline for a relative rule."""
 
     rule: Rule
     status: Status
@@ -54,7 +53,7 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """A case that must not break; `was_right` in the baseline (None: not told there)."""
+    """A case that must not break. `was_right`: in the baseline; None where it is unknown."""
 
     id: str
     status: Status
@@ -64,7 +63,7 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What became of each rule of `regression`, and of each case that must not break."""
+    """The results of the rules of `regression`, and of the cases that must not break."""
 
     rules: Sequence[RuleResult]
     cases: Sequence[CaseResult]
@@ -83,8 +82,8 @@ def gate_of(
     main: Sequence[str] = (),
     allow_incomparable: bool,
 ) -> Gate:
-    """`main`: the main metrics of both. Raises InputError for a rule that names no metric, and for a case that neither
-    run knows."""
+    """Evaluate the gate. `main`: the main metrics of both. Raises InputError for a rule on an unknown metric, and for
+    an unknown case."""
     checked = _Checked(runs, {expense.name: expense for expense in expenses}, allow_incomparable)
     measured = [
         checked.result(replace(rule, metric=metric), f"regression.rules.{number}")
@@ -96,7 +95,7 @@ def gate_of(
 
 
 def demand_known(regression: Regression, known: Collection[str], side: str) -> None:
-    """Raises InputError for the first rule whose metric comes close to one of a run, and is none."""
+    """Raises InputError for the first rule whose metric is unknown and similar to one of a run."""
     for number, rule in enumerate(regression.rules):
         if rule.metric not in (MAIN, *known) and not is_expense(rule.metric):
             _refuse_misspelt(rule.metric, known, f"regression.rules.{number}", side)
@@ -123,7 +122,7 @@ def _fired(result: RuleResult) -> RuleResult:
 
 
 class _Checked:
-    """Rules on one comparison."""
+    """Evaluates rules on one comparison."""
 
     def __init__(self, runs: PairedRuns, expenses: Mapping[str, Expense], allow_incomparable: bool) -> None:
         self._runs, self._expenses, self._allow = runs, expenses, allow_incomparable
@@ -158,7 +157,7 @@ class _Checked:
         return RuleResult(rule, "passed", difference.n, *numbers, _loss(rule, *numbers), p, reasons=obstacles)
 
     def _of_expense(self, rule: Rule, key: str) -> RuleResult:
-        """Over all cases: a slice has no latency of its own here."""
+        """Evaluate a rule on latency or cost, over all cases, since slices have none."""
         known = {*self._expenses, "latency.case.p50_ms", "latency.case.p95_ms", "cost.usd", "cost.tokens"}
         if rule.metric not in known:
             raise InputError(f"{key}: neither run has '{rule.metric}'{did_you_mean(rule.metric, known)}")
@@ -178,7 +177,7 @@ class _Checked:
         return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p)
 
     def _chosen(self, rule: Rule, found: Sequence[Reason]) -> Bools:
-        """Pairs of the slice; those whose question or labels changed are left out."""
+        """The pairs of the slice, without those with changed questions or labels."""
         chosen = comparable_pairs(self._runs, found)
         for dimension, value in rule.slice.items():
             masks = {(name, label): mask for name, label, mask in slices_of(self._runs)}
@@ -200,7 +199,7 @@ class _Checked:
         return CaseResult(id, "passed" if is_right else "fired", was_right, lost_at)
 
     def _places(self, id: str) -> tuple[int | None, int | None]:
-        """Of the case in both runs; where it has another id in one of them, that of its pair."""
+        """The places of a case in both runs; where a run has it under another id, that of its pair."""
         runs, pairing = self._runs, self._runs.pairing
         before, after = (_place(run, id) for run in (runs.baseline, runs.candidate))
         if after is None and before is not None:
@@ -211,7 +210,8 @@ class _Checked:
 
 
 def _is_right(cases: Cases, by: str, place: int | None) -> bool | None:
-    """None for a case that the run has not, or of which nothing tells, as exact match where no answer is known."""
+    """Whether a case is right; None where the run lacks it, or where nothing decides, such as exact match without a
+    known answer."""
     state = UNTOLD if place is None else int(states(cases, by)[place])
     return None if state == UNTOLD else state == RIGHT
 

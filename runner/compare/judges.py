@@ -1,11 +1,11 @@
-"""Runs of a sweep that differ in nothing but their judge, side by side: how far the judges agree, and where not.
+"""Compares runs of a sweep that differ in their judge only: how far the judges agree, and where they differ.
 
-That is no difference between systems. The runs hold the same answers, which are made once where replies are cached; a
-case whose question was answered otherwise in one of them counts for nothing here.
+Such runs have the same answers, which are generated once where replies are cached; a case with a different answer in
+one of the runs is left out.
 
-For each rubric that all of the judges were asked: Krippendorff's alpha over all of them (interval data), and of every
-judge beside the first Spearman's rank correlation and the bias, the mean difference of the scores, with its interval
-and p, adjusted (Holm) over all of them. A score that a judge failed to give leaves out the case for that rubric.
+For each rubric that all judges used: Krippendorff's alpha over all judges (interval data), and for every judge but the
+first its Spearman rank correlation with the first and its bias, the mean difference of the scores, with interval and p,
+adjusted (Holm) over all judges. A failed judgement leaves out the case for that rubric.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from runner.metrics.statistics import Floats
 from runner.system.folder import lines
 from runner.system.store import fingerprint
 
-MOST = 20  # answers that are shown
-LONGEST = 400  # characters of a question or an answer that are kept
-SHARED = ("judge", "judge_prompt.")  # names of an identity that tell judges apart
+MOST = 20  # most answers that are shown
+LONGEST = 400  # most characters of a question or an answer
+SHARED = ("judge", "judge_prompt.")  # parts of the identity that belong to the judge
 NOT_A_SYSTEM = ("judge", "evaluation", "models", "out")  # keys of a configuration
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What judges were given of one case, and what one of them said: rubric -> score, None where it failed."""
+    """What a judge got of one case, and its scores: rubric -> score, None where it failed."""
 
     question: str
     answer: str
@@ -41,12 +41,12 @@ class _Answer:
 
 
 def same_judge(one: Snapshot, other: Snapshot) -> bool:
-    """Whether both runs were judged by the same judge with the same prompts."""
+    """Whether both runs have the same judge with the same prompts."""
     return _judge(one) == _judge(other)
 
 
 def judges(folder: Path, snapshots: Mapping[str, Snapshot]) -> list[dict[str, Any]]:
-    """One record for each group of at least two runs that differ in their judge alone; JSON values."""
+    """One record for each group of at least two runs that differ in their judge only; JSON values."""
     systems: dict[str, list[str]] = {}
     for name, snapshot in snapshots.items():
         if _judge(snapshot):
@@ -60,7 +60,7 @@ def _judge(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _system(snapshot: Snapshot) -> str:
-    """Everything but the judge."""
+    """The identity of a run without its judge."""
     evaluation = snapshot.config.get("evaluation")
     rest = dict(evaluation) if isinstance(evaluation, Mapping) else {}
     rest.pop("judge", None)
@@ -73,8 +73,8 @@ def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
     answers = [dict(_answers(folder / name)) for name in names]
     shared = [id for id in answers[0] if all(id in each for each in answers[1:])]
     same = [id for id in shared if len({each[id].answer for each in answers}) == 1]
-    asked = {name: ids for name in _rubrics(answers[0], same) if (ids := _judged_by_all(answers, same, name))}
-    votes = {name: _votes(answers, ids, name) for name, ids in asked.items()}
+    ids_of = {name: ids for name in _rubrics(answers[0], same) if (ids := _judged_by_all(answers, same, name))}
+    votes = {name: _votes(answers, ids, name) for name, ids in ids_of.items()}
     rubrics = [_agreement(name, scores, names) for name, scores in votes.items()]
     _adjust([beside for rubric in rubrics for beside in rubric["beside"]])
     return {
@@ -82,7 +82,7 @@ def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
         "n": len(same),
         "other_answers": len(shared) - len(same),
         "rubrics": rubrics,
-        "most": _most(answers, asked, votes),
+        "most": _most(answers, ids_of, votes),
     }
 
 
@@ -99,7 +99,7 @@ def _rubrics(answers: Mapping[str, _Answer], ids: Sequence[str]) -> list[str]:
 
 
 def _judged_by_all(answers: Sequence[Mapping[str, _Answer]], ids: Sequence[str], rubric: str) -> list[str]:
-    """The cases of which every judge was asked this."""
+    """The cases that every judge judged by this rubric."""
     return [id for id in ids if all(rubric in each[id].scores for each in answers)]
 
 
@@ -122,7 +122,7 @@ def _agreement(rubric: str, votes: Floats, names: Sequence[str]) -> dict[str, An
 
 
 def _beside(votes: Floats, place: int, names: Sequence[str]) -> dict[str, Any]:
-    """One judge beside the first."""
+    """One judge compared with the first."""
     first, other = votes[:, 0], votes[:, place]
     (bias,) = paired.compare_means(first[:, None], other[:, None], seed=0)
     rank = spearman(first, other)
@@ -142,14 +142,14 @@ def _adjust(found: Sequence[dict[str, Any]]) -> None:
 
 
 def _most(
-    answers: Sequence[Mapping[str, _Answer]], asked: Mapping[str, Sequence[str]], votes: Mapping[str, Floats]
+    answers: Sequence[Mapping[str, _Answer]], ids_of: Mapping[str, Sequence[str]], votes: Mapping[str, Floats]
 ) -> list[dict[str, Any]]:
-    """The answers on which they differ most, each once, by the rubric on which they do so."""
+    """The answers on which the judges differ most, each once, with the rubric of the largest difference."""
     spreads: dict[str, tuple[float, str, int]] = {}
     for rubric, scores in votes.items():
         for place, row in enumerate(scores):
             spread = float(row.max() - row.min())  # NaN where a judge failed
-            id = asked[rubric][place]
+            id = ids_of[rubric][place]
             if spread > spreads.get(id, (0.0, "", 0))[0]:
                 spreads[id] = (spread, rubric, place)
     ordered = sorted(spreads.items(), key=lambda entry: (-entry[1][0], entry[0]))

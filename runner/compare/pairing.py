@@ -1,7 +1,7 @@
-"""Which case of one run is which case of the other.
+"""Pairs the cases of two runs.
 
-By id where the question is the same; else by the hash of the question, where just one case of each run is left
-with it; what is left with the same id but another question is paired too, and marked.
+Cases are paired by id where the question is the same; else by the hash of the question, where each run has exactly one
+remaining case with it; remaining cases with the same id but another question are paired and marked.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """`baseline` and `candidate` are places of paired cases, intp [n_pairs], in an order that does not depend on
-    which run is which. `new_question` and `new_gold` mark pairs whose question or labels are not the same."""
+    """`baseline` and `candidate`: places of paired cases, intp [n_pairs], in an order that is symmetric in the two
+    runs. `new_question` and `new_gold` mark pairs with different questions or labels."""
 
     baseline: Places
     candidate: Places
@@ -70,7 +70,7 @@ def pair(baseline: Cases, candidate: Cases) -> Pairing:
 
 
 def _order(baseline: Cases, candidate: Cases, one: int, other: int) -> tuple[list[str], str]:
-    """The same whichever run is which; of two cases that exchanged their ids, the question decides."""
+    """The order of pairs, symmetric in the two runs; for two cases that exchanged their ids, the question decides."""
     return sorted((baseline.ids[one], candidate.ids[other])), baseline.content[one] or ""
 
 
@@ -79,7 +79,7 @@ def _places(ids: Sequence[str]) -> dict[str, int]:
 
 
 def _differ(one: str | None, other: str | None) -> bool:
-    """A case that failed before it told its question or labels is taken at its id."""
+    """Whether two hashes differ; a case that failed before its hash was known is matched by its id."""
     return one is not None and other is not None and one != other
 
 
@@ -89,6 +89,6 @@ def _by_content(baseline: Cases, candidate: Cases, left: set[int], right: set[in
 
 
 def _unique(content: Sequence[str | None], places: set[int]) -> Mapping[str, int]:
-    """Hash of a question -> its place, for questions that are asked once."""
+    """Hash of a question -> its place, for questions that occur once."""
     counted = Counter(content[place] for place in places)
     return {text: place for place in places if (text := content[place]) is not None and counted[text] == 1}

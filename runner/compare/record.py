@@ -75,7 +75,7 @@ def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, 
 
 
 def _names(comparison: Comparison) -> list[str]:
-    """Of all metrics that the record names."""
+    """The names of all metrics in the record."""
     compared = [each.difference.metric for each in comparison.metrics]
     rules = [result.rule.metric for result in comparison.gate.rules]
     by = [comparison.flips.by or ""]

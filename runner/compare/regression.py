@@ -1,4 +1,4 @@
-"""Which losses count as a regression: settings of the gate between two runs (conf/regression)."""
+"""The settings of the gate between two runs (conf/regression): which losses count as a regression."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Dimension = Literal["language", "difficulty", "tag"]
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class RuleSettings(TypedDict, total=False):
-    """conf/regression/default.yaml says what each means."""
+    """conf/regression/default.yaml explains the settings."""
 
     metric: Required[str]
     direction: Direction
@@ -31,9 +31,9 @@ class RuleSettings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A loss of more than `margin`, absolute or as a share of the baseline, over the cases of `slice` (all cases
-    where it is empty). `direction`: None where it is the metric's own. `significant`: and the loss is more than
-    chance."""
+    """Fires on a loss of more than `margin`, absolute or as a share of the baseline, over the cases of `slice` (all
+    cases where it is empty). `direction`: None for that of the metric. `significant`: the loss must also be
+    significant."""
 
     metric: str
     direction: Direction | None
@@ -44,8 +44,7 @@ class Rule:
 
 
 class Regression:
-    """`margin` is the difference below which two runs are the same in practice, whatever a test says: an interval
-    that lies within it is noise."""
+    """`margin`: the difference below which two runs are equivalent in practice: an interval within it is noise."""
 
     def __init__(
         self,
@@ -59,8 +58,8 @@ class Regression:
         self.margin = float(margin)
 
     def within(self, margins: Mapping[str, float]) -> Regression:
-        """With the margins of a domain profile, absolute ones, for the metrics that have one there. Rules for a slice
-        of the cases stay as they are."""
+        """The rules with the absolute margins of a domain profile, for the metrics that it lists. Rules for slices are
+        unchanged."""
         changed = copy(self)
         changed.rules = [
             rule
@@ -72,12 +71,12 @@ class Regression:
 
 
 def margins_of(config: Mapping[str, Any]) -> Mapping[str, float]:
-    """Of the profile of a run, by metric; none where it has no profile, or one for each domain."""
+    """Metric -> margin, of the profile of a run; empty where it has no profile, or several."""
     found: Mapping[str, float] = (config.get("profile") or {}).get("margins") or {}
     return found
 
 
 def _rule(settings: RuleSettings) -> Rule:
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    margin = float(given["margin"])  # a whole number of any size is one, too, which no file of results can hold
+    margin = float(given["margin"])  # integers may be too large for files of results
     return Rule(**{"direction": None, **given, "margin": margin})

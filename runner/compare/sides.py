@@ -1,4 +1,4 @@
-"""What a reference to an earlier run names.
+"""Finds the run that a reference names.
 
 a snapshot.json      a run folder            experiments/NAME
 an MLflow run id     latest:EXPERIMENT       the newest completed run of it, in ./outputs or in MLflow
@@ -30,7 +30,7 @@ WANTED = "expected a snapshot.json, a run folder, experiments/NAME, an MLflow ru
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A snapshot file or a folder on this machine, and what to call it."""
+    """A snapshot file or a folder on this machine, and its name in messages."""
 
     path: Path
     label: str
@@ -38,14 +38,14 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One run of a comparison. `folder` holds its rows, where they are at hand."""
+    """One run of a comparison. `folder`: with its rows, where they are available."""
 
     snapshot: Snapshot
     label: str
     folder: Path | None = None
 
     def rows(self, ids: Collection[str]) -> dict[str, Mapping[str, Any]]:
-        """The rows of these cases that are at hand, by id."""
+        """The available rows of these cases, by id."""
         if self.folder is None or not ids:
             return {}
         return {row["id"]: row for row in lines(self.folder / "per_item.jsonl") if row.get("id") in ids}
@@ -53,9 +53,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Looks references up. `uri` is the MLflow store (default: that of conf), `downloads` the folder for what comes
-    from there, `own` the folder of the run or sweep that is to be compared, `candidates` what run.json tells of runs
-    that are: neither is the latest run, wherever it was found."""
+    """Resolves references. `uri`: the MLflow store (default: that of conf); `downloads`: the folder for downloads;
+    `own`: the folder of the run or sweep to compare; `candidates`: run.json of the runs to compare. Neither of these
+    counts as the latest run."""
 
     downloads: Path
     uri: str | None = None
@@ -67,7 +67,8 @@ class Finder:
         return open_place(self.find(reference))
 
     def find(self, reference: str) -> Place:
-        """Raises InputError for what names no run, TrackingError for an MLflow that cannot be asked."""
+        """The place of a reference. Raises InputError where it names no run, TrackingError where MLflow cannot be
+        reached."""
         if reference.startswith(LATEST):
             return self._latest(reference.removeprefix(LATEST))
         path = Path(reference)
@@ -123,13 +124,13 @@ class Finder:
 
     @property
     def _own(self) -> set[tuple[str | None, int]]:
-        """The runs that are to be compared, as they are known in MLflow as well."""
+        """The ids of the runs to compare, including those in MLflow."""
         folders = [] if self.own is None else [self.own, *(path.parent for path in self.own.glob("*/run.json"))]
         found = [run for folder in folders if (run := read_json(folder / "run.json")) is not None]
         return {_key(run) for run in (*found, *self.candidates) if _began_ms(run)}
 
     def _in_outputs(self, experiment: str) -> Iterator[tuple[int, Path]]:
-        """(when it began, in milliseconds, folder)."""
+        """(start in milliseconds, folder) of the newest completed run."""
         own = self._own
         for folder, run in _runs_here():
             is_own = self.own is not None and folder.resolve().is_relative_to(self.own.resolve())
@@ -139,7 +140,8 @@ class Finder:
                 yield _began_ms(run), folder
 
     def _in_mlflow(self, experiment: str, *, fails: bool) -> tuple[int, str] | None:
-        """(when it began, run id). A store that cannot be asked is an error only where there is nothing else."""
+        """(start in milliseconds, run id) of the newest completed run. An unreachable store is an error only without
+        another run."""
         own, database = self._own, sqlite_file(self._store)
         if database is not None and not database.is_file():
             return None
@@ -162,7 +164,7 @@ class Finder:
 
 
 def open_place(place: Place) -> Side:
-    """Raises DataError for a snapshot that cannot be used, InputError for a run without results."""
+    """Open a place. Raises DataError for an unusable snapshot, InputError for a run without results."""
     if place.path.is_file():
         return _side(read_snapshot(place.path), place, None)
     folder = place.path if (place.path / "per_item.jsonl").is_file() else None
@@ -199,7 +201,7 @@ def _key(run: Mapping[str, Any]) -> tuple[str | None, int]:
 
 
 def _began_ms(run: Mapping[str, Any]) -> int:
-    """0 where it does not tell."""
+    """The start in milliseconds; 0 where it is unknown."""
     try:
         return int(datetime.fromisoformat(run["created_at"]).timestamp() * 1000)
     except (KeyError, OverflowError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Pairs by language, difficulty and tag, as the candidate labels its cases."""
+"""Slices of pairs by language, difficulty and tag of the candidate's cases."""
 
 from __future__ import annotations
 

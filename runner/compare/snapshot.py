@@ -1,4 +1,4 @@
-"""snapshot.json: what comparing a run with another one needs, without a text of the data in it.
+"""snapshot.json: everything needed to compare a run with another one, without texts of the data.
 
     {"schema": 1, "kind": "runner.snapshot", "run": {...}, "config": {...}, "identity": {name: hash},
      "depends": {metric: [names of identity]}, "declared": [records of metrics], "metrics", "slices", "counts",
@@ -29,31 +29,32 @@ from runner.metrics.catalogue import DECLARED, declared_in
 from runner.metrics.judging import noise_of
 from runner.metrics.metric import Catalogue
 from runner.system.folder import DOCUMENTS, RunFolder, open_run
-from runner.system.journal import is_whole
+from runner.system.journal import whole_rows
 from runner.system.metadata import read_json
 from runner.system.writing import replacing
 
 SCHEMA = 1
 KIND = "runner.snapshot"
-FILE = "snapshot.json"
+FILE, ROWS = "snapshot.json", "per_item.jsonl"
 NOTHING = float("nan")
-HASHES = ("content", "gold")  # columns in which a value seldom comes twice
+HASHES = ("content", "gold")  # columns with few repeated values
+BLOCK = 512  # rows whose numbers are put into columns together
 RUN = (
     "id", "experiment", "evaluation_type", "k", "status", "created_at", "updated_at", "git", "versions", "choices",
     "overrides", "sweep_id", "fingerprint", "models",
 )  # fmt: skip
 
-# What an experiment varies. Every other metric depends on all identities but these.
+# Identities that an experiment varies; metrics depend on all others.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "store", "embedder", "tokenizer", "models", "slices", "memory"}
     | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester", "system"}
 )
-# Components that hold others, or are told otherwise.
+# Components that contain others, or have their own identity.
 NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")
 
 
 def write_snapshot(folder: Path) -> Path:
-    """Beside the results of a run. Raises InputError when `folder` is no run folder."""
+    """Write the snapshot of a run folder. Raises InputError where `folder` is none."""
     path = folder / FILE
     with replacing(path) as scratch, scratch.open("wb") as file:
         file.writelines(_parts(open_run(folder)))
@@ -61,12 +62,12 @@ def write_snapshot(folder: Path) -> Path:
 
 
 def encoded(opened: RunFolder) -> bytes:
-    """What snapshot.json of a run folder is to hold."""
+    """The content of snapshot.json of a run folder."""
     return b"".join(_parts(opened))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Atomic: a reader sees the old file or the new one."""
+    """Write a file atomically."""
     with replacing(path) as scratch:
         scratch.write_bytes(data)
 
@@ -74,12 +75,12 @@ def write_bytes(path: Path, data: bytes) -> None:
 def _parts(opened: RunFolder) -> Iterator[bytes]:
     """The columns of cases are encoded one at a time."""
     yield orjson.dumps(_head(opened)).removesuffix(b"}") + b',"cases":'
-    yield from _object(_cases(opened.rows(), declared_in(opened.run)))
+    yield from _object(_cases(whole_rows(opened.path / ROWS), declared_in(opened.run)))
     yield b"}\n"
 
 
 def _object(entries: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
-    """An object of JSON, and in it one for each iterator."""
+    """The parts of a JSON object; an iterator of entries becomes a nested object."""
     yield b"{"
     for number, (name, value) in enumerate(entries):
         yield (b"," if number else b"") + orjson.dumps(name) + b":"
@@ -116,7 +117,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
 
 
 def depends_on(metric: str, identity: Iterable[str], catalogue: Catalogue) -> tuple[str, ...]:
-    """Names of identity that must be equal for two values of a metric to be comparable."""
+    """The identities that must be equal for two values of a metric to be comparable."""
     known = set(identity)
     found = catalogue.variant(metric).depends
     if found is None:
@@ -125,7 +126,7 @@ def depends_on(metric: str, identity: Iterable[str], catalogue: Catalogue) -> tu
 
 
 def content_hash(text: str) -> str:
-    """16 hex digits; the same for a question whatever its id."""
+    """A hash of a question, independent of its id; 16 hex digits."""
     normal = " ".join(unicodedata.normalize("NFC", text).split())
     return hashlib.sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -134,7 +135,7 @@ def _identity(run: Mapping[str, Any]) -> dict[str, str]:
     """Hashes of the data, of the components, of the judge and of the code that scores, as the run recorded them."""
     components = {name: digest for name, digest in (run.get("components") or {}).items() if name not in NOT_IDENTITY}
     data = {"chunks" if name == "corpus" else name: digest for name, digest in (run.get("identity") or {}).items()}
-    data.pop("judge", None)  # together with its prompts; told apart below
+    data.pop("judge", None)  # it includes the prompts; they are separated below
     judged_by = run.get("judged_by") or {}
     judge = {"judge": judged_by["judge"]} if judged_by else {}
     prompts = {f"judge_prompt.{rubric}": digest for rubric, digest in (judged_by.get("prompts") or {}).items()}
@@ -154,7 +155,7 @@ def _cases(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[
 
 
 class _Columns:
-    """Rows as columns, each value kept in as many bytes as it needs. Metrics are called as in summary.json."""
+    """Rows as compact columns. Metrics have their names of summary.json."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._names = catalogue.summary_names
@@ -164,14 +165,15 @@ class _Columns:
         }
         self._latency: array[float] = array("d")
         self._numbers: dict[str, array[float]] = {}
+        self._waiting: dict[tuple[str, ...], tuple[list[int], list[list[float | None]]]] = {}  # by the names of rows
         self._labels: dict[str, list[str | None]] = {}
         self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
         self._chunk_gold: dict[int, Any] = {}
         self._known: dict[Any, Any] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """A damaged row and a second one of a case do not count, as in the journal."""
-        if not is_whole(row) or row["id"] in self._ids:
+        """Add a row. A second one of the same case is ignored, as in the journal."""
+        if row["id"] in self._ids:
             return
         place = len(self._ids)
         self._ids[row["id"]] = place
@@ -191,17 +193,25 @@ class _Columns:
                 self._sparse[kind].setdefault(name, {})[place] = number
 
     def _add_numbers(self, place: int, metrics: Mapping[str, float | None]) -> None:
-        for name, value in metrics.items():
-            if value is not None:
-                column = self._numbers.get(name)
-                if column is None:
-                    column = self._numbers[name] = array("d")
-                if len(column) < place:
-                    self._fill(column, place, NOTHING)
-                column.append(value)
+        places, values = self._waiting.setdefault(tuple(metrics), ([], []))
+        places.append(place)
+        values.append(list(metrics.values()))
+        if (place + 1) % BLOCK == 0:
+            self._put_waiting()
+
+    def _put_waiting(self) -> None:
+        n = len(self._ids)
+        for names, (places, values) in self._waiting.items():
+            block = np.array(values, dtype=np.float64)
+            has_any = ~np.isnan(block).all(axis=0)
+            for number in np.flatnonzero(has_any).tolist():
+                column = self._fill(self._numbers.setdefault(names[number], array("d")), n, NOTHING)
+                np.frombuffer(column, dtype=np.float64)[places] = block[:, number]
+        self._waiting.clear()
 
     def by_id(self) -> Iterator[tuple[str, Any]]:
-        """Numbers are float64 [n_cases], with NaN for null."""
+        """The columns by ascending id; numbers are float64 [n_cases], with NaN for null."""
+        self._put_waiting()
         ids = sorted(self._ids)
         n, order = len(ids), np.fromiter((self._ids[id] for id in ids), dtype=np.intp, count=len(ids))
         places = np.empty(n, dtype=np.intp)
@@ -222,7 +232,7 @@ class _Columns:
     def _placed(
         self, columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any
     ) -> dict[str, dict[str, float]]:
-        """Metric -> place in the order of ids, as JSON writes it -> number."""
+        """Metric -> place in the order of ids (as a text) -> number."""
         return {
             self._names.get(name, name): {
                 str(place): n for place, n in sorted((places[row], column[row]) for row in column)
@@ -250,7 +260,7 @@ def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _latency(row: Mapping[str, Any]) -> float:
-    """Of a case that ended well and of which every stage was live; else NaN."""
+    """The latency of a successful case whose stages were all live; else NaN."""
     ms, timings = row.get("latency_ms"), (row.get("timings") or {}).values()
     if ms is None or row.get("status") != "ok" or not all(timing.get("live", True) for timing in timings):
         return float("nan")

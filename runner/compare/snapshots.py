@@ -1,4 +1,4 @@
-"""Reading snapshot.json. What is read has been checked; what cannot be used is a DataError that says why."""
+"""Reads and checks snapshot.json; an unusable file raises DataError with the reason."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from runner.system.journal import LARGEST
 Bools = NDArray[np.bool_]
 MAYBE = (str, type(None))
 AGAIN = "make it again from its run folder: python -m runner snapshot RUN"
-OTHER_FILES = ("fingerprint", "evaluation_type", "cells", "per_query")  # keys of run.json, summary.json and the like
+OTHER_FILES = ("fingerprint", "evaluation_type", "cells", "per_query")  # keys of run.json and the like
 
 
 class ChunkGold(BaseModel):
-    """Where gold chunks of a case stand (runner.retrieval.stage.record_of): document, start, end, and rank."""
+    """The places of gold chunks of a case (runner.retrieval.stage.record_of): document, start, end, and rank."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -39,8 +39,8 @@ class ChunkGold(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """Columns with one entry for each case, by ascending id. Numbers are float64 [n_cases], NaN where there is
-    none; `unscored`, `weights` and `noise` hold only metrics that have an entry there (a weight is else 1)."""
+    """Columns with one entry for each case, by ascending id. Numbers are float64 [n_cases], NaN for missing ones;
+    `unscored`, `weights` and `noise` hold only metrics with entries (the default weight is 1)."""
 
     ids: Sequence[str]
     content: Sequence[str | None]
@@ -92,7 +92,7 @@ _Usd = Annotated[float | int, Field(ge=0, le=LARGEST)]
 
 @with_config(_OPEN)
 class _Run(TypedDict, total=False):
-    """Of what it tells, that on which a comparison hangs."""
+    """The parts of `run` that a comparison uses."""
 
     k: int | None
     status: str | None
@@ -137,7 +137,7 @@ class _Timing(TypedDict, total=False):
 
 @with_config(_OPEN)
 class _RoleCost(TypedDict):
-    """What all cases together came to."""
+    """The cost of all cases."""
 
     requests: _Count
     input_tokens: _Count
@@ -147,7 +147,7 @@ class _RoleCost(TypedDict):
 
 @with_config(_OPEN)
 class _Cost(TypedDict, total=False):
-    """Of the models that cases asked (runner.metrics.aggregate.cost)."""
+    """The cost of the models in cases (runner.metrics.aggregate.cost)."""
 
     cases: _Count
     roles: dict[str, _RoleCost]
@@ -166,14 +166,14 @@ class _Head(BaseModel):
     counts: dict[str, dict[str, int]]
     cases_count: dict[str, int]
     timing: _Timing
-    declared: list[dict[str, Any]] | None = None  # not in a file that is older than the key
+    declared: list[dict[str, Any]] | None = None  # missing in older files
     cases: dict[str, Any]
     cost: _Cost = {}
     documents: dict[str, str] = {}
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """Raises DataError for a file that is not there, not whole, not a snapshot, or of another schema."""
+    """Read a snapshot. Raises DataError for a missing or damaged file, one that is no snapshot, or another schema."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -182,7 +182,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def parse_snapshot(data: bytes, name: str) -> Snapshot:
-    """`name` is what errors call it."""
+    """Parse a snapshot. `name`: its name in errors."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -232,7 +232,7 @@ def _lower(message: str) -> str:
 
 
 class _DamagedError(Exception):
-    """What is wrong with the columns, from the name of the column on."""
+    """An error in the columns; the message begins with the name of the column."""
 
 
 class _Columns:
@@ -303,7 +303,7 @@ class _Columns:
         return column
 
     def _numbers(self, name: str, column: Any) -> Floats:
-        """orjson lets no NaN or infinity pass."""
+        """A column of numbers; orjson has refused NaN and infinities."""
         numbers = self._texts(name, column, (float, int, type(None)), self._n)
         if any(number is not None and abs(number) > LARGEST for number in numbers):
             raise _DamagedError(f"{name}: expected numbers from -{LARGEST:.0e} to {LARGEST:.0e}")

@@ -1,7 +1,7 @@
-"""The runs of a sweep against a chosen one, and against the best of them.
+"""Compares the runs of a sweep with a chosen baseline, and with the best run.
 
-Only completed runs are compared where there are two of them with the baseline among them; else all that have
-results. Everything is over the cases that all compared runs have finished: the means, their differences, the best.
+Only completed runs are compared if there are at least two and the baseline is one of them; else all runs with results.
+Means, differences and the best run are computed over the cases that all compared runs have finished.
 
 - Against the baseline, p is adjusted (Holm) for each main metric over all other runs.
 - What stands for quality on the Pareto front is the main metric of the evaluation (runner.compare.front).
@@ -36,7 +36,7 @@ from runner.metrics.paired import Paired
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """One run on one metric; `difference` is that from the baseline, None for the baseline itself."""
+    """One run on one metric. `difference`: from the baseline, None for the baseline itself."""
 
     folder: str
     value: float
@@ -50,7 +50,7 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class SweptMetric:
-    """`same`: no case differs between any two runs."""
+    """`same`: whether no case differs between any two runs."""
 
     name: str
     n: int
@@ -63,7 +63,7 @@ class SweptMetric:
 def compare_sweep(
     folder: Path, statuses: Mapping[str, str], *, baseline: str, seed: int, margin: float
 ) -> dict[str, Any] | None:
-    """`statuses` by folder, of the runs in their order and of references. JSON values; None where fewer than two
+    """`statuses`: by folder, of the runs in order and of reference runs. Returns JSON values; None where fewer than two
     runs have results, unless references do."""
     opened = open_cells(folder, statuses)
     references = {name: snapshot for name, snapshot in opened.items() if name in NAMES}
@@ -99,8 +99,8 @@ def compare_sweep(
 def compare_on(
     folder: Path, baseline: str, others: Collection[str], metrics: Sequence[str], *, seed: int, margin: float
 ) -> list[dict[str, Any]]:
-    """Some runs of a sweep against one of them, on some metrics. JSON values, as in the record of `compare_sweep`;
-    nothing for a metric that fewer than two of them have."""
+    """Compare some runs of a sweep with one of them, on some metrics. Returns JSON values as `compare_sweep`, without
+    metrics that fewer than two of the runs have."""
     cells = Cells(open_cells(folder, [baseline, *others]), seed)
     if baseline not in cells.snapshots or len(cells.snapshots) < 2:
         return []
@@ -110,13 +110,13 @@ def compare_on(
 
 
 def _beside(snapshots: Mapping[str, Snapshot], baseline: str) -> dict[str, Snapshot]:
-    """Runs that share cases with the baseline: those on other data are apart."""
+    """The runs that share cases with the baseline; runs on other data are left out."""
     ids = set(snapshots[baseline].cases.ids)
     return {name: snapshot for name, snapshot in snapshots.items() if not ids.isdisjoint(snapshot.cases.ids)}
 
 
 def _main(cells: Cells, baseline: str) -> list[str]:
-    """Main metrics of those that the baseline shares with another run, or of all where there is no other."""
+    """The main metrics among those that the baseline shares with another run, or of the baseline where it is alone."""
     others = [other for other in cells.snapshots if other != baseline] or [baseline]
     catalogue = cells.catalogue
     one_k = _one_k(cells)
@@ -130,7 +130,7 @@ def _main(cells: Cells, baseline: str) -> list[str]:
 
 
 def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetric | None:
-    """None where no case counts."""
+    """The results of a metric; None where no case counts."""
     reasons = {other: cells.reasons(baseline, other, name) for other in cells.snapshots if other != baseline}
     folders = [other for other in cells.snapshots if not reasons.get(other)]
     rows = cells.rows(name, folders)
@@ -167,13 +167,13 @@ def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetri
 
 
 def _differences(cells: Cells, one: str, folders: Sequence[str], name: str, rows: Bools) -> dict[str, Paired]:
-    """Of all runs but `one` from it."""
+    """The differences of all other runs from `one`."""
     found = {other: cells.between(one, other, {name: rows}).get(name) for other in folders if other != one}
     return {other: numbers for other, numbers in found.items() if numbers is not None}
 
 
 def adjusted_over_pairs(leads: Mapping[str, Paired], n_runs: int) -> dict[str, float]:
-    """Of the best run over the others, by folder."""
+    """Adjusted p of the lead of the best run over the others, by folder."""
     tests = [folder for folder, numbers in leads.items() if numbers.differs]
     others = n_runs * (n_runs - 1) // 2 - len(tests)
     found = paired.holm([*(leads[folder].p for folder in tests), *([1.0] * others)])
@@ -185,9 +185,9 @@ def _is_far(lead: Paired, p: float, matters: float) -> bool:
 
 
 def _front(cells: Cells, baseline: str, margin: float, rows: Mapping[str, Rows], seed: int) -> dict[str, Any] | None:
-    """None where no metric stands for quality, and where nothing sets the runs apart: all would be on it."""
+    """The Pareto front; None where no metric represents quality, and where the runs do not differ."""
     one_judge = {name: run for name, run in cells.snapshots.items() if same_judge(cells.snapshots[baseline], run)}
-    if len(one_judge) < len(cells.snapshots):  # another judge is no difference between systems
+    if len(one_judge) < len(cells.snapshots):  # systems do not differ by their judge
         cells = Cells(one_judge, seed)
     values = _qualities(cells, baseline)
     if len(one_judge) < 2 or not values:
@@ -202,8 +202,8 @@ def _front(cells: Cells, baseline: str, margin: float, rows: Mapping[str, Rows],
 
 
 def _qualities(cells: Cells, baseline: str) -> dict[str, dict[str, float]]:
-    """Metric -> folder -> mean, of the metrics that stand for quality: those of the first rank of which two runs have
-    values. They may be at another k in every run: k is what they are weighed against."""
+    """Metric -> folder -> mean, of the metrics that represent quality: those of the first rank with values in two runs.
+    Each run has them at its own k, which may be the cost."""
     others = [other for other in cells.snapshots if other != baseline]
     apart = {name: _measured_otherwise(cells, baseline, name) for name in cells.snapshots[baseline].cases.values}
     names = main_metrics([name for name, folders in apart.items() if len(folders) < len(others)], cells.catalogue)
@@ -275,13 +275,13 @@ def gaps(
 ) -> list[dict[str, Any]]:
     """How much of the gap between floor and ceiling each run of a sweep closes.
 
-    Floor: what the generator reaches without context or with random chunks, whichever is better. Ceiling: what it
-    reaches with the gold documents. Share: (score - floor) / (ceiling - floor), over the cases that all of these runs
-    have finished; below 0 for a run that is worse than the floor, above 1 for one that beats the ceiling. There is no
-    share where the gap is not significant (p of ceiling against floor at .05, its interval excludes 0).
+    Floor: the better one of the scores without context and with random chunks. Ceiling: the score with the gold
+    documents. Share: (score - floor) / (ceiling - floor), over the cases that all of these runs have finished; below 0
+    for a run that is worse than the floor, above 1 for one that beats the ceiling. There is no share where the gap is
+    not significant (p of ceiling against floor at .05, its interval excludes 0).
 
-    Snapshots by folder, which is the name of a reference. JSON values; metrics that no floor or not the ceiling
-    has are left out, and so are all where one of the two did not run."""
+    `systems` and `references`: snapshots by folder, which for a reference is its name. Returns JSON values, without
+    metrics that the ceiling or all floors lack; empty where one of the two is missing."""
     cells = Cells({**systems, **references}, seed)
     found = (_gap(cells, list(systems), list(references), metric) for metric in metrics)
     return [gap for gap in found if gap is not None]

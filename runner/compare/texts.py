@@ -1,4 +1,4 @@
-"""What stands behind a flip: the question, both answers, the chunks that came and went, what the judges said."""
+"""The texts of flips: the question, both answers, the added and removed chunks, and the judgements."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from runner.compare.flips import Flip, Flips
 from runner.compare.sides import Side
 
-TOLD = 50  # flips of a kind that are told with their texts, the heaviest first
+TOLD = 50  # most flips of a kind with texts, heaviest first
 
 
 def with_texts(flips: Flips, baseline: Side, candidate: Side) -> Flips:
-    """The same flips; the heaviest with texts, where rows are at hand: a snapshot has none, but the other run asked
-    the same."""
+    """The flips with texts for the heaviest, where rows are available. A snapshot file has no rows, but the other run
+    has the same questions."""
     told = [*flips.lost[:TOLD], *flips.won[:TOLD]]
     before, after = baseline.rows({flip.baseline_id for flip in told}), candidate.rows({flip.id for flip in told})
     k = (baseline.snapshot.k, candidate.snapshot.k)
@@ -31,7 +31,7 @@ def with_texts(flips: Flips, baseline: Side, candidate: Side) -> Flips:
 def _texts(
     one: Mapping[str, Any] | None, other: Mapping[str, Any] | None, k: tuple[int | None, int | None]
 ) -> dict[str, Any]:
-    """A side whose row is not at hand is None, and what is told of both is empty."""
+    """The texts of a flip; a side without a row is None, and texts that need both rows are empty."""
     before, after = (_output(row) for row in (one, other))
     chunks = [_chunks(output, depth) for output, depth in zip((before, after), k, strict=True)]
     both = one is not None and other is not None
@@ -59,7 +59,7 @@ def _side(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _chunks(output: Mapping[str, Any], k: int | None) -> list[dict[str, Any]]:
-    """What a generator saw, or the best documents of a ranking, with rank and whether they were expected."""
+    """The contexts of a generator, or the best documents of a ranking, with rank and whether they were expected."""
     chunks: Sequence[Mapping[str, Any]] = output.get("contexts") or (output.get("retrieved") or ())[:k]
     expected = set(output.get("expected") or ())
     return [
@@ -74,14 +74,14 @@ def _chunks(output: Mapping[str, Any], k: int | None) -> list[dict[str, Any]]:
 
 
 def _rank(output: Mapping[str, Any]) -> int | None:
-    """Of the best expected document among those that a row keeps."""
+    """The rank of the best expected document in a row."""
     expected = set(output.get("expected") or ())
     found = enumerate(output.get("retrieved") or (), start=1)
     return next((rank for rank, document in found if document.get("id") in expected), None)
 
 
 def _judges(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Rubric -> score and reason of both runs, where the score changed."""
+    """Rubric -> scores and reasons of both runs, where the score changed."""
     found = {}
     for rubric in dict.fromkeys([*one, *other]):
         before, after = (_judgement(judgements.get(rubric)) for judgements in (one, other))

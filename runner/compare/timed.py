@@ -1,15 +1,15 @@
-"""Whether one run is faster than another that ran at another time.
+"""Decides whether one run is faster than another one that ran at another time.
 
-The runs of a sweep go one after the other on a machine that does other things as well. Its load changes over minutes,
-so that the latencies of neighbouring cases are alike, and those of one run may all come from a busier minute than those
-of another. Two things follow:
+The runs of a sweep run one after the other on a machine with other load, which changes over minutes. Latencies of
+neighbouring cases are therefore correlated, and one run may fall into a busier minute than another. This has two
+consequences:
 
 - The interval of p95 comes from blocks: the latencies of a run in the order of time are cut into a tenth each, and
   blocks of that length, from any place of the circle that its cases form, are drawn with replacement (circular block
   bootstrap; Politis and Romano, A circular block-resampling procedure for stationary data, 1992).
-- No resample of one run knows how busy the machine was during another. A run counts as faster only where the whole
-  99 % interval of the ratio of the two p95 lies beyond `MUCH`, which is more than other work on a machine makes of
-  one that has some cores to share.
+- Resamples of one run do not contain the load during another. A run counts as faster only where the whole 99 %
+  interval of the ratio of the two p95 lies beyond `MUCH`, a factor that other work on a machine with several cores
+  hardly reaches.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import numpy as np
 from runner.metrics.statistics import Floats
 
 BLOCKS = 10
-FEWEST = 20  # cases of a run: blocks of at least two
+FEWEST = 20  # least cases of a run, for blocks of at least two
 MUCH = 10.0  # times
 RESAMPLES = 1000
 ENOUGH = 0.005  # the share of resamples on either side of a 99 % interval
-DRAWN = 4_000_000  # latencies that are drawn at most
+DRAWN = 4_000_000  # most latencies that are drawn
 
 
 def is_faster(one: Floats, other: Floats, *, seed: int) -> bool:
-    """Whether p95 of the first run is less beyond chance and beyond what a busier machine does.
+    """Whether p95 of the first run is lower beyond chance and beyond the effect of load.
 
     one, other   ms of the live cases of a run in the order of time, float64 [n]
     """
@@ -37,8 +37,8 @@ def is_faster(one: Floats, other: Floats, *, seed: int) -> bool:
 
 
 def chance_not_slower(one: Floats, other: Floats, rank: float, *, seed: int) -> float:
-    """How likely the percentile of the second run is no more than `MUCH` times that of the first: of few cases, and
-    where that is what was measured, for certain."""
+    """p of the hypothesis that the percentile of the second run is at most `MUCH` times that of the first; 1 for few
+    cases, and where the measured values agree with it."""
     if min(len(one), len(other)) < FEWEST or np.percentile(other, rank) <= MUCH * np.percentile(one, rank):
         return 1.0
     random = np.random.default_rng(seed)
@@ -49,8 +49,8 @@ def chance_not_slower(one: Floats, other: Floats, rank: float, *, seed: int) -> 
 
 
 def interval(one: Floats, other: Floats, rank: float, *, seed: int) -> tuple[float, float]:
-    """(low, high) of the 95 % that lie in the middle of how much more the percentile of the second run is, float64
-    [n], n >= 1 each. It knows nothing of how busy the machine was during each of the two."""
+    """(low, high) of the 95 % that lie in the middle of how much more the percentile of the second run is, float64 [n],
+    n >= 1 each. It does not include the load of the machine during the runs."""
     random = np.random.default_rng(seed)
     slow, fast = of_blocks(other, rank, random), of_blocks(one, rank, random)
     n = min(len(slow), len(fast))
@@ -59,7 +59,7 @@ def interval(one: Floats, other: Floats, rank: float, *, seed: int) -> tuple[flo
 
 
 def of_blocks(times: Floats, rank: float, random: np.random.Generator) -> Floats:
-    """A percentile of resamples, float64 [n_resamples]."""
+    """The percentile in each resample, float64 [n_resamples]."""
     n = len(times)
     length, n_resamples = -(-n // BLOCKS), max(100, min(RESAMPLES, DRAWN // n))
     starts = random.integers(0, n, (n_resamples, BLOCKS))

@@ -37,7 +37,7 @@ ALPHA = 0.05
 
 
 def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Collection[str] = ()) -> list[str]:
-    """Of the metrics that can be compared, in order. `known`: those that the runs have, comparable or not."""
+    """The main metrics among the comparable ones, in order. `known`: all metrics of the runs."""
     found = _main(comparable, catalogue)
     if found or _main(known, catalogue):
         return found
@@ -46,24 +46,24 @@ def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Colle
 
 def _main(comparable: Collection[str], catalogue: Catalogue) -> list[str]:
     variants = [catalogue.variant(name) for name in comparable]
-    main = [each for each in variants if each.is_main and _stands_with(each, comparable)]
-    whole = [each for each in main if each.fixed is None and not each.is_own_k]
-    cut = [each for each in main if each.is_own_k]
+    main = [variant for variant in variants if variant.is_main and _stands_with(variant, comparable)]
+    whole = [variant for variant in main if variant.fixed is None and not variant.is_own_k]
+    cut = [variant for variant in main if variant.is_own_k]
     if not cut:
-        largest = max((each.fixed or 0 for each in main), default=0)
-        cut = [each for each in main if each.fixed == largest]
-    return catalogue.in_order(each.name for each in (*cut, *whole))
+        largest = max((variant.fixed or 0 for variant in main), default=0)
+        cut = [variant for variant in main if variant.fixed == largest]
+    return catalogue.in_order(variant.name for variant in (*cut, *whole))
 
 
 def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
-    """Whether what it is a main metric beside has values: where no question is unanswerable, all that there is to say
-    of recognising such questions is false alarms."""
+    """Whether the metric that it accompanies has values: without unanswerable questions, metrics of recognising them
+    count only false alarms."""
     beside = "" if variant.metric is None else variant.metric.main_beside
     return not beside or beside in comparable
 
 
 def adjusted(found: Sequence[Paired]) -> list[float]:
-    """p values adjusted for each other (Holm), in order; 1 where no case differs."""
+    """The p values adjusted together (Holm), in order; 1 where no case differs."""
     tests = [place for place, numbers in enumerate(found) if numbers.differs]
     chances = [1.0] * len(found)
     for place, p in zip(tests, paired.holm([found[place].p for place in tests]), strict=True):
@@ -72,7 +72,7 @@ def adjusted(found: Sequence[Paired]) -> list[float]:
 
 
 def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> Verdict | None:
-    """None where nothing says which way the metric is better."""
+    """The verdict on a metric; None for a metric without a direction."""
     if metric.direction is None:
         return None
     if numbers.n < FEWEST:
@@ -85,7 +85,7 @@ def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> V
 
 
 def holds(metric: Variant, numbers: Paired, margin: float) -> bool:
-    """Whether the candidate is not worse by more than the margin, at 95 %."""
+    """Whether the candidate is not worse by more than the margin, with 95 % confidence."""
     end = numbers.low if metric.direction == "higher" else numbers.high
     if not numbers.differs or end is None:
         return not numbers.differs
@@ -93,7 +93,8 @@ def holds(metric: Variant, numbers: Paired, margin: float) -> bool:
 
 
 def overall(verdicts: Sequence[Verdict], *, first_holds: bool) -> Overall:
-    """Of the main metrics, the deciding one first; `first_holds`: whether that one is not worse (`holds`)."""
+    """The overall verdict from those of the main metrics, the deciding one first; `first_holds`: whether that one is
+    not worse (`holds`)."""
     if not verdicts:
         return "not_comparable"
     first = verdicts[0]

@@ -1,4 +1,4 @@
-"""Override arguments as people type them, made into what Hydra's grammar accepts; sweeps told from lists."""
+"""Turns overrides as people type them into Hydra's grammar, and distinguishes sweeps from lists."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from runner.errors import ConfigError, InputError, Problem, did_you_mean
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-# Options that are text: `case=1_000` is a name, `out=2024` a folder. What names folders or runs is not swept.
+# Text options: `case=1_000` is a name, `out=2024` a folder. Options that name folders or runs cannot be swept.
 TEXT_KEYS = frozenset({"case", "out", "cache_dir", "compare", "save_snapshot", "junit", "baseline"})
 THRESHOLD = "threshold."
 NOT_SWEPT = TEXT_KEYS - {"case"}
-LONGEST = 200  # characters of a name; that of a file has at most 255, and .yaml at its end
+LONGEST = 200  # characters of a name; a file name has at most 255 with .yaml
 SET_BY_RUNNER = frozenset(
     {"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir", "hydra.mode"}
 )
 WHERE = ("out=", "cache_dir=", "hydra.")
-ADDED = re.compile(r"\+profile@evaluation\.profiles\.([^=]+)=\1")  # by compose: a profile that somebody wrote
+ADDED = re.compile(r"\+profile@evaluation\.profiles\.([^=]+)=\1")  # set by compose: a profile of the user
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
 )
-MOST_RUNS = 10_000  # of one command
+MOST_RUNS = 10_000  # runs of one command
 OPEN, CLOSE = "([{", ")]}"
-UNREAD = (ValueError, RecursionError)  # of Hydra's parser: a number of thousands of digits, hundreds of brackets
+UNREAD = (ValueError, RecursionError)  # raised by Hydra's parser for thousands of digits or hundreds of brackets
 ASKS_HYDRA = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "--package", "-p")
 MULTIRUN = ("--multirun", "-m")
 CONFIG_FOLDER = ("--config-dir", "-cd")
 CONFIG_NAME = ("--config-name", "-cn")
-TRUST = "--trust"  # in what the record of somebody else names
+TRUST = "--trust"  # in what somebody else's record names
 FLAGS = (*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, *ASKS_HYDRA, TRUST, "--help", "-h")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A command line, read: overrides that Hydra accepts, folders of configuration, the name of a frozen one, and
-    the flags. `words` are those that are for Hydra, as they were typed; `trusts`: the frozen one, whatever it names."""
+    """A parsed command line: overrides that Hydra accepts, configuration folders, the name of a frozen configuration,
+    and flags. `words`: the overrides as they were typed; `trusts`: run the frozen configuration whatever it names."""
 
     overrides: list[str]
     config_folders: list[str]
@@ -58,7 +58,8 @@ class Line:
 
 
 def read(words: Sequence[str]) -> Line:
-    """Raises ConfigError naming every word that is no override, and InputError for an unknown flag."""
+    """Parse a command line. Raises ConfigError with every word that is no override, and InputError for an unknown
+    flag."""
     folders, rest = taken(words, CONFIG_FOLDER)
     names, others = taken(rest, CONFIG_NAME)
     trusts, others = TRUST in others, [word for word in others if word != TRUST]
@@ -73,7 +74,7 @@ def read(words: Sequence[str]) -> Line:
 
 
 def taken(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is given with one of the flags, and the other words."""
+    """The values of the flags, and the other words."""
     values, others, rest = [], [], iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
@@ -103,7 +104,7 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
 
 @cache
 def parse(argument: str) -> Override:
-    """An override in Hydra's grammar. Raises Hydra's own error for a word that has no place in it."""
+    """Parse an override with Hydra's grammar. Raises Hydra's error for an invalid word."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     return OverridesParser.create().parse_override(argument)
@@ -115,7 +116,7 @@ def is_sweep(argument: str) -> bool:
 
 
 def quoted(argument: str) -> str:
-    """The argument with quotes where Hydra would refuse the text or read another value from it."""
+    """The argument, quoted where Hydra would refuse or misread it."""
     key, equals, value = argument.partition("=")
     if not equals or not value:
         return argument
@@ -125,7 +126,7 @@ def quoted(argument: str) -> str:
     if name.startswith(THRESHOLD):
         from runner.metrics.thresholds import escaped
 
-        is_list = "," in value  # one threshold is one number, which no sweep goes over
+        is_list = "," in value  # a threshold is one number and cannot be swept
         return f"{key.removesuffix(name)}{escaped(name)}={_piece(value, text=is_list)}"
     if name in NOT_SWEPT:
         return f"{key}={_piece(value, text=True)}"
@@ -134,7 +135,7 @@ def quoted(argument: str) -> str:
 
 
 def checked(overrides: Sequence[str]) -> list[str]:
-    """Quoted overrides; raises ConfigError naming everything that is none, or that must not be overridden."""
+    """The quoted overrides. Raises ConfigError with every word that is no override, or must not be overridden."""
     result, problems = [], []
     for override in map(quoted, overrides):
         key = _key(override)
@@ -152,7 +153,7 @@ def checked(overrides: Sequence[str]) -> list[str]:
 
 
 def _no_override(override: str) -> Problem:
-    """What is given to a provider, or to a setting, may be a secret."""
+    """The problem of a word that is no override, without its value, which may be a secret."""
     from runner.config.help import as_run
 
     key, equals, _ = override.partition("=")
@@ -176,8 +177,8 @@ def _key(override: str) -> str | None:
 
 
 def cells(overrides: Sequence[str]) -> list[list[str]]:
-    """The override lists of all jobs of a sweep, in Hydra's order. Raises ConfigError for what goes over nothing, or
-    over too much."""
+    """The override lists of all jobs of a sweep, in Hydra's order. Raises ConfigError for a sweep without values, or
+    with too many."""
     values = {override.get_key_element(): _values(override) for override in map(parse, overrides)}
     if math.prod(map(len, values.values())) > MOST_RUNS:
         longest = max(values, key=lambda key: len(values[key]))
@@ -192,26 +193,26 @@ def cells(overrides: Sequence[str]) -> list[list[str]]:
 
 
 def _values(override: Override) -> list[str]:
-    """As they are typed."""
+    """The values of an override as they are typed."""
     from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
 
     if not override.is_sweep_override():
         return [override.get_value_element_as_str()]
     if GlobalHydra.instance().is_initialized():
-        override.config_loader = GlobalHydra.instance().config_loader()  # knows what `glob` goes over
+        override.config_loader = GlobalHydra.instance().config_loader()  # resolves `glob`
     try:
-        found = list(islice(override.sweep_string_iterator(), MOST_RUNS + 1))
-    except (HydraException, ValueError):  # an interval, a range with steps of 0
-        found = []
-    if not found:
+        values = list(islice(override.sweep_string_iterator(), MOST_RUNS + 1))
+    except (HydraException, ValueError):  # an interval, or a range with step 0
+        values = []
+    if not values:
         key = str(override.get_key_element()).lstrip("+~")
         raise ConfigError([Problem(key, f"has no value; expected some, such as {key}=1,2 or {key}=range(1,4)")])
-    return found
+    return values
 
 
 def as_typed(override: str) -> str:
-    r"""As it is typed: Hydra writes a backslash before a colon that needs none (`model=openai\:a`)."""
+    r"""The override as a person types it; Hydra escapes colons needlessly (`model=openai\:a`)."""
     plain = override.replace("\\:", ":")
     return plain if plain != override and _reads_alike(plain, override) else override
 
@@ -258,7 +259,7 @@ def _accepted(piece: str) -> bool:
 
 
 def _quote_inside(piece: str) -> str:
-    """`[가, b]` -> `['가', b]`: only the words that the grammar refuses."""
+    """`[가, b]` -> `['가', b]`: quote only the words that the grammar refuses."""
 
     def word(match: re.Match[str]) -> str:
         text = match.group()
@@ -271,7 +272,7 @@ def _quote_inside(piece: str) -> str:
 
 
 def single_quoted(text: str) -> str:
-    """The text in quotes, as Hydra reads it back."""
+    """The text in quotes, so that Hydra reads the same text."""
     # Hydra reads backslashes in a quoted value literally unless they stand before a quote.
     escaped = re.sub(r"(\\*)'", lambda match: match.group(1) * 2 + r"\'", text)
     trailing = len(escaped) - len(escaped.rstrip("\\"))
@@ -279,7 +280,7 @@ def single_quoted(text: str) -> str:
 
 
 def typed(override: str) -> str:
-    """As a person types it: without the quotes that were put around it for Hydra."""
+    """The override without the quotes that `quoted` added."""
     key, _, value = override.partition("=")
     name = key
     if key.lstrip("+~").startswith(THRESHOLD):
@@ -293,8 +294,8 @@ def typed(override: str) -> str:
 
 
 def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Sequence[str] = ()) -> str:
-    """What to type to run the same: but for where results and stored files go, which is not part of it, and for what
-    is added to what was typed. `frozen`: the file that the overrides are on top of."""
+    """The command that repeats a run, without folders of results and caches, and without the overrides that the program
+    added. `frozen`: the file that the overrides modify."""
     kept = [typed(word) for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word)]
     base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
     folders = [word for folder in config_folders for word in ("--config-dir", folder)]
@@ -302,12 +303,12 @@ def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Seq
 
 
 def shell(word: str) -> str:
-    """A word as a shell takes it; letters of any script need no quotes."""
+    """Quote a word for a shell; letters of any script need no quotes."""
     return word if re.fullmatch(r"[\w@%+=:,./-]+", word) else shlex.quote(word)
 
 
 def _split(value: str) -> Iterator[str]:
-    """Pieces between top-level commas; brackets count only where they balance."""
+    """Split at top-level commas; unbalanced brackets are ignored."""
     if any(value.count(a) != value.count(b) for a, b in zip(OPEN, CLOSE, strict=True)):
         yield from value.split(",")
         return

@@ -1,4 +1,4 @@
-"""The groups of the configuration and their choices; a group may stand in another one (`memory/store`)."""
+"""The configuration groups and their choices; groups may be nested (`memory/store`)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 from runner.errors import Problem, did_you_mean, installing
 
 LAUNCHER = "hydra/launcher"
-LAUNCHERS = {  # choice -> the extra that brings it, and its module among the plugins of Hydra
+LAUNCHERS = {  # choice -> its extra and its module among Hydra's plugins
     "joblib": ("joblib", "hydra_joblib_launcher"),
     "ray": ("ray", "hydra_ray_launcher"),
     "slurm": ("slurm", "hydra_submitit_launcher"),
     "submitit": ("slurm", "hydra_submitit_launcher"),
 }
 SWEEPER = "hydra/sweeper"
-SEARCH = "optuna"  # of the sweepers
-ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder of its own choices
+SEARCH = "optuna"  # the same for sweepers
+ENTRY_POINTS = "runner.conf"  # entry point group with which installed packages name their configuration folders
 
 
 def conf_packages() -> tuple[EntryPoint, ...]:
-    """The entry points by which installed packages name folders of choices. They are looked for once, as Python loads
-    a module once: to read what all installed packages say of themselves takes as long as to compose a run."""
+    """The entry points with which installed packages name configuration folders; read once, since reading the metadata
+    of all packages takes as long as composing a run."""
     return _conf_packages(tuple(sys.path))
 
 
@@ -40,7 +40,7 @@ def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 
 
 def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
-    """Of an override (parsed by Hydra): a group that does not exist, or a choice that it does not have."""
+    """The problem of a parsed override with an unknown group or choice."""
     group, groups = str(override.key_or_group), _all_groups(search_path)
     if group == LAUNCHER and not override.is_delete() and (problem := launcher_problem(str(override.value()))):
         return problem
@@ -55,7 +55,7 @@ def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
 
 
 def launcher_problem(choice: str) -> Problem | None:
-    """Of a launcher whose extra is not installed."""
+    """The problem of a launcher whose extra is not installed."""
     extra, module = LAUNCHERS.get(choice, ("", ""))
     if not extra or find_spec(f"hydra_plugins.{module}") is not None:
         return None
@@ -74,7 +74,7 @@ def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=1)
 def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
-    """Of a command; listed again by the next one where a file came, went or changed."""
+    """The groups; listed again where a file was added, removed or changed since the last command."""
     from runner.config.hydra_internals import state_of_files
 
     state = state_of_files(loader, search_path)
@@ -84,7 +84,7 @@ def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]
     return groups
 
 
-_listed: dict[str, Any] = {}  # the groups that were listed last, and the state of the files that they were listed from
+_listed: dict[str, Any] = {}  # the last list of groups, and the state of the files that it was made from
 
 
 def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]]:
@@ -117,29 +117,29 @@ def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem |
 
 
 def of_all_jobs(jobs: Sequence[tuple[Sequence[str], Sequence[Problem]]]) -> list[Problem]:
-    """The problems of all jobs of a sweep, given with their overrides, each once. A setting that only some of the
-    swept choices have is told with their names."""
-    found = {str(problem): problem for _, problems in jobs for problem in problems}
-    for key in dict.fromkeys(problem.key for problem in found.values() if _is_unknown(problem)):
+    """The problems of all jobs of a sweep, each once; `jobs` holds the overrides and the problems of each. The message
+    about a setting that only some of the swept choices have names these choices."""
+    by_text = {str(problem): problem for _, problems in jobs for problem in problems}
+    for key in dict.fromkeys(problem.key for problem in by_text.values() if _is_unknown(problem)):
         lacking, having = set[str](), set[str]()
         for overrides, problems in jobs:
             lacks = any(problem.key == key and _is_unknown(problem) for problem in problems)
             (lacking if lacks else having).update(each for each in overrides if f"{key}.".startswith(_path(each)))
         without, with_it = sorted(lacking - having), sorted(having - lacking)
         if without and with_it:
-            found = {told: each for told, each in found.items() if each.key != key or not _is_unknown(each)}
+            by_text = {text: each for text, each in by_text.items() if each.key != key or not _is_unknown(each)}
             one = Problem(
                 key,
                 f"a setting of {', '.join(with_it)}, not of {', '.join(without)}; sweep those apart, or "
                 f"{_as_choice(key, with_it[0], without)}",
             )
-            found[str(one)] = one
-    return list(_lists_swept(found.values(), [overrides for overrides, _ in jobs]))
+            by_text[str(one)] = one
+    return list(_lists_swept(by_text.values(), [overrides for overrides, _ in jobs]))
 
 
 def _lists_swept(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> Iterator[Problem]:
-    """`cutoffs=1,3` is a sweep over two numbers, each of which is no list."""
-    told = set()
+    """Explain `cutoffs=1,3`, which is a sweep over two numbers where a list is needed."""
+    reported = set()
     for problem in problems:
         key = problem.key
         words = (word.lstrip("+") for job in jobs for word in job)
@@ -147,14 +147,14 @@ def _lists_swept(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> 
         is_swept = len(values) > 1 and not any(value.startswith("[") for value in values)
         if not (is_swept and problem.message.startswith("expected a list (")):
             yield problem
-        elif key not in told:
-            told.add(key)
+        elif key not in reported:
+            reported.add(key)
             typed = ",".join(values)
             yield Problem(key, f"expected a list; {key}={typed} is a sweep, {key}=[{typed}] is a list")
 
 
 def _as_choice(key: str, having: str, without: Sequence[str]) -> str:
-    """How to sweep over choices of which only one has the setting: a choice of one's own holds it."""
+    """How to sweep over choices of which only some have the setting: put it into a choice of its own."""
     group, _, choice = having.lstrip("+").partition("=")
     *outer, last = key.removeprefix(_path(having)).split(".")
     setting = "".join(f"{name}: {{" for name in outer) + f"{last}: VALUE" + "}" * len(outer)
@@ -175,8 +175,8 @@ def _path(override: str) -> str:
 
 
 def nested_problem(key: str, value: Any, known: Mapping[str, Sequence[str]]) -> Problem | None:
-    """`memory.store=redis` would store a word where `memory/store=redis` chooses a component, and settings go by
-    dots only."""
+    """The problem of `memory.store=redis`, which would set a text where `memory/store=redis` chooses a component, and
+    of settings with slashes."""
     dotted = {group.replace("/", "."): group for group in known if "/" in group}
     path = key.replace("/", ".")
     if key in dotted and isinstance(value, list | int | float):

@@ -1,5 +1,5 @@
-"""What a shell offers behind the words that somebody has typed. It answers at each press of a key, so it imports
-nothing heavy: commands are read from their source, choices and settings from their YAML, as text."""
+"""Shell completion. It runs at each key press and therefore imports nothing heavy: it reads commands from their source,
+and choices and settings from their YAML, as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 CONF = PACKAGE.parent / "conf"
 ASKS = ("completion", "words")  # `python -m runner completion words -- WORD …`
 FLAGS = ("--help", "--version", "--config-dir", "--config-name", "--multirun", "--cfg", "--trust")
-HOW = {"experiment": "+experiment"}  # what is added, not overridden
+HOW = {"experiment": "+experiment"}  # groups whose choices are added with +
 RUNS = ("run", "run_dir", "baseline", "candidate", "record")  # places of commands
 RUN_KEYS = ("compare", "out", "run")  # options that name a run folder
 DECLARED = re.compile(r'\b(Place|Option)\("([\w ]+)"|\b(SEED|LANGUAGE|TRUST|URI)\b')
@@ -20,7 +20,7 @@ SHARED = {"SEED": "seed", "LANGUAGE": "language", "TRUST": "trust", "URI": "uri"
 
 
 def offered(words: Sequence[str]) -> list[str]:
-    """Whole words that may stand in place of the last one, each of which begins as that does."""
+    """The completions of the last word."""
     *before, current = words or [""]
     return sorted(
         dict.fromkeys(word for word in _candidates(before, current) if word.startswith(current) and word != current)
@@ -53,7 +53,7 @@ def _candidates(before: Sequence[str], current: str) -> Iterator[str]:
 
 
 def _keys(before: Sequence[str], current: str, folders: Sequence[str]) -> Iterator[str]:
-    """`retriever=`, `k=`, and, once a dot or a whole name is typed, the settings below it."""
+    """`retriever=`, `k=`, and, after a dot or a complete name, the settings below it."""
     groups, options = _groups(folders), _options()
     yield from (f"{HOW.get(name, name)}=" for name in groups)
     yield from (f"{name}=" for name in options if "." in current or "." not in name)
@@ -64,7 +64,7 @@ def _keys(before: Sequence[str], current: str, folders: Sequence[str]) -> Iterat
 
 
 def _values(key: str, current: str, folders: Sequence[str]) -> Iterator[str]:
-    """`retriever=keyword,hybrid` behind `retriever=keyword,h`."""
+    """`retriever=keyword,hybrid` for `retriever=keyword,h`."""
     groups, name = _groups(folders), key.lstrip("+")
     head = current[: max(current.rfind(","), current.rfind("="), current.rfind("[")) + 1]
     values: Iterable[str] = groups.get(name) or _options().get(name) or ()
@@ -74,7 +74,7 @@ def _values(key: str, current: str, folders: Sequence[str]) -> Iterator[str]:
 
 
 def _settings(choices: Mapping[str, Path], place: str, before: Sequence[str]) -> Iterator[str]:
-    """Of the choice that was typed, else of all."""
+    """The settings of the choice that was typed, else of all choices."""
     group = place.replace(".", "/")
     typed = [word.partition("=")[2] for word in before if word.lstrip("+").startswith(f"{group}=")]
     for name in [name for name in typed if name in choices] or choices:
@@ -83,7 +83,7 @@ def _settings(choices: Mapping[str, Path], place: str, before: Sequence[str]) ->
 
 
 def _groups(folders: Sequence[str]) -> dict[str, dict[str, Path]]:
-    """As runner.config.help.groups, without packages that are installed beside the program."""
+    """As runner.config.help.groups, without installed packages."""
     found: dict[str, dict[str, Path]] = {}
     for folder in (CONF, *map(Path, folders)):
         for path in sorted(folder.glob("*/**/*.yaml")):
@@ -92,7 +92,7 @@ def _groups(folders: Sequence[str]) -> dict[str, dict[str, Path]]:
 
 
 def _options() -> dict[str, list[str]]:
-    """The options of conf/config.yaml with the values that their comments name."""
+    """The options of conf/config.yaml with the values in their comments."""
     text = (CONF / "config.yaml").read_text(encoding="utf-8")
     body = text.partition("\n\n")[2].partition("\nmodels:")[0]
     found: dict[str, list[str]] = {}
@@ -104,8 +104,8 @@ def _options() -> dict[str, list[str]]:
 
 
 def _choices(default: str, comment: str) -> list[str]:
-    """`use`, `none`, `read` of the default `use` and the comment `replies of models: use | none | read (store
-    nothing)`. Nothing where the value is no word."""
+    """`use`, `none`, `read` for the default `use` and the comment `replies of models: use | none | read (store
+    nothing)`. Empty where the values are no words."""
     if default in ("true", "false"):
         return ["true", "false"]
     if not default.isalpha() or default == "null":
@@ -131,7 +131,7 @@ def _source(command: str) -> str:
 
 
 def _declared(command: str) -> tuple[list[str], list[str], bool]:
-    """Names of its places and options, and whether it takes the words of a run."""
+    """The names of the places and options of a command, and whether it takes overrides."""
     source = _source(command)
     places = [name for kind, name, _ in DECLARED.findall(source) if kind == "Place"]
     options = [name if kind else SHARED[shared] for kind, name, shared in DECLARED.findall(source) if kind != "Place"]
@@ -139,7 +139,7 @@ def _declared(command: str) -> tuple[list[str], list[str], bool]:
 
 
 def _parts(command: str) -> Iterator[str]:
-    """`min_score` of `calibrate`."""
+    """The subcommands of a command: `min_score` of `calibrate`."""
     parts = re.search(r"parts=\{([^}]*)\}", _source(command))
     yield from re.findall(r'"(\w+)":', parts[1]) if parts else ()
 
@@ -240,7 +240,8 @@ SCRIPTS: Mapping[str, str] = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 def answer(words: Sequence[str], write: Callable[[str], object]) -> int:
-    """To the script of a shell, whose words stand behind `--`. What goes wrong is not for somebody who types."""
+    """Answer the script of a shell, whose words follow `--`. Errors are hidden: nobody wants a traceback while
+    typing."""
     try:
         write("".join(f"{word}\n" for word in offered(words)))
     except (OSError, ValueError):

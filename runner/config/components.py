@@ -1,7 +1,7 @@
 """From configuration to objects: one memoised walk over everything that `evaluation` reaches.
 
-A component is a mapping with `_target_`. Interpolations are followed, so a part that two components
-share is visited, and built, once. The same walk checks, fingerprints and builds.
+A component is a mapping with `_target_`. The walk follows interpolations, so a part that two components share is
+visited and built once. The same walk checks, fingerprints and builds.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ T = TypeVar("T")
 Visit = Callable[[str, str, dict[str, Any]], T]
 
 PROVIDERS = ("provider.", "models.providers.")
-LISTS = ("list_type", "tuple_type", "set_type")  # kinds of errors of pydantic
+LISTS = ("list_type", "tuple_type", "set_type")  # error types of pydantic
 NOT_A_MAPPING = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")
 
 UNLOADABLE = (ImportError, AttributeError, NameError, TypeError, ValueError)
-# What nothing takes as an argument: by its key.
+# The components that no argument takes, by key.
 ROOTS: Mapping[str, str] = {
     "evaluation": "runner.protocols.Evaluation",
     "tracking": "runner.protocols.Tracking",
@@ -54,24 +54,24 @@ ROOTS: Mapping[str, str] = {
     "clean": "runner.commands.clean.Cleaning",
 }
 
-# Run options that decide how long something may take, what is told of it or where it is kept, not what comes out.
-IMPLIED = "\0implied"  # stands for a component that its place had before it could be chosen
+# Run options on which no result depends: time limits, messages and folders.
+IMPLIED = "\0implied"  # stands for the component that was fixed before the group existed
 NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "cache_dir", "cold_start", "dry_run"})
 
 
 @dataclass
 class Walk(Generic[T]):
-    """Visits components depth first; `visit(key, target, arguments)` gets arguments already visited."""
+    """Visits components depth first; `visit(key, target, arguments)` gets visited arguments."""
 
     visit: Visit[T]
     problems: list[Problem] = field(default_factory=list)
     memo: dict[int, T] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)  # a setting -> the option it takes its value from
-    places: dict[int, str] = field(default_factory=dict)  # id of a node -> its key
+    aliases: dict[str, str] = field(default_factory=dict)  # setting -> the option that it interpolates
+    places: dict[int, str] = field(default_factory=dict)  # id of a node -> key
 
     def component(self, node: DictConfig) -> T:
-        """What was made of a node; each node is visited once."""
+        """The result of `visit` for a node; each node is visited once."""
         if id(node) not in self.memo:
             key = key_of(node)
             with as_it_is():
@@ -95,7 +95,7 @@ class Walk(Generic[T]):
         return None
 
     def _place(self, parent: DictConfig | ListConfig, name: Any) -> str:
-        """`key_of(parent, name)`, which goes up to the root each time."""
+        """`key_of(parent, name)`, cached per node, since it walks up to the root."""
         if isinstance(parent, ListConfig):
             return key_of(parent, name)
         if id(parent) not in self.places:
@@ -115,13 +115,13 @@ class Walk(Generic[T]):
 
 @dataclass(frozen=True)
 class Component:
-    """Stands for a component during the check. `cls`: None where it cannot be loaded."""
+    """Represents a component during the check. `cls`: None where it cannot be loaded."""
 
     key: str
     cls: type | None
 
     def problem(self, wanted: tuple[type, ...]) -> Problem | None:
-        """That it is none of what is wanted, and which choices of its group are."""
+        """The problem of a component with the wrong type, with the choices that would fit."""
         fault = None if self.cls is None else misfit(self.cls, wanted)
         if fault is None:
             return None
@@ -130,18 +130,18 @@ class Component:
 
 
 def _fitting(group: str, wanted: tuple[type, ...]) -> Iterator[str]:
-    """Choices of the program."""
+    """The choices of the program that fit."""
     for path in sorted(CONF.joinpath(*group.split(".")).glob("*.yaml")):
         try:
             cls = load(str(read_mapping(path).get("_target_")))
-        except UNLOADABLE:  # what it needs is not installed
+        except UNLOADABLE:  # its packages are not installed
             continue
         if misfit(cls, wanted) is None and any(returns_alike(cls, each) for each in wanted):
             yield path.stem
 
 
 def check(*nodes: DictConfig) -> list[Problem]:
-    """All problems of the settings of `nodes` and of what they reach."""
+    """All problems in the settings of `nodes` and of the components that they reach."""
     problems: list[Problem] = []
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Component:
@@ -160,15 +160,15 @@ def check(*nodes: DictConfig) -> list[Problem]:
 
 
 def note_misspelt(nodes: Sequence[DictConfig], language: object) -> None:
-    """A line on stderr for each attribute of a component that looks like a misspelt optional one."""
+    """Print a note for each attribute of a component that looks like a misspelt optional one."""
     found = dict.fromkeys(line for node in nodes for line in misspelt_attributes(node))
     for target, name, near in found:
         terminal.note(LANGUAGES[supported(language)]("progress.misspelt", target=target, name=name, near=near))
 
 
 def misspelt_attributes(node: DictConfig) -> list[tuple[str, str, str]]:
-    """(`_target_`, attribute, optional attribute that its name comes close to) of the components that `node` reaches,
-    which has passed `check`."""
+    """(`_target_`, attribute, similar optional attribute) of the components that `node` reaches. `node` must have
+    passed `check`."""
     targets: dict[str, str] = {}
     roles: dict[str, set[type]] = defaultdict(set)
 
@@ -188,14 +188,14 @@ def misspelt_attributes(node: DictConfig) -> list[tuple[str, str, str]]:
 
 
 def keys(node: DictConfig) -> set[str]:
-    """Of the components that `node` reaches, and its own."""
+    """The keys of `node` and of the components that it reaches."""
     walk: Walk[None] = Walk(lambda key, target, arguments: None)
     walk.component(node)
     return set(walk.keys)
 
 
 def _as_typed(problem: Problem, aliases: Mapping[str, str]) -> Problem:
-    """Of a setting, or of something in it, by the option that it takes its value from."""
+    """The problem under the key of the option that the setting interpolates."""
     key = problem.key
     for setting, option in aliases.items():
         if key == setting or key.startswith(f"{setting}."):
@@ -205,14 +205,14 @@ def _as_typed(problem: Problem, aliases: Mapping[str, str]) -> Problem:
 
 
 def identity(node: DictConfig) -> str:
-    """Hash over the classes and settings of `node` and of what it reaches."""
+    """Hash over the classes and settings of `node` and of the components that it reaches."""
     return _identities(node, with_code=False)[id(node)]
 
 
 @dataclass(frozen=True)
 class Built:
-    """`root` is the object of the node that was asked for; `parts` maps config keys to objects;
-    `tracebacks` gets those of what components raise, by the line that tells of it."""
+    """Built components. `root`: the object of the given node; `parts`: config key -> object; `tracebacks`: error line
+    -> traceback of errors in components."""
 
     root: Any
     parts: Mapping[str, Any]
@@ -221,14 +221,14 @@ class Built:
 
     @cached_property
     def identities(self) -> Mapping[int, str]:
-        """Maps `id(object)` to a hash of its settings and of what its class is made of (runner.system.sources), which
-        is read only where something is stored."""
+        """Maps `id(object)` to a hash of its settings and of the source of its class (runner.system.sources), computed
+        on access."""
         return self.hashed()
 
 
 def build(node: DictConfig) -> Built:
-    """Every component gets its doors (runner.config.doors). Raises ConfigError, and ComponentError for a component that
-    cannot be made, or lacks what its protocol demands."""
+    """Build the components with their doors (runner.config.doors). Raises ConfigError, and ComponentError for a
+    component that cannot be built or lacks methods of its protocol."""
     tracebacks: dict[str, str] = {}
     keys: dict[int, str] = {}
     datasets: list[Any] = []
@@ -262,19 +262,19 @@ def _identities_of(node: DictConfig, objects: Mapping[int, Any]) -> dict[int, st
 
 
 def _settings(node: DictConfig, key: str, cls: type) -> Hashable:
-    """All that a component is made from, where it reads files, and in which folder it looks for them."""
+    """The settings of a component, and the folder in which it looks for files where it reads any."""
     made_from = OmegaConf.to_container(OmegaConf.select(node._get_root(), key), resolve=True)
     return cls.__module__, cls.__qualname__, repr(made_from), str(Path.cwd())
 
 
 def _parts(value: Any) -> list[Any]:
-    """Of an argument that takes one component, several by name, or none."""
+    """The components in an argument that takes one, several by name, or none."""
     parts = list(value.values()) if isinstance(value, dict) else [value]
     return [part for part in parts if part is not None]
 
 
 def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
-    """Node id -> hash, for everything that `node` reaches."""
+    """Node id -> hash, of everything that `node` reaches."""
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> str:
         cls = load(target)
@@ -282,14 +282,14 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
             return ""
         if offered(cls, "is_implied"):
             return IMPLIED
-        kept = {
+        identifying = {
             name: value
             for name, value in arguments.items()
             if value != IMPLIED
             and walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
             and name not in offered(cls, "incidental")
         }
-        return fingerprint([current(target), marked(kept), _source_of(current(target)) if with_code else None])
+        return fingerprint([current(target), marked(identifying), _source_of(current(target)) if with_code else None])
 
     walk: Walk[str] = Walk(visit)
     with marking():
@@ -299,7 +299,7 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
 
 @cache
 def _source_of(target: str) -> str:
-    """Hash of the code of a class and of its files of data."""
+    """Hash of the code of a class and of its data files."""
     component = load(target)
     return fingerprint([code_digest(*modules_of(component, target)), data_digest(component)])
 
@@ -309,41 +309,40 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
         schema = schema_of(target)
     except UNLOADABLE as error:
         return [Problem(f"{key}._target_", f"cannot load '{target}': {text_of(error)}")]
-    except (Exception, SystemExit) as error:  # whatever its module does when it is imported
+    except (Exception, SystemExit) as error:  # importing its module may raise anything
         return [Problem(f"{key}._target_", f"cannot load '{target}': {unexpected(error)}")]
     arguments = taken(schema, arguments)
-    given = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
+    checked = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
     problems = _data_problems(key, target)
     problems += [
         Problem(f"{key}.{name}", "expected a component (a mapping with _target_)")
-        for name in schema.components & given.keys()
-        if not (isinstance(given[name], Component) or (given[name] is None and name in schema.optional))
+        for name in schema.components & checked.keys()
+        if not (isinstance(checked[name], Component) or (checked[name] is None and name in schema.optional))
     ]
     problems += [
         Problem(f"{key}.{name}", "expected components by name (mappings with _target_), at least one")
-        for name in schema.groups & given.keys()
-        if not _are_components(given[name]) and (given[name] or name not in schema.optional)
+        for name in schema.groups & checked.keys()
+        if not _are_components(checked[name]) and (checked[name] or name not in schema.optional)
     ]
-    return problems + _misplaced(key, schema, given) + _violations(key, schema.model, given, known_bad)
+    return problems + _misplaced(key, schema, checked) + _violations(key, schema.model, checked, known_bad)
 
 
 def taken(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Without what a choice only says it does not use, as `refuse_below: null`, where a class of somebody else, put in
-    its place, does not know the name."""
+    """The arguments without null settings such as `refuse_below: null` that a replacement class does not know."""
     known, takes_all = schema.model.model_fields, schema.model.model_config.get("extra") == "allow"
     spared = {name for name, absent in ABSENT.items() if absent is None and not takes_all and name not in known}
     return {name: value for name, value in arguments.items() if value is not None or name not in spared}
 
 
-def _misplaced(key: str, schema: Schema, given: Mapping[str, Any]) -> list[Problem]:
-    """Components that are not what the arguments which hold them take."""
-    found: list[Problem | None] = []
-    for name, value in given.items():
-        held = list(_components_in(value))
-        if held and not schema.takes_components(name):
-            found.append(Problem(f"{key}.{name}", f"no component belongs here ({held[0].key} is one)"))
-        found += [component.problem(schema.wanted.get(name, ())) for component in held]
-    return [problem for problem in found if problem is not None]
+def _misplaced(key: str, schema: Schema, arguments: Mapping[str, Any]) -> list[Problem]:
+    """Problems of components in arguments that do not take them."""
+    problems: list[Problem | None] = []
+    for name, value in arguments.items():
+        components = list(_components_in(value))
+        if components and not schema.takes_components(name):
+            problems.append(Problem(f"{key}.{name}", f"no component belongs here ({components[0].key} is one)"))
+        problems += [component.problem(schema.wanted.get(name, ())) for component in components]
+    return [problem for problem in problems if problem is not None]
 
 
 def _components_in(value: Any) -> Iterator[Component]:
@@ -375,7 +374,7 @@ def _violations(key: str, model: type[BaseModel], given: dict[str, Any], known_b
 
 
 def _beside(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
-    """Settings that may stand at `place`, which may lie in a mapping of settings (a TypedDict)."""
+    """The known settings at `place`, which may lie in a mapping of settings (a TypedDict)."""
     if len(place) < 2:
         return list(model.model_fields)
     hint = model.model_fields[str(place[0])].annotation
@@ -383,7 +382,7 @@ def _beside(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
 
 
 def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
-    """One pydantic error as a Problem; `names` are the settings that exist."""
+    """A pydantic error as a Problem; `names`: the known settings."""
     place = ".".join([key, *(str(part) for part in error["loc"])]).strip(".")
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
@@ -406,14 +405,14 @@ def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
 
 
 def as_list(key: str, value: Any) -> Problem:
-    """One value stands where a list has to."""
+    """The problem of one value in place of a list."""
     shown = got(key, value)
     is_plain = shown and isinstance(value, int | float | str)
     return Problem(key, f"expected a list ({key}=[{value if is_plain else '…'}]){shown}")
 
 
 def got(place: str, value: Any) -> str:
-    """Text among the settings of providers may be a secret, whatever it was meant for."""
+    """`, got …` of a message; empty for texts in settings of providers, which may be secrets."""
     may_be_secret = f"{place}.".startswith(PROVIDERS) and not isinstance(value, int | float | None)
     return "" if may_be_secret else f", got {value!r}"
 

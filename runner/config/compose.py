@@ -1,4 +1,4 @@
-"""Arguments to validated configurations: every job is composed and checked before the first starts."""
+"""From arguments to validated configurations: every job is composed and checked before the first one starts."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from runner.system.store import fingerprint
 
 watch()
 
-OPEN = re.compile(r"provider\.|judge\.(?:[\w.]+\.)?rubrics\.")  # mappings in which any name may stand
-LISTED = "metric"  # a group of which several are chosen at once
+OPEN = re.compile(r"provider\.|judge\.(?:[\w.]+\.)?rubrics\.")  # mappings with free names
+LISTED = "metric"  # groups with several choices at once
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
-GROUPS_BESIDE = ("tracking", "regression", "profile")  # that an evaluation need not use
+GROUPS_BESIDE = ("tracking", "regression", "profile")  # which an evaluation need not use
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One job: its composed configuration and the overrides that make it differ from its sisters. `hydra`: the node
-    of that name, which is what Hydra is told about itself."""
+    """One job: its composed configuration, and the overrides that distinguish it from the other jobs. `hydra`: Hydra's
+    own node."""
 
     cfg: DictConfig
     overrides: Sequence[str]
@@ -53,9 +53,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """All cells of one command, validated. `frozen`: what the overrides are on top of, where it is not the
-    configuration of the program. `references` by name: no systems, but what the cells are held against. `space`: of a
-    search, of which the only cell before the start is the default."""
+    """All cells of one command, validated. `frozen`: the frozen configuration that the overrides modify, if any.
+    `references`: reference runs by name, which the cells are compared with. `space`: of a search, whose only cell at
+    first is the default."""
 
     cells: Sequence[Cell]
     overrides: Sequence[str]
@@ -71,7 +71,7 @@ class Plan:
 
     @property
     def folders(self) -> list[str]:
-        """Of `runs`, in the folder of the command."""
+        """The folders of `runs`, below the folder of the command."""
         return [*map(str, range(len(self.cells))), *self.references] if self.is_sweep else ["."]
 
     @property
@@ -95,7 +95,7 @@ class Plan:
 
 
 def plan_of(line: arguments.Line) -> Plan:
-    """What a command line asks for. Raises ConfigError with the problems of all its jobs, and InputError."""
+    """The plan of a command line. Raises ConfigError with the problems of all jobs, and InputError."""
     frozen, folders = frozen_of(line)
     overrides, vet = line.overrides, None
     if frozen is not None:
@@ -121,8 +121,8 @@ def plan_of(line: arguments.Line) -> Plan:
 def _search(
     overrides: Sequence[str], folders: Sequence[str], frozen: Frozen | None, vet: Callable[[DictConfig], None] | None
 ) -> Plan:
-    """A plan with a space. Every value of it is composed once beside the defaults of the others, so that what is wrong
-    with any is told before the first trial."""
+    """The plan of a search. Every value of the space is composed once with the defaults of the other axes, so that
+    errors show before the first trial."""
     fixed, axes, problems = axes_of(overrides)
 
     def compose(words: Sequence[str]) -> tuple[list[str], list[Cell]]:
@@ -158,8 +158,8 @@ def _together(words: Sequence[str]) -> str:
 
 
 def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
-    """What --config-name names, and the other folders of configuration. Raises InputError for one that nobody trusted
-    and that tells Hydra what to do."""
+    """The frozen configuration that --config-name names, and the other configuration folders. Raises InputError for an
+    untrusted one with settings for Hydra."""
     if line.config_name is None:
         return None, line.config_folders
     name = f"{line.config_name.removesuffix('.yaml')}.yaml"
@@ -174,9 +174,9 @@ def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
 def compose_cells(
     overrides: Sequence[str], folder: Path | None = None, vet: Callable[[DictConfig], None] | None = None
 ) -> tuple[list[str], list[Cell]]:
-    """The override list as Hydra is to get it, and all its jobs, composed from the configuration of the program or
-    of a folder. Raises ConfigError with the problems of all, and what `vet` raises, which looks at each before any
-    class that it names is loaded."""
+    """The override list for Hydra, and all its jobs, composed from the configuration of the program or of a folder.
+    Raises ConfigError with the problems of all jobs, and what `vet` raises, which checks each job before its classes
+    are loaded."""
     problems: list[tuple[Sequence[str], list[Problem]]] = []
     cells = []
     with initialized(folder):
@@ -200,7 +200,7 @@ def compose_cells(
 
 @contextmanager
 def initialized(folder: Path | None) -> Iterator[None]:
-    """Hydra over the configuration of the program or of a folder."""
+    """Initialise Hydra with the configuration of the program or of a folder."""
     from hydra import initialize_config_dir, initialize_config_module
 
     if folder is None:
@@ -209,14 +209,14 @@ def initialized(folder: Path | None) -> Iterator[None]:
         hydra = initialize_config_dir(str(folder.resolve()), "runner", version_base="1.3")
     with hydra:
         remember_files()
-        if folder is None:  # what is frozen stays what it was
+        if folder is None:  # a frozen configuration does not change
             prefer_own(LISTED)
         yield
 
 
 def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
-    """`+key=value` for a value as `++key=value`: to add what is there already is no mistake, nor is it one to set
-    what is not there yet where any name may stand."""
+    """`+key=value` as `++key=value`: adding a key that exists, and setting a new key in a free mapping, are both
+    allowed."""
     known = known_groups(search_path(overrides))
 
     def grown(override: str) -> str:
@@ -230,7 +230,7 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
 
 
 def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
-    """Those that are not the program's own, for evaluations that hold all profiles by name."""
+    """The profiles of the user, for evaluations that hold all profiles by name."""
     from runner.metrics.profile import AUTO, shipped
 
     known = known_groups(search_path(overrides))
@@ -249,7 +249,7 @@ def _is_added(override: str) -> bool:
 
 
 def unused(cells: Sequence[Cell]) -> list[str]:
-    """Components that were chosen or set on the command line although no cell uses them."""
+    """Problems of components that were chosen or set on the command line although no cell uses them."""
     named = {re.split(r"[=./]", override.lstrip("+"))[0] for cell in cells for override in cell.overrides}
     used = set().union(*(reached(cell.cfg) for cell in cells))
     nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
@@ -258,7 +258,7 @@ def unused(cells: Sequence[Cell]) -> list[str]:
 
 
 def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
-    """What is swept although no evaluation uses it: runs that differ in nothing else would be the same."""
+    """Problems of swept components that no evaluation uses: their runs would be identical."""
     swept = (override.lstrip("+~").partition("=")[0] for cell in cells for override in cell.swept)
     for key in dict.fromkeys(swept):
         group = re.split(r"[./@]", key)[0]
@@ -298,7 +298,7 @@ def _composed(job: Sequence[str], vet: Callable[[DictConfig], None] | None) -> t
 
 
 def _of_sweeper(hydra: DictConfig) -> list[Problem]:
-    """Another sweeper would run other jobs than those that were composed and checked, under their names."""
+    """Raises ConfigError for another sweeper, which would run other jobs than those that were checked."""
     if str(OmegaConf.select(hydra, "sweeper._target_")) != SWEEPER:
         choice = hydra.runtime.choices.get("hydra/sweeper")
         name = choice if choice != "basic" else hydra.sweeper._target_
@@ -308,14 +308,15 @@ def _of_sweeper(hydra: DictConfig) -> list[Problem]:
 
 
 def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Problem]:
-    """What is not known yet. Without its evaluation, what a configuration holds cannot be told to be too much."""
+    """The problems in `more` that are new. Without a valid evaluation, unknown keys cannot be determined."""
     keys = {problem.key for problem in problems}
     unsure = bool(keys & {"evaluation", "experiment"})
     return [problem for problem in more if problem.key not in keys and not (unsure and " has no " in problem.message)]
 
 
 def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
-    """Group choices that exist, values as `++key=value` so that unknown keys reach our own check, problems."""
+    """The known group choices, the values as `++key=value` (so that our own check gets unknown keys), and the
+    problems."""
     path = search_path(job)
     known = known_groups(path)
     groups, values, problems = [], [], []
@@ -339,7 +340,7 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
 
 
 def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]:
-    """Groups that were chosen although the evaluation does not have them."""
+    """Problems of groups that were chosen although the evaluation does not have them."""
     known = known_groups(search_path(job))
     used = _groups_in_use(job, known)
     if not used:
@@ -368,7 +369,7 @@ def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]
 
 
 def _bare(job: Sequence[str], known: dict[str, list[str]]) -> DictConfig | None:
-    """The configuration as the evaluation and the experiment make it; None when that does not compose."""
+    """The configuration of the evaluation and the experiment alone; None where it does not compose."""
     from hydra import compose
     from hydra.errors import HydraException
 

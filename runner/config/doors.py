@@ -1,9 +1,9 @@
-"""The seam between the core and its components: each is called through a door.
+"""Checked calls between the core and its components: every method is called through a door.
 
-A component that was built from a configuration gets, for every method of the protocol that it is used by, a door
-around its own method. What comes out is checked against the annotations of the protocol and against what its
-docstrings promise (lengths, order, ranges, known ids); what nobody expects to be raised is a ComponentError. Either
-names the component, so that a wrong one is an error and never a wrong number. A component of ours has the same doors.
+A component that is built from a configuration gets a door around every method of its protocol. The door checks results
+against the annotations of the protocol and the promises of its docstrings (lengths, order, ranges, known ids), and
+turns unexpected exceptions into ComponentError. Both errors name the component: a wrong component causes an error and
+never a wrong number. Our own components have the same doors.
 
     retriever (mine.Wrong): search: query q7: scores are not in descending order: 0.2 stands before 0.9
 """
@@ -52,13 +52,13 @@ from runner.system.writing import FULL
 from runner.text.chunking import Passage
 from runner.text.citations import citations
 
-ROUNDING = 1e-6  # by which a number in 0..1 may miss it: of float32, whose cosines reach 1.0000001
-NOT_UNIT = 2e-3  # by which the squared length of a vector may miss 1
+ROUNDING = 1e-6  # tolerance of numbers in 0..1: float32 cosines reach 1.0000001
+NOT_UNIT = 2e-3  # tolerance of the squared norm of a vector
 LARGEST = sys.float_info.max
-LOGGED = 20  # different errors of components of which a run keeps the traceback
+LOGGED = 20  # most tracebacks of different errors that a run keeps
 LARGEST_SHOWN = 60  # characters of a value in a message
 
-# By config key, of what stands at the root of a configuration or is taken by something that names no protocol.
+# Protocols by config key, for components at the root of a configuration or in untyped arguments.
 BY_KEY: Mapping[str, type] = {
     "evaluation": protocols.Evaluation,
     "retriever": protocols.Retriever,
@@ -70,7 +70,7 @@ BY_KEY: Mapping[str, type] = {
     "tracking": protocols.Tracking,
 }
 EXIT_CODES = {"__init__": 1, "preflight": 1, "provenance": 1, "load": 1, "index": 2}
-# A TimeoutError of these means that a case, a conversation or a call ran out of time; of others nothing.
+# Methods whose TimeoutError means that a case, a conversation or a call ran out of time.
 MAY_TIME_OUT = frozenset(
     {"run", "judge", "generate", "ask", "search", "embed", "rerank", "suggest", "summarise", "shorten"}
     | {"append", "read", "update", "delete", "inspect", "commit"}
@@ -79,8 +79,8 @@ MAY_TIME_OUT = frozenset(
 
 @dataclass
 class Door:
-    """Around one method of one component. `log`: error line -> traceback, shared by what was built together; `state`:
-    what is known of a component (by id), of its copies, too."""
+    """The door of one method of one component. `log`: error line -> traceback, shared by all components of a build;
+    `state`: facts about a component (by id) and its copies."""
 
     key: str
     name: str
@@ -105,7 +105,7 @@ class Door:
         return self.name.partition(".")[0] in ("runner", "plugins")
 
     def passed(self, error: BaseException) -> BaseException:
-        """The error that leaves the door: what the core has a meaning for as it is, anything else named."""
+        """The error to raise: errors that the core knows are unchanged, others name the component."""
         if isinstance(error, BaseExceptionGroup):
             return self._of_group(error)
         if isinstance(error, ComponentError):
@@ -122,7 +122,7 @@ class Door:
         return self.crashed(error)
 
     def _of_group(self, group: BaseExceptionGroup[BaseException]) -> BaseException:
-        """Several at once, as a TaskGroup raises them: what ends the run counts before what does not."""
+        """The error to raise for an exception group of a TaskGroup; errors that end the run come first."""
         leaves = list(_leaves(group))
         for leaf in leaves:
             leaf.__traceback__ = leaf.__traceback__ or group.__traceback__
@@ -148,7 +148,7 @@ def _can_be_shown(error: BaseException) -> bool:
 
 
 def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
-    """By who waits for it; a component may also come by such an error without anybody having cancelled it."""
+    """Whether the caller cancelled the task; a component may also raise CancelledError itself."""
     if isinstance(error, GeneratorExit):
         return is_async  # its coroutine is closed
     if not isinstance(error, asyncio.CancelledError):
@@ -162,7 +162,7 @@ def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
 
 @contextmanager
 def guarded(door: Door) -> Iterator[None]:
-    """Let errors leave a component only in the form that its door allows."""
+    """Convert the errors that leave the body as the door demands."""
     try:
         yield
     except BaseException as error:
@@ -170,7 +170,7 @@ def guarded(door: Door) -> Iterator[None]:
 
 
 def raise_passed(door: Door, error: BaseException) -> NoReturn:
-    """Raise an error as it leaves its door."""
+    """Raise an error in the form that its door demands."""
     leaving = door.passed(error)
     if leaving is error:
         raise error
@@ -181,7 +181,7 @@ def raise_passed(door: Door, error: BaseException) -> NoReturn:
 
 
 def made(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) -> Any:
-    """The component of a `_target_`; what its `__init__` raises is named."""
+    """Make the component of a `_target_`; errors of `__init__` name the component."""
     door = Door(key, target, "__init__", log)
     with guarded(door):
         component = make()
@@ -192,8 +192,8 @@ def made(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) ->
 
 
 def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, str]) -> None:
-    """Put a door around each method that a protocol has (None: of those that any component may have). Its class gets
-    a subclass of the same name: what asks for its class, its id or its copy finds what it would have found."""
+    """Put a door around each method of a protocol (None: the methods that any component may have). The object gets a
+    subclass of its class with the same name, so isinstance, id and copy work as before."""
     cls = type(component)
     opened: frozenset[str] = getattr(cls, "_doors", frozenset())
     wanted = dict(_methods(protocol)) if protocol is not None else {"preflight": protocols.Preflight.preflight}
@@ -223,12 +223,12 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
     try:
         narrowed = types.new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(body))
         object.__setattr__(component, "__class__", narrowed)
-    except (TypeError, AttributeError):  # of a class that takes no subclass there is nothing to put a door into
+    except (TypeError, AttributeError):  # a class without subclasses cannot have doors
         return
 
 
 def missing_methods(component: Any, protocol: type, key: str) -> None:
-    """Raises ComponentError where a component lacks what its protocol demands, whatever its class has."""
+    """Raises ComponentError where a component lacks methods of its protocol, although its class may have them."""
     cls = type(component)
     name = f"{cls.__module__}.{cls.__qualname__}"
     problem = lacking(component, protocol, name)
@@ -241,7 +241,7 @@ def missing_methods(component: Any, protocol: type, key: str) -> None:
 
 
 def lacking(component: Any, protocol: type, name: str) -> str | None:
-    """Which methods of a protocol a component, or a class, does not have."""
+    """The methods of a protocol that a component or a class lacks."""
     demanded = _own_methods(protocol)
     missing = [method for method in demanded if not callable(getattr(component, method, None))]
     if not missing:
@@ -251,8 +251,8 @@ def lacking(component: Any, protocol: type, name: str) -> str | None:
 
 
 def returns_alike(cls: type, protocol: type) -> bool:
-    """Whether the methods of a protocol are annotated in a class as they are there. Two protocols may have a method of
-    one name."""
+    """Whether the methods of a class have the return annotations of the protocol; two protocols may share method
+    names."""
     return all(
         _returned(getattr(cls, name)) == _returned(declared) for name, declared in _own_methods(protocol).items()
     )
@@ -260,7 +260,7 @@ def returns_alike(cls: type, protocol: type) -> bool:
 
 @functools.cache
 def _own_methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
-    """Methods of a protocol and of those that it extends."""
+    """The methods of a protocol and of its base protocols."""
     return {
         name: method
         for base in reversed(protocol.__mro__)
@@ -272,7 +272,7 @@ def _own_methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
 
 @functools.cache
 def _methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
-    """With those that it lets a component offer."""
+    """The methods of a protocol with its optional ones."""
     offered = [_own_methods(each) for each in protocols.optional_of(protocol)]
     return {name: method for each in (*offered, _own_methods(protocol)) for name, method in each.items()}
 
@@ -292,7 +292,7 @@ def _around(own: Any, method: str, door: Door, declared: Callable[..., Any], che
 
 
 def _on_the_object(component: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> None:
-    """Of a method that is no attribute of the class."""
+    """The door of a method that is set on the object, not on its class."""
     own = getattr(component, method)
     through = _door(door, declared, check, lambda self: own, own)
     try:
@@ -333,7 +333,7 @@ def _door(
 
 
 def _checking(door: Door, hint: Any, check: Check | None) -> Callable[..., Any]:
-    """What passes on a result that is as it should be."""
+    """A function that returns a valid result and raises for an invalid one."""
     wrong = None if check is not None and check in WHOLE else _checker(hint, True)
 
     def checked(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -352,12 +352,13 @@ def _wrap(door: Callable[..., Any], own: Any) -> Callable[..., Any]:
 def _returned(declared: Callable[..., Any]) -> Any:
     try:
         return typing.get_type_hints(declared).get("return", Any)
-    except NameError:  # a type that is there for the checker alone
+    except NameError:  # a type for the type checker only
         return Any
 
 
 def _provenance(own: Any, door: Door) -> property:
-    """Asked for with `getattr(…, {})`, which would take an AttributeError inside for "has none"."""
+    """The door of `provenance`. The core reads it with `getattr(…, {})`, which would hide an AttributeError in the
+    property."""
 
     def provenance(self: Any) -> Any:
         with guarded(door):
@@ -377,17 +378,17 @@ def _check_provenance(door: Door, found: Any) -> Any:
 
 
 def wrong_type(value: Any, hint: Any) -> str | None:
-    """What is wrong with a value, or with a part of it (`field: expected …`); None where it is as annotated. Of lazy
-    sequences the elements are not looked at, and of records in a sequence not the fields."""
+    """What is wrong with a value or a part of it (`field: expected …`); None where it fits the annotation. Elements of
+    lazy sequences, and fields of records in sequences, are not checked."""
     return _checker(hint, True)(value)
 
 
-Problem = Callable[[Any], str | None]  # of a value
+Problem = Callable[[Any], str | None]  # returns what is wrong with a value
 
 
 @functools.cache
 def _checker(hint: Any, deep: bool) -> Problem:
-    """Made once for an annotation: results of components pass it for every case. `deep`: also fields of a record."""
+    """The checker of an annotation, cached, since it runs for every case. `deep`: check also the fields of records."""
     if hint is Any:
         return lambda value: None
     if hint is None or hint is types.NoneType:
@@ -401,7 +402,7 @@ def _checker(hint: Any, deep: bool) -> Problem:
     if not isinstance(kind, type):
         return lambda value: _wrong_part(value, kind, arguments, deep=deep)
     accepts = _acceptor(kind)
-    if kind in (str, bool, int, float):  # without parts
+    if kind in (str, bool, int, float):  # an annotation without arguments
         return lambda value: None if accepts(value) else f"expected {_words(hint)}, got {_short_repr(value)}"
 
     def check(value: Any) -> str | None:
@@ -440,7 +441,7 @@ def _acceptor(kind: type) -> Callable[[Any], bool]:
 
 @functools.cache
 def _exact(hint: Any) -> frozenset[type]:
-    """Types whose values are as annotated, whatever they hold: a sequence or mapping of these needs no closer look."""
+    """Types whose values need no check of their content, so that sequences and mappings of them are checked quickly."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return frozenset().union(*map(_exact, typing.get_args(hint)))
     if hint in (None, types.NoneType):
@@ -496,7 +497,7 @@ def _placed(place: str, problem: str) -> str:
 
 @functools.cache
 def _field_checkers(record: type) -> Sequence[tuple[str, Problem]]:
-    """Of a record of runner."""
+    """The checkers of the fields of a record of runner."""
     if not is_dataclass(record) or not record.__module__.startswith("runner."):
         return ()
     hints = _hints(record)
@@ -513,7 +514,7 @@ def _hints(record: type) -> Mapping[str, Any]:
 
 
 def _words(hint: Any) -> str:
-    """An annotation as its author would write it: `list[Ranking]`."""
+    """An annotation as in source code: `list[Ranking]`."""
     if isinstance(hint, type) and not typing.get_args(hint):
         return "None" if hint is types.NoneType else hint.__name__
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -527,7 +528,7 @@ def _words(hint: Any) -> str:
 
 
 def _short_repr(value: Any) -> str:
-    """A small value itself, of others the type."""
+    """A small value as text, or the type of a large one."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -537,7 +538,7 @@ def _short_repr(value: Any) -> str:
 
 
 def _json(door: Door, value: Any, of: str = "") -> None:
-    """What goes into files."""
+    """Check that a value can be written as JSON."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -545,10 +546,10 @@ def _json(door: Door, value: Any, of: str = "") -> None:
 
 
 def _storable(door: Door, value: Any, of: str = "") -> None:
-    """What goes into a row: JSON values, and the records and numbers of numpy that a row may hold as well."""
+    """Check a value of a row: JSON values, records and numpy numbers."""
     try:
         orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
-    except TypeError:  # perhaps a lone surrogate, which is written as a question mark
+    except TypeError:  # it may be a lone surrogate, which is written as a question mark
         try:
             json.dumps(value, default=_as_json)
         except (TypeError, ValueError, RecursionError) as error:
@@ -564,7 +565,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _share(door: Door, value: Any, of: str) -> float:
-    """A number in 0..1, as it is or rounded to it."""
+    """The number if it is in 0..1, clipped within the tolerance."""
     if not _is_number(value) or not -ROUNDING <= value <= 1 + ROUNDING:
         raise door.wrong(f"{of} is {_short_repr(value)}; expected a number in 0..1")
     if type(value) in (int, float) and 0 <= value <= 1:
@@ -600,7 +601,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Ranking:
-    """The ranking itself, or one in plain tuples, with ties by id: an order that decides nothing is put right."""
+    """The ranking, or a copy in plain tuples with ties sorted by id."""
     if not isinstance(ranking, Ranking):
         raise door.wrong(f"{of}expected a Ranking, got {_short_repr(ranking)}")
     if not isinstance(ranking.trajectory, Trajectory | None):
@@ -627,8 +628,8 @@ def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Rankin
 
 
 def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
-    """Whether there is nothing to say of a ranking, at the cost of a few passes over it. False, too, for what is only
-    in another form: who looks closer will tell."""
+    """Whether a ranking is valid, by a few fast passes. False also for a valid ranking in another form, which the full
+    check accepts."""
     ids, scores, relevance = ranking.ids, ranking.scores, ranking.relevance
     if any(type(column) is not tuple for column in (ids, scores, relevance)) or not len(ids) == len(scores) == len(
         relevance
@@ -645,7 +646,7 @@ def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
         is_known = corpus.chunk_ids.issuperset(unique)
     if not is_known or len(unique) < len(ids):
         return False
-    try:  # sorting and adding know floats, and take a tenth of the time that min and max take
+    try:  # sorting and summing floats takes a tenth of the time of min and max
         shares = sorted(relevance)
         if not (isfinite(sum(relevance)) and shares[0] >= 0 and shares[-1] <= 1):
             return False
@@ -653,7 +654,7 @@ def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
             return False
         if all(map(gt, scores, scores[1:])):
             return True
-    except (TypeError, ValueError, OverflowError):  # of numbers that are none
+    except (TypeError, ValueError, OverflowError):  # values that are no numbers
         return False
     pairs = zip(pairwise(scores), pairwise(ids), strict=True)
     return all(before > after or (before == after and one > other) for (before, after), (one, other) in pairs)
@@ -700,7 +701,7 @@ def _legs(door: Door, legs: Any, of: str, corpus: Corpus | None) -> Any:
 
 
 def _one_answer_each(door: Door, component: Any, result: Any, asked: Sequence[Any], *_: Any, **__: Any) -> Any:
-    """One answer to each."""
+    """Check that there is one result for each argument."""
     if len(result) != len(asked):
         raise door.wrong(f"returned {len(result)} values for {len(asked)}")
     return result
@@ -803,23 +804,23 @@ def _check_problems(door: Door, problems: Any) -> None:
 def _check_cases(door: Door, cases: Any, kind: type | None) -> None:
     if not isinstance(cases, Sequence) or isinstance(cases, str | bytes):
         raise door.wrong(f"expected a sequence of cases, got {_short_repr(cases)}")
-    seen: set[str] = set()
+    known_ids: set[str] = set()
     for place, case in enumerate(cases, start=1):
         if kind is not None and not _is_plain(case) and (problem := wrong_type(case, kind)) is not None:
             raise door.wrong(f"case {place}: {problem}")
         id = getattr(case, "id", None)
         if not isinstance(id, str) or not id:
             raise door.wrong(f"case {place}: id: expected text, got {_short_repr(id)}")
-        if id in seen:
+        if id in known_ids:
             raise door.wrong(f"case {place}: id: {id!r} is that of an earlier case")
-        seen.add(id)
+        known_ids.add(id)
         for name, hint in CASE.items():
             if kind is None and (problem := wrong_type(getattr(case, name, ()), hint)) is not None:
                 raise door.wrong(f"case {id}: {name}: {problem}")
 
 
 def _is_plain(query: Any) -> bool:
-    """A query in the form in which ours are read, at a hundredth of the cost of looking at all annotations."""
+    """Whether a query has the form that our readers make; a hundred times faster than checking all annotations."""
     return (
         type(query) is Query
         and type(query.text) is str
@@ -841,7 +842,7 @@ CASE: Mapping[str, Any] = {"language": str | None, "difficulty": str | None, "ta
 def _answer(
     door: Door, generator: Any, answer: Answer, query: Any = None, contexts: Sequence[Any] = (), *_: Any, **__: Any
 ) -> Answer:
-    """Numbers beyond the contexts that stand in the text are what a model got wrong: they are counted, not refused."""
+    """Check an answer. Citations beyond the contexts are mistakes of a model: they are counted, not refused."""
     for number in answer.citations:
         if number < 1:
             raise door.wrong(f"citations: expected numbers of contexts, from 1, got {number}")
@@ -868,18 +869,18 @@ def _judgement(door: Door, judge: Any, judgement: Judgement, rubric: Any = "", *
 
 
 def _assessment(
-    door: Door, reranker: Any, said: Assessment, question: Any, candidates: Sequence[Any], *_: Any, **__: Any
+    door: Door, reranker: Any, assessment: Assessment, question: Any, candidates: Sequence[Any], *_: Any, **__: Any
 ) -> Assessment:
-    """Which candidates it leaves out is for a reranker to say; it may name no other one, and none twice."""
-    unknown = [id for id in said.ranked if id not in {each.id for each in candidates}]
+    """Check the assessment of a reranker: it may leave out candidates, but not name others or repeat one."""
+    unknown = [id for id in assessment.ranked if id not in {each.id for each in candidates}]
     if unknown:
         raise door.wrong(f"ranked: {unknown[0]!r} is none of the {len(candidates)} candidates")
-    if len(set(said.ranked)) < len(said.ranked):
-        twice = next(id for place, id in enumerate(said.ranked) if id in said.ranked[:place])
+    if len(set(assessment.ranked)) < len(assessment.ranked):
+        twice = next(id for place, id in enumerate(assessment.ranked) if id in assessment.ranked[:place])
         raise door.wrong(f"ranked: {twice!r} stands there twice")
-    if said.confidence is not None:
-        _share(door, said.confidence, "confidence")
-    return said
+    if assessment.confidence is not None:
+        _share(door, assessment.confidence, "confidence")
+    return assessment
 
 
 def _suggestions(door: Door, suggester: Any, found: Any, places: Sequence[Any], *_: Any, **__: Any) -> Any:
@@ -891,26 +892,26 @@ def _suggestions(door: Door, suggester: Any, found: Any, places: Sequence[Any], 
 
 
 def _check_suggestions(door: Door, listed: Sequence[Any], place: Any, of: str) -> None:
-    notes = [each.note for each in listed]
+    notes = [suggestion.note for suggestion in listed]
     if len(set(notes)) < len(notes):
         raise door.wrong(f"{of}a note is suggested twice")
     if place.note in notes or not place.skip.isdisjoint(notes):
         raise door.wrong(f"{of}a note is suggested that is the note itself, or one to skip")
-    for each in listed:
-        if _share(door, each.confidence, f"{of}confidence of {each.note!r}") <= 0:
-            raise door.wrong(f"{of}confidence of {each.note!r} is 0; expected more")
-    confidences = [each.confidence for each in listed]
+    for suggestion in listed:
+        if _share(door, suggestion.confidence, f"{of}confidence of {suggestion.note!r}") <= 0:
+            raise door.wrong(f"{of}confidence of {suggestion.note!r} is 0; expected more")
+    confidences = [suggestion.confidence for suggestion in listed]
     if confidences != sorted(confidences, reverse=True):
         raise door.wrong(f"{of}confidences are not in descending order")
 
 
-def _novelty(door: Door, novelty: Any, found: Any, traces: Any, wanted: Any, *_: Any, **__: Any) -> Any:
+def _novelty(door: Door, novelty: Any, scores: Any, traces: Any, wanted: Any, *_: Any, **__: Any) -> Any:
     for id in wanted:
-        if id not in found:
+        if id not in scores:
             raise door.wrong(f"says nothing of trace {id!r}")
-        if not -ROUNDING <= found[id] <= 2 + ROUNDING:  # 1 - cosine
-            raise door.wrong(f"novelty of {id!r} is {_short_repr(found[id])}; expected a number in 0..2")
-    return found
+        if not -ROUNDING <= scores[id] <= 2 + ROUNDING:  # 1 - cosine
+            raise door.wrong(f"novelty of {id!r} is {_short_repr(scores[id])}; expected a number in 0..2")
+    return scores
 
 
 # --- evaluations ------------------------------------------------------------------------------------
@@ -923,7 +924,7 @@ def _case_set(door: Door, evaluation: Any, cases: Any, *_: Any, **__: Any) -> An
         raise door.wrong(f"identity: {problem}")
     _check_problems(door, cases.problems)
     if not (isinstance(cases.cases, Sequence) and len(cases.cases) and isinstance(cases.cases[0], Query)):
-        _check_cases(door, cases.cases, None)  # queries are those of a dataset, which had a door of its own
+        _check_cases(door, cases.cases, None)  # the door of the dataset checked the queries
     return cases
 
 
@@ -939,7 +940,7 @@ def _output(door: Door, evaluation: Any, output: Any, *_: Any, **__: Any) -> Any
 
 
 def _judgements(door: Door, evaluation: Any, judgements: Mapping[str, Judgement], *_: Any, **__: Any) -> Any:
-    """Those of a judge have had a door of their own; an evaluation may judge by itself."""
+    """Check the judgements of an evaluation that judges by itself; those of a judge passed its own door."""
     checked = {rubric: _judgement(door, evaluation, each, rubric) for rubric, each in judgements.items()}
     return judgements if all(checked[rubric] is each for rubric, each in judgements.items()) else checked
 
@@ -972,7 +973,7 @@ def _opened(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any
             async with typing.cast("AbstractAsyncContextManager[None]", manager):
                 try:
                     yield None
-                except BaseException as error:  # of what is done inside: no concern of the component
+                except BaseException as error:  # an error in the body, not in the component
                     inside.append(error)
                     raise
         except BaseException as error:
@@ -985,7 +986,8 @@ def _opened(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any
 
 
 def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
-    """What `record()` and `timings` of an output say. Raises ComponentError for what they raise, or should not say."""
+    """The results of `record()` and `timings` of an output. Raises ComponentError for their errors and for invalid
+    results."""
     cls: type = type(evaluation)
     door, record_door = _output_doors(cls.__module__, cls.__qualname__)
     try:
@@ -1021,7 +1023,7 @@ def _check_mapping(door: Door, record: Any) -> None:
 
 @functools.lru_cache(maxsize=100)
 def _output_doors(module: str, name: str) -> tuple[Door, Door]:
-    """Around `timings` and `record()` of the outputs of an evaluation."""
+    """The doors of `timings` and `record()` of the outputs of an evaluation."""
     door = Door("evaluation", f"{module}.{name}", "timings of its output")
     return door, replace(door, method="record() of its output")
 
@@ -1056,4 +1058,4 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Evaluation", "sums"): _sums,
     ("Evaluation", "opened"): _opened,
 }
-WHOLE = frozenset({_data, _passages, _tokens, _vectors, _rankings, _case_set, _output})  # they look at types themselves
+WHOLE = frozenset({_data, _passages, _tokens, _vectors, _rankings, _case_set, _output})  # they check types themselves

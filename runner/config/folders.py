@@ -1,5 +1,4 @@
-"""Folders of configuration that somebody wrote: where Hydra is told of them, and which of their files it cannot make
-anything of, and why."""
+"""Configuration folders of users: adds them to Hydra's search path, and explains which of their files are invalid."""
 
 from __future__ import annotations
 
@@ -12,15 +11,15 @@ from runner.config.choices import conf_packages
 from runner.config.frozen import CONF, Frozen, check_bounded, files_of, read_mapping
 from runner.errors import ConfigError, InputError
 
-FILES = ("*.yaml", "*/*.yaml")  # of a group, and of groups in it
+FILES = ("*.yaml", "*/*.yaml")  # the files of a group and of its nested groups
 
 
 def with_search_path(
     overrides: Sequence[str], config_folders: Sequence[str], frozen: Frozen | None = None
 ) -> list[str]:
-    """Adds conf folders: that of the program where something frozen comes before it, those named, and those of
-    installed packages (entry points of the group `runner.conf`, each naming a package). What the user put on
-    hydra.searchpath stays."""
+    """Add configuration folders to hydra.searchpath: that of the program after a frozen configuration, those named, and
+    those of installed packages (entry points of the group `runner.conf`, each naming a package). Folders that the user
+    put there stay."""
     places = [] if frozen is None else ["pkg://conf"]
     places += [f"file://{Path(folder).resolve()}" for folder in config_folders]
     places += [f"pkg://{point.value}" for point in conf_packages()]
@@ -41,21 +40,21 @@ def with_search_path(
 
 
 def search_path(overrides: Sequence[str]) -> list[str]:
-    """The overrides that name folders of configuration files."""
+    """The overrides of hydra.searchpath."""
     return [override for override in overrides if override.startswith("hydra.searchpath=")]
 
 
 @contextmanager
 def composable(folders: Sequence[str]) -> Iterator[None]:
-    """Around composing. What Hydra raises for a file that is no YAML, or none that it knows, is an InputError that
-    names the file; without such folders it is a bug and passes."""
+    """Enter it around composing. Hydra's error for an invalid file in one of the folders becomes an InputError that
+    names the file; without folders the error is a bug and passes."""
     from yaml import YAMLError
 
     for folder in folders:
         check_size(folder)
     try:
         yield
-    except ConfigError:  # which may be because of such a file
+    except ConfigError:  # such a file may be the reason
         _read(folders)
         raise
     except (
@@ -73,15 +72,14 @@ def composable(folders: Sequence[str]) -> Iterator[None]:
 
 
 def check_size(folder: str) -> None:
-    """Before Hydra makes values of files. Raises InputError for a folder with too much in it. What else is wrong with
-    its files shows when they are read."""
+    """Raises InputError for a folder with too many or too large files, before Hydra loads any."""
     for path in files_of(folder):
         with suppress(OSError, ValueError):
             check_bounded(path)
 
 
 def _read(folders: Sequence[str]) -> None:
-    """All files of groups that the program has. Raises InputError for the first that cannot be read."""
+    """Read all files of known groups. Raises InputError for the first unreadable one."""
     groups = sorted(path.name for path in CONF.iterdir() if path.is_dir())
     for place in (Path(folder) / group for folder in folders for group in groups):
         for path in sorted(path for form in FILES for path in place.glob(form)):

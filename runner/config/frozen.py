@@ -1,17 +1,14 @@
-"""frozen.yaml: a configuration with every default written out, over which options and groups can still be chosen.
+"""frozen.yaml: a configuration with every default written out; options and groups can still be overridden.
 
     frozen:
-      schema: 1
-      digest: …                                  # of everything else: a frozen file is not edited
-      choices: {evaluation: full_rag, retriever: hybrid, …}   # what stands below under these names
-      sweep: {k: 3,5,10}                         # of a sweep: what it varied, as it is typed
-      others: {retriever/keyword: {…}}           # of a sweep over choices: the ones that do not stand below
+      schema: 1 digest: … # hash over the rest: a frozen file must not be edited choices: {evaluation: full_rag,
+      retriever: hybrid, …} # the choices that stand below sweep: {k: 3,5,10} # of a sweep: its axes, as they are typed
+      others: {retriever/keyword: {…}} # of a sweep over choices: the other choices
     k: 3
     retriever: {_target_: …}
 
-Hydra chooses groups from folders of files, not over a file of values. So a frozen file is unfolded into such a
-folder, which comes before the configuration of the program: the choices that were made are there as they were
-frozen, all others are those of today.
+Hydra chooses groups from folders of files. A frozen file is therefore unfolded into such a folder, which precedes the
+configuration of the program: frozen choices have their frozen content, all others that of the installed version.
 """
 
 from __future__ import annotations
@@ -34,19 +31,17 @@ from runner.system.store import fingerprint
 
 SCHEMA = 1
 FILE = "frozen.yaml"
-MOST_ENTRIES = 10_000  # files and folders in a folder of configuration
-LARGEST_FILE = 2_000_000  # bytes of a file of configuration
+MOST_ENTRIES = 10_000  # most files and folders in a configuration folder
+LARGEST_FILE = 2_000_000  # most bytes of a configuration file
 CONF = Path(__file__).resolve().parent.parent.parent / "conf"
-UNFOLDED = ".frozen"  # in the folder of a run: what Hydra composes, wherever its jobs run
+UNFOLDED = ".frozen"  # in a run folder: the unfolded files, which jobs on any machine compose
 SOURCE = "source.txt"
-NAME = re.compile(
-    r"(?!\.)[^\x00-\x1f\\/:]+(/(?!\.)[^\x00-\x1f\\/:]+){0,3}"
-)  # of a group or a choice: no path to elsewhere
+NAME = re.compile(r"(?!\.)[^\x00-\x1f\\/:]+(/(?!\.)[^\x00-\x1f\\/:]+){0,3}")  # a group or a choice, never a path
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """A frozen configuration. `values` are plain, with their interpolations; `name` is how messages call it."""
+    """A frozen configuration. `values`: plain values with unresolved interpolations; `name`: its name in messages."""
 
     name: str
     choices: Mapping[str, str]
@@ -55,7 +50,7 @@ class Frozen:
     others: Mapping[str, Any] = field(default_factory=dict)
 
     def yaml(self, head: str = "") -> str:
-        """What frozen.yaml holds, below `head` as comment lines."""
+        """The text of frozen.yaml, with `head` as comment lines above."""
         comment = "".join(f"# {line}".rstrip() + "\n" for line in head.splitlines())
         frozen = {"schema": SCHEMA, "digest": self._digest(), "choices": dict(self.choices)}
         frozen |= {name: dict(value) for name, value in (("sweep", self.sweep), ("others", self.others)) if value}
@@ -63,7 +58,7 @@ class Frozen:
 
     @classmethod
     def read(cls, path: Path) -> Frozen:
-        """Raises InputError for a file that is not there, or not as it was frozen."""
+        """Raises InputError for a missing file, and for one that was edited."""
         values = read_mapping(path)
         head = values.pop("frozen", None)
         if not isinstance(head, dict):
@@ -75,7 +70,7 @@ class Frozen:
         if all(isinstance(part, dict) for part in parts):
             choices, sweep, others = parts
             frozen = cls(str(path), choices, values, sweep, others)
-            with suppress(TypeError, ValueError):  # of values that no configuration has
+            with suppress(TypeError, ValueError):  # for values that are no configuration
                 if head.get("digest") == frozen._digest():
                     frozen._demand_names()
                     return frozen
@@ -85,19 +80,19 @@ class Frozen:
         )
 
     def over(self, overrides: Sequence[str], keys: Sequence[str]) -> list[str]:
-        """The overrides of a command line, whose keys are `keys`, on top of this: what the sweep varied is varied
-        again unless it is given, or the group that it belongs to."""
+        """The overrides of a command line (with these `keys`) on top of this: the axes of the sweep are swept again,
+        unless the command line sets them or their group."""
         added = [
             f"{key}={value}"
             for key, value in self.sweep.items()
             if not any(key == given or key.startswith(f"{given}.") for given in keys)
         ]
-        chosen = "experiment" in self.choices  # then one is there already
+        chosen = "experiment" in self.choices  # one exists already
         given = [word[1:] if chosen and word.startswith("+experiment=") else word for word in overrides]
         return [*added, *given]
 
     def _demand_names(self) -> None:
-        """Files of a folder of configuration get these names."""
+        """Raises InputError for invalid names of groups and choices, which become file names."""
         providers = self.values.get("provider")
         names = [
             *self.choices,
@@ -114,7 +109,7 @@ class Frozen:
 
 @contextmanager
 def unfolded(frozen: Frozen | None) -> Iterator[Path | None]:
-    """A folder of configuration that Hydra composes, for as long as it is needed. None stays None."""
+    """A temporary configuration folder with the unfolded files; None for None."""
     if frozen is None:
         yield None
         return
@@ -124,7 +119,7 @@ def unfolded(frozen: Frozen | None) -> Iterator[Path | None]:
 
 
 def unfold(frozen: Frozen, folder: Path) -> None:
-    """Write the files of a folder of configuration. Options that are newer than the record have their defaults."""
+    """Write the files of a configuration folder. Options that are newer than the record get their defaults."""
     main = read_mapping(CONF / "config.yaml")
     shared = {group for entry in main["defaults"] if isinstance(entry, dict) for group in entry}
     groups = {name: choice for name, choice in frozen.choices.items() if name != "experiment" and "@" not in name}
@@ -143,13 +138,13 @@ def unfold(frozen: Frozen, folder: Path) -> None:
         if f"evaluation/{path.stem}" not in {**frozen.others, **nodes}:
             _write(folder, f"evaluation/{path.stem}", _with_choices(read_mapping(path), parts))
     _write(folder, "config", _main(frozen, main, folder))
-    if "experiment" in frozen.choices:  # its values are in the options
+    if "experiment" in frozen.choices:  # its values stand among the options
         _write(folder, f"experiment/{frozen.choices['experiment']}", {}, package="_global_")
     (folder / SOURCE).write_text(frozen.name + "\n", encoding="utf-8")
 
 
 def _parts_of(place: str, frozen: Frozen, parts: Mapping[str, str]) -> list[Any]:
-    """The components of an evaluation: as frozen, or, of another one that a sweep took, as far as both have them."""
+    """The components of an evaluation: the frozen ones, as far as the evaluation uses them."""
     path = CONF / f"{place}.yaml"
     if place != f"evaluation/{frozen.choices['evaluation']}" and path.is_file():
         return [part for part in _with_choices(read_mapping(path), parts)["defaults"] if part != "_self_"]
@@ -163,8 +158,8 @@ def source_of(folder: Path) -> str | None:
 
 
 def _main(frozen: Frozen, main: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """config.yaml of the program, with the frozen choices and options. Of a group with several choices at once,
-    as of providers, each entry becomes a file."""
+    """Write config.yaml of the program with the frozen choices and options. In a group with several choices, such as
+    provider, each entry becomes a file."""
     defaults: list[Any] = []
     groups = {name.partition("/")[0] for name in frozen.choices}
     for entry in main["defaults"]:
@@ -183,7 +178,7 @@ def _main(frozen: Frozen, main: Mapping[str, Any], folder: Path) -> dict[str, An
 
 
 def _with_choices(evaluation: dict[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
-    """Another evaluation, with the frozen choices for what it has in common."""
+    """Another evaluation with the frozen choices, as far as it has the groups."""
     defaults: list[Any] = []
     for entry in evaluation.get("defaults", []):
         (place, choice), *_ = entry.items() if isinstance(entry, dict) else ((str(entry), ""),)
@@ -193,7 +188,7 @@ def _with_choices(evaluation: dict[str, Any], choices: Mapping[str, str]) -> dic
 
 
 def _value_at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
-    """None where nothing stands there."""
+    """The value at a path; None where there is none."""
     found: Any = values
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -208,30 +203,30 @@ def _write(folder: Path, place: str, values: Mapping[str, Any], package: str | N
 
 
 def files_of(folder: str | Path) -> list[Path]:
-    """The YAML files below a folder of configuration, those behind links too. Raises InputError where there is more
-    than a folder of configuration holds."""
-    found: list[Path] = []
-    seen: set[str] = set()
+    """The YAML files below a configuration folder, also behind links. Raises InputError for more than MOST_ENTRIES
+    files and folders."""
+    files: list[Path] = []
+    visited: set[str] = set()
     n_entries = 0
     for place, inner, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(place)
-        if real in seen:
+        if real in visited:
             inner.clear()
             continue
-        seen.add(real)
+        visited.add(real)
         n_entries += len(inner) + len(names)
         if n_entries > MOST_ENTRIES:
             raise InputError(
                 f"--config-dir: {folder}: expected a folder of configuration, found more than {MOST_ENTRIES:,} files "
                 "and folders in it"
             )
-        found += [Path(place, name) for name in names if name.endswith(".yaml")]
-    return sorted(found)
+        files += [Path(place, name) for name in names if name.endswith(".yaml")]
+    return sorted(files)
 
 
 def check_bounded(path: Path) -> None:
-    """Before a file of configuration is made into values. Raises OSError, ValueError, and InputError for one that says
-    too much."""
+    """Check the size of a configuration file before it is loaded. Raises OSError, ValueError, and InputError for a file
+    that is too large."""
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"{path}: expected at most {LARGEST_FILE:,} bytes of configuration")
     try:
@@ -241,7 +236,7 @@ def check_bounded(path: Path) -> None:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """A YAML file as plain values, interpolations as they stand."""
+    """A YAML file as plain values with unresolved interpolations."""
     from yaml import YAMLError
 
     try:

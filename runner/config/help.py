@@ -1,4 +1,4 @@
-"""The text of --help and of `--help GROUP=CHOICE`, read off the conf folder and the commands without importing them."""
+"""The text of --help and of `--help GROUP=CHOICE`, from the conf folder and the commands, without importing them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Declarative experiments for RAG and conversational memory.
 
 
 def manual(folders: Sequence[str] = ()) -> str:
-    """`folders`: YAML of one's own."""
+    """The text of --help. `folders`: configuration folders of the user."""
     parts = [HEAD, "Commands", *_commands(), "", "Groups and choices (GROUP=CHOICE)", *_group_lines(folders), ""]
     return "\n".join([*parts, *_option_lines()])
 
@@ -39,8 +39,8 @@ def _commands() -> list[str]:
 
 
 def _one_line(keys: Sequence[str]) -> dict[str, str]:
-    """The sentences of commands.en.yaml by these keys, read without YAML; empty where one takes more than a line, or a
-    quote or escape in it."""
+    """The sentences of commands.en.yaml with these keys, read without a YAML parser; empty where a sentence has several
+    lines, quotes or escapes."""
     text = (WORDS / "commands.en.yaml").read_text(encoding="utf-8")
     found = dict(re.findall(r'^([a-z-]+): "?([A-Z][^"\\#]*)"?$', text, re.MULTILINE))
     return found if all(key in found for key in keys) else {}
@@ -54,7 +54,7 @@ def _group_lines(folders: Sequence[str]) -> list[str]:
 
 
 def _option_lines() -> list[str]:
-    """The lines of conf/config.yaml between its defaults list and what wires them up: `models`, then Hydra."""
+    """The option lines of conf/config.yaml: those between the defaults list and `models`."""
     text = (CONF / "config.yaml").read_text(encoding="utf-8")
     body = text.partition("\n\n")[2].partition("\nmodels:")[0]
     return ["Options (OPTION=VALUE, with their defaults)", *(f"  {line}" for line in body.strip().splitlines()), ""]
@@ -64,8 +64,8 @@ def _option_lines() -> list[str]:
 
 
 def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
-    """`retriever=hybrid`, or `retriever` for all of its choices in a line each. `folders`: YAML of one's own. Raises
-    InputError for what is neither."""
+    """The help of `retriever=hybrid`, or of `retriever` with one line a choice. `folders`: configuration folders of the
+    user. Raises InputError for an unknown group or choice."""
     group, equals, choice = word.lstrip("+").partition("=")
     found = groups(folders)
     if group not in found and group in _options():
@@ -88,7 +88,7 @@ def _options() -> Collection[str]:
 
 
 def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
-    """The YAML of each choice of each group: of the program, of installed packages, and of `folders`."""
+    """Group -> choice -> YAML file, of the program, of installed packages, and of `folders`."""
     found: dict[str, dict[str, Path]] = {}
     for folder in (CONF, *_installed(), *map(Path, folders)):
         for path in sorted(folder.glob("*/**/*.yaml")):
@@ -97,7 +97,7 @@ def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
 
 
 def as_run(word: str) -> str | None:
-    """`+experiment=full_rag` for `full_rag`, also where it is written a little differently; None for other words."""
+    """`+experiment=full_rag` for `full_rag` and similar spellings; None for other words."""
     known = groups().get("experiment", {})
     folded = {name.replace("_", ""): name for name in known}
     name = word if word in known else folded.get(re.sub(r"[\W_]", "", word).lower())
@@ -105,7 +105,7 @@ def as_run(word: str) -> str | None:
 
 
 def _installed() -> Iterator[Path]:
-    """Folders of packages that name one; a package that cannot be found has none."""
+    """The configuration folders of installed packages."""
     for point in conf_packages():
         try:
             spec = find_spec(point.value)
@@ -144,7 +144,7 @@ def _parts(text: str) -> tuple[list[str], list[str]]:
 
 
 def _own(lines: Sequence[str]) -> Iterator[str]:
-    """Without the defaults list, which is not set but chosen."""
+    """The lines without the defaults list."""
     inside = False
     for line in lines:
         inside = line.startswith("defaults:") or (inside and line.startswith((" ", "-")))
@@ -153,7 +153,7 @@ def _own(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _inner(group: str, text: str) -> Iterator[tuple[str, str]]:
-    """(place in the configuration, GROUP=CHOICE) of what the defaults list brings."""
+    """(place in the configuration, GROUP=CHOICE) of the entries of the defaults list."""
     import yaml
 
     body: Mapping[str, Any] = yaml.safe_load(text) or {}

@@ -1,7 +1,7 @@
-"""Everything that this program takes from Hydra and OmegaConf and that they do not promise to keep.
+"""Everything that this program uses of Hydra's and OmegaConf's private parts.
 
 Tried with hydra-core 1.3.8 and omegaconf 2.3.1. tests/runner/config/test_hydra_internals.py fails where another version
-has something else. What is documented (compose, initialize, OmegaConf.select …) is imported where it is used.
+differs. Documented functions (compose, initialize, OmegaConf.select …) are imported where they are used.
 """
 
 from __future__ import annotations
@@ -35,39 +35,39 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LAUNCHER = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # the `_target_` of the one that has no workers
-SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # the `_target_` of hydra/sweeper=basic
-MOST_REFERRED = 1_000_000  # characters that the interpolations of one value may stand for
-REFERENCE = re.compile(r"(?:\$\{|(?<=:))(\.*)(\w[\w.\[\]@/-]*)(?=[},])")  # `${k}`, and the name in `${oc.select:k}`
-NAMED = "hydra.searchpath in command-line"  # provider of the files in folders that somebody named
-OPTION = re.compile(r"\$\{(\w[\w.]*)\}")  # a value that is that of another setting, and nothing else
-LONGEST = 10  # settings in a row of which each has the value of the next; what is longer is left to OmegaConf
-MOST_COMPOSED = 100  # combinations of choices that are kept
-MOST_FILES = 2000  # that are looked at to see whether one has changed
-LATE = ("out", "hydra.mode", "hydra.sweep.subdir")  # what is known only when the runs start
+LAUNCHER = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # `_target_` of the launcher without workers
+SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # `_target_` of hydra/sweeper=basic
+MOST_REFERRED = 1_000_000  # most characters of one value with its interpolations resolved
+REFERENCE = re.compile(r"(?:\$\{|(?<=:))(\.*)(\w[\w.\[\]@/-]*)(?=[},])")  # `${k}`, or the name in `${oc.select:k}`
+NAMED = "hydra.searchpath in command-line"  # provider of files in named folders
+OPTION = re.compile(r"\$\{(\w[\w.]*)\}")  # a value that is one interpolation
+LONGEST = 10  # longest chain of interpolations; OmegaConf resolves longer ones
+MOST_COMPOSED = 100  # most composed combinations of choices in memory
+MOST_FILES = 2000  # most files that are checked for changes
+LATE = ("out", "hydra.mode", "hydra.sweep.subdir")  # known only when the runs start
 
 
 # --- nodes of a configuration -----------------------------------------------------------------------
 
 
 def key_of(node: DictConfig | ListConfig, name: Any = None) -> str:
-    """`retriever.embedder`: where a node stands in its configuration, or the setting `name` of it."""
+    """`retriever.embedder`: the path of a node in its configuration, or of its setting `name`."""
     return str(node._get_full_key(name))
 
 
 def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
-    """What stands there, an interpolation unresolved; None where nothing does."""
+    """The child node, interpolations unresolved; None where there is none."""
     return parent._get_node(name)
 
 
 def written(parent: DictConfig | ListConfig, name: Any) -> Any:
-    """The value as it is written: `${k}` for an interpolation."""
+    """The value as written: `${k}` for an interpolation."""
     return node_of(parent, name)._value()
 
 
 def value_of(parent: DictConfig | ListConfig, name: Any) -> Any:
-    """`parent[name]`, several times faster for a plain value and for `${a.b}`, which are nearly all. What else may
-    stand there, and what is wrong, is left to OmegaConf, which parses it and says why."""
+    """`parent[name]`, several times faster for plain values and `${a.b}`, which are nearly all values. OmegaConf
+    handles the rest, and errors."""
     node = parent._value()[name]
     for _ in range(LONGEST):
         if not isinstance(node, AnyNode | DictConfig | ListConfig):
@@ -84,7 +84,7 @@ def value_of(parent: DictConfig | ListConfig, name: Any) -> Any:
 
 
 def holds(node: DictConfig, name: str) -> bool:
-    """`name in node`, several times faster for a plain text; what else may stand there is left to OmegaConf."""
+    """`name in node`, several times faster for plain texts; OmegaConf handles the rest."""
     values = node._value()
     inner = values.get(name) if isinstance(values, dict) else None
     value = inner._value() if isinstance(inner, AnyNode) else None
@@ -106,7 +106,7 @@ def copy_of(cfg: DictConfig) -> DictConfig:
 
 
 def plain(value: Any) -> Any:
-    """Of a value of a configuration, OmegaConf.to_container with its interpolations resolved."""
+    """OmegaConf.to_container of a value, with its interpolations resolved."""
     items = value._value() if isinstance(value, DictConfig | ListConfig) else None
     if isinstance(items, dict):
         return {name: _plain_item(value, name) for name in items}
@@ -118,8 +118,8 @@ def _plain_item(parent: DictConfig | ListConfig, name: Any) -> Any:
 
 
 def grown(cfg: DictConfig) -> Problem | None:
-    """A value whose interpolations stand for more than MOST_REFERRED characters, told without resolving any: a few
-    lines of `a: ${b}${b}` may mean billions."""
+    """The key of a value whose interpolations resolve to more than MOST_REFERRED characters, found without resolving
+    any: a few lines of `a: ${b}${b}` may mean billions."""
     sizes: dict[int, int] = {}
     try:
         _size(cfg, sizes)
@@ -135,7 +135,7 @@ def grown(cfg: DictConfig) -> Problem | None:
 
 
 def _size(node: Any, sizes: dict[int, int]) -> int:
-    """Characters of a value as text, or more; what refers to itself is found out when it is resolved."""
+    """An upper bound of the characters of a value as text; circular references show when they are resolved."""
     if id(node) in sizes:
         return sizes[id(node)]
     sizes[id(node)] = 1
@@ -152,7 +152,7 @@ def _size(node: Any, sizes: dict[int, int]) -> int:
 
 
 def _referred(node: Any, dots: str, path: str) -> Any:
-    """What stands there; of something in what is an interpolation itself, all of that."""
+    """The node at a path; for a path into an interpolation, the interpolation."""
     at = node._get_root()
     if dots:
         at = node
@@ -184,12 +184,12 @@ def _leaves(node: Any) -> Iterator[Any]:
 # --- files of a configuration -----------------------------------------------------------------------
 
 
-DEEPEST = 50  # collections in one another; libyaml makes them by recursion, which ends the process where it is too deep
+DEEPEST = 50  # nested collections; libyaml recurses, and a deep recursion kills the process
 
 
 def load(path: Path) -> Any:
-    """The plain values of OmegaConf.load, in a tenth of the time where PyYAML has libyaml. What libyaml refuses, or had
-    better not read, and what OmegaConf might refuse, is left to OmegaConf, whose message says where."""
+    """The plain values of OmegaConf.load, in a tenth of the time where PyYAML has libyaml. OmegaConf reads what libyaml
+    refuses or what may be invalid, since its messages name the place."""
     import yaml
 
     if yaml.__with_libyaml__:
@@ -202,11 +202,11 @@ def load(path: Path) -> Any:
 
 
 class _DoubtfulError(Exception):
-    """A value that OmegaConf has to judge."""
+    """A value that OmegaConf must check."""
 
 
 def _undoubted(value: Any) -> Any:
-    """The same, with nothing in it twice."""
+    """The value, if OmegaConf would surely accept it, without shared objects."""
     if type(value) is dict and all(type(name) is str for name in value):
         return {name: _undoubted(inner) for name, inner in value.items()}
     if type(value) is list:
@@ -220,7 +220,7 @@ def _undoubted(value: Any) -> Any:
 
 @cache
 def _loader() -> Any:
-    """The loader of OmegaConf (its numbers, no key twice) over the parser of libyaml."""
+    """OmegaConf's loader (its numbers, no repeated keys) with the parser of libyaml."""
     import yaml
     from omegaconf._utils import get_yaml_loader
 
@@ -239,7 +239,7 @@ def _is_shallow(text: str) -> bool:
 
 
 def yaml_of(values: Mapping[str, Any] | Sequence[Any]) -> str:
-    """Plain values as OmegaConf.to_yaml writes them, in a fifth of the time where PyYAML has libyaml."""
+    """The text of OmegaConf.to_yaml, in a fifth of the time where PyYAML has libyaml."""
     import yaml
 
     text: str = yaml.dump(values, Dumper=_dumper(), default_flow_style=False, allow_unicode=True, sort_keys=False)
@@ -248,7 +248,7 @@ def yaml_of(values: Mapping[str, Any] | Sequence[Any]) -> str:
 
 @cache
 def _dumper() -> Any:
-    """Texts that look like numbers are quoted, as OmegaConf does."""
+    """OmegaConf's dumper, which quotes texts that look like numbers."""
     import yaml
     from omegaconf._utils import get_omega_conf_dumper
 
@@ -260,9 +260,8 @@ def _dumper() -> Any:
 
 
 def remember_files() -> None:
-    """Each file of an installed package is parsed once, until it changes, each of its folders listed once, and the same
-    choices composed once: otherwise Hydra parses and merges some twenty files for every cell of a sweep. Only while
-    Hydra is initialised."""
+    """Cache parsed files, listed folders and composed choices until a file changes; otherwise Hydra parses and merges
+    some twenty files for every cell of a sweep. Only while Hydra is initialised."""
     from hydra.core.global_hydra import GlobalHydra
 
     hydra: Any = GlobalHydra.instance().hydra
@@ -272,8 +271,8 @@ def remember_files() -> None:
 
 
 def prefer_own(group: str) -> None:
-    """Choices of a group in a folder that somebody named win over those of the program with the same name. Of all other
-    files Hydra takes the first. Only while Hydra is initialised."""
+    """Let the choices of a group in a named folder win over those of the program with the same name; of other files
+    Hydra takes the first. Only while Hydra is initialised."""
     from hydra.core.global_hydra import GlobalHydra
 
     hydra: Any = GlobalHydra.instance().hydra
@@ -296,10 +295,9 @@ def _own_first(group: str) -> Any:
 
 
 class Remembering:
-    """A source of Hydra's, which parses no file and lists no folder twice. In another process it is Hydra's own
-    again."""
+    """A config source of Hydra that caches files and folders. Pickled to another process, it is Hydra's own again."""
 
-    parsed: ClassVar[dict[tuple[str, int, int, int], bytes]] = {}  # pickled: read back, that is the quickest copy
+    parsed: ClassVar[dict[tuple[str, int, int, int], bytes]] = {}  # pickled, which is the fastest way to copy
     listed: ClassVar[dict[tuple[str, int, int, ObjectType | None], list[str]]] = {}
 
     def __init__(self, source: ConfigSource) -> None:
@@ -315,7 +313,7 @@ class Remembering:
         return getattr(self.source, name)
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """As Hydra's own, parsed once while the file stays the same."""
+        """As Hydra's own, cached while the file is unchanged."""
         file = self._path(self.source._normalize_file_name(config_path))
         if file is None:
             return self.source.load_config(config_path)
@@ -337,7 +335,7 @@ class Remembering:
         return bool(self.source.is_config(config_path)) if file is None else file.is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        """As Hydra's own, listed once while the folder stays the same."""
+        """As Hydra's own, cached while the folder is unchanged."""
         folder = self._path(config_path)
         if folder is None:
             return list(self.source.list(config_path, results_filter))
@@ -352,7 +350,7 @@ class Remembering:
         return resources.files(self.source.path)
 
     def _path(self, name: str) -> Path | None:
-        """None for a package that is in an archive, or is not there."""
+        """The folder of a package; None for one in an archive, and for a missing one."""
         with suppress(ValueError, ModuleNotFoundError, TypeError):
             path = self._package.joinpath(name)
             return path if isinstance(path, Path) else None
@@ -360,10 +358,10 @@ class Remembering:
 
 
 class RememberingLoader:
-    """The loader of Hydra, but that what the same choices make of the same files is composed once, and the plain values
-    of a command line (`++k=3`) are set in a copy of it. In another process it is Hydra's own again."""
+    """A config loader of Hydra that caches the composition of equal choices, and sets the plain values of a command
+    line (`++k=3`) in a copy. Pickled to another process, it is Hydra's own again."""
 
-    composed: ClassVar[dict[tuple[Any, ...], tuple[tuple[Any, ...], bytes]]] = {}  # the state of the files, and pickled
+    composed: ClassVar[dict[tuple[Any, ...], tuple[tuple[Any, ...], bytes]]] = {}  # (state of files, pickled)
 
     def __init__(self, loader: ConfigLoader) -> None:
         self.loader = loader
@@ -382,7 +380,7 @@ class RememberingLoader:
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
-        """As Hydra's own, composed once while the files of the choices stay the same."""
+        """As Hydra's own, cached while the files of the choices are unchanged."""
         from hydra.errors import ConfigCompositionException
 
         values = [override for override in overrides if self._is_value(override)]
@@ -394,7 +392,7 @@ class RememberingLoader:
         known = self.composed.pop(key, None)
         if known is None or known[0] != state:
             known = state, pickle.dumps(self.loader.load_configuration(config_name, choices, *how))
-        self.composed[key] = known  # the latest stands last
+        self.composed[key] = known  # the latest is last
         while len(self.composed) > MOST_COMPOSED:
             del self.composed[next(iter(self.composed))]
         cfg: DictConfig = pickle.loads(known[1])  # noqa: S301 - made here
@@ -407,20 +405,20 @@ class RememberingLoader:
         return cfg
 
     def _is_value(self, override: str) -> bool:
-        """Whether Hydra reads an override only after all files."""
+        """Whether Hydra applies an override after loading all files."""
         from hydra.errors import HydraException
 
         if not override.startswith("++") or override.startswith("++hydra"):
             return False
         try:
             parsed, files = arguments.parse(override), self.repository
-        except HydraException:  # which Hydra is to raise as it does
+        except HydraException:  # Hydra raises its own error
             return False
         is_plain = parsed.package is None and not parsed.is_sweep_override()
         return is_plain and not files.group_exists(str(parsed.key_or_group))
 
     def _state(self, choices: Sequence[str]) -> tuple[Any, ...] | None:
-        """Of all files that can be read; None where some are in an archive, or there are too many to look at."""
+        """The state of all configuration files; None where some are in an archive, or where there are too many."""
         places = [(source.provider, source.scheme(), source.path) for source in self.loader.get_sources()]
         for choice in choices:
             if choice.startswith("hydra.searchpath"):
@@ -439,7 +437,7 @@ class RememberingLoader:
 
 
 def _states(folder: Path | str) -> Iterator[tuple[str, int, int, int]]:
-    """Of all that is in a folder, as far as it shows without reading it."""
+    """The state of the files in a folder, without reading them."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir() and entry.name != "__pycache__":
@@ -451,7 +449,7 @@ def _states(folder: Path | str) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _retell(cfg: DictConfig, overrides: Sequence[str]) -> None:
-    """What Hydra notes of a command line, and of where it was typed."""
+    """Set what Hydra records of a command line and its working folder."""
     from hydra._internal.config_loader_impl import get_overrides_dirname
 
     words = [parsed for override in overrides if not (parsed := arguments.parse(override)).is_hydra_override()]
@@ -475,8 +473,8 @@ def repository(loader: Any, search_path: Sequence[str]) -> Any:
 
 
 def state_of_files(loader: Any, choices: Sequence[str]) -> tuple[Any, ...] | None:
-    """Of all files of a configuration, those on a hydra.searchpath among the choices included: the same as long as
-    none of them changes. None where that cannot be told."""
+    """The state of all configuration files, including those on a hydra.searchpath among the choices; it changes with
+    any of them. None where it cannot be determined."""
     return loader._state(choices) if isinstance(loader, RememberingLoader) else None
 
 
@@ -491,9 +489,9 @@ def start(
     composed: Sequence[Cell] = (),
     jobs: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Hand the jobs to Hydra's launcher; `composed` are not composed again. Without `jobs` they are those of the
-    overrides, all combinations of what is swept. Only while Hydra is initialised. Hydra's own main function would
-    compose the configuration once more to learn the mode."""
+    """Pass the jobs to Hydra's launcher; the `composed` cells are not composed again. Without `jobs`: all combinations
+    of the overrides. Only while Hydra is initialised. Hydra's main function would compose the configuration once more
+    to find the mode."""
     from hydra.core.global_hydra import GlobalHydra
 
     hydra: Any = GlobalHydra.instance().hydra
@@ -508,7 +506,7 @@ def start(
 
 
 class QuicklyCopied(DictConfig):
-    """A node that `deepcopy` copies as OmegaConf does, in a fifth of the time."""
+    """A node with a `deepcopy` in a fifth of OmegaConf's time."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> QuicklyCopied:
         above = self._get_parent()
@@ -517,12 +515,12 @@ class QuicklyCopied(DictConfig):
             copied: QuicklyCopied = pickle.loads(pickle.dumps(self))  # noqa: S301 - made here
         finally:
             self._set_parent(above)
-        copied._set_parent(above)  # as DictConfig does it: kept, and not copied
+        copied._set_parent(above)  # as DictConfig: kept without a copy
         return copied
 
 
 def _launch(hydra: Any, task: Any, overrides: Sequence[str], jobs: Sequence[Sequence[str]]) -> None:
-    """As Hydra's sweeper does with the jobs that it makes itself."""
+    """Launch jobs as Hydra's sweeper launches its own."""
     from hydra._internal.callbacks import Callbacks
     from hydra.core.plugins import Plugins
     from hydra.types import HydraContext, RunMode
@@ -533,11 +531,11 @@ def _launch(hydra: Any, task: Any, overrides: Sequence[str], jobs: Sequence[Sequ
     context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(cfg))
     launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=cfg)
     for done in launcher.launch([list(job) for job in jobs], 0):
-        _ = done.return_value  # raises what the job raised
+        _ = done.return_value  # raises the error of the job
 
 
 class Composed:
-    """The loader of Hydra, but that `cells` are handed out as they are. In another process it is Hydra's own again."""
+    """A config loader of Hydra that returns composed `cells`. Pickled to another process, it is Hydra's own again."""
 
     def __init__(self, loader: ConfigLoader, cells: Sequence[Cell]) -> None:
         self.loader, self.cells = loader, {_key(cell.overrides): cell for cell in cells}
@@ -554,7 +552,7 @@ class Composed:
         copied: DictConfig
         copied, hydra = pickle.loads(self._pickled[key])  # noqa: S301 - made here
         hydra._set_parent(copied)
-        copied._value()["hydra"] = hydra  # which `copied["hydra"] = hydra` would make anew
+        copied._value()["hydra"] = hydra  # `copied["hydra"] = hydra` would copy it
         for node in (copied, hydra):  # Hydra copies each of them several times for one job
             object.__setattr__(node, "__class__", QuicklyCopied)  # `node.__class__ =` would add a setting
         return copied
@@ -570,8 +568,7 @@ class Composed:
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
-        """In a sweep that of the whole is wanted first, for what it says of launcher and folders: it is that of the
-        first cell."""
+        """The configuration of a cell. A sweep first loads one for launcher and folders: that of the first cell."""
         from hydra.types import RunMode
 
         cell = next(iter(self.cells.values())) if run_mode == RunMode.MULTIRUN else self.cells.get(_key(overrides))
@@ -592,7 +589,7 @@ class Composed:
         return cfg
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-        """As Hydra's own, with the same pass over overrides as the cells that were checked."""
+        """As Hydra's own, with the overrides processed as for the checked cells."""
         from hydra.types import RunMode
 
         words = [*master_config.hydra.overrides.hydra, *sweep_overrides]
@@ -606,7 +603,7 @@ def _itself(inner: T) -> T:
 
 
 def _key(overrides: Sequence[str]) -> tuple[str, ...]:
-    """What a job is told of the runs: Hydra lists overrides of its own first, and writes all in its own way."""
+    """The overrides of a job without order and quoting: Hydra lists its own first, and formats all in its own way."""
     parsed = [arguments.parse(override) for override in overrides]
     deciding = [each for each in parsed if not each.is_hydra_override() and each.key_or_group != "out"]
     return tuple(f"{each.get_key_element()}={each.get_value_element_as_str()}" for each in deciding)

@@ -1,4 +1,4 @@
-"""In which language a command line is answered, also where it is too wrong to be composed."""
+"""The language of messages for a command line, also where it cannot be composed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NAMED = re.compile(r"(?:.*\.|--)?language=(\w+)")
 
 
 def language_of(words: Sequence[str]) -> str:
-    """The language that words name (`report.language=ko`, `--language ko`), that of a run or record whose folder they
-    name, or that of their experiment; else English. What cannot be read says nothing."""
+    """The language that words name (`report.language=ko`, `--language ko`), else that of a run or record whose folder
+    they name, else that of their experiment, else English. Unreadable files are ignored."""
     joined = " ".join(words).replace("--language ", "--language=").split(" ")
     named = [match[1] for word in joined if (match := NAMED.fullmatch(word)) and match[1] in SUPPORTED]
     if named:

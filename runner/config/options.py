@@ -1,4 +1,4 @@
-"""What a composed configuration must look like. All problems of a run are found before it starts."""
+"""The schema of a composed configuration. All problems of a run are found before it starts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from runner.system.store import fingerprint
 Share = Annotated[float, Field(gt=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
 
-LARGEST = 10**15  # of the numbers in a configuration; sums and products of larger ones may be none
+LARGEST = 10**15  # largest number in a configuration, so that sums and products stay finite
 NOT_PARTS = ("evaluation", "tracking", "regression", "profile", "models")
-# What some evaluation is made of, and what another one may lack.
+# Components that only some evaluations have.
 PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "system", "judge", "memory", "novelty")
 
-# Options that decide where, when and how fast, never what comes out.
+# Options on which no result depends.
 NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "calls", "budget", "provider",
@@ -46,14 +46,14 @@ class Strict(BaseModel):
 
 
 class ReportOptions(Strict):
-    """`report`: language of the reports, and the value from which retrieval and generation count as high."""
+    """`report`: language of the reports, and the thresholds from which retrieval and generation count as high."""
 
     language: Literal["en", "ko"]
     high: Annotated[float, Field(ge=0, le=1)]
 
 
 class BudgetOptions(Strict):
-    """`budget`: limits of one run or sweep, null for none, and the cost above which it asks first."""
+    """`budget`: limits of one run or sweep, null for none, and the cost above which a command asks for consent."""
 
     usd: Annotated[float, Field(gt=0)] | None
     tokens: Positive | None
@@ -63,7 +63,8 @@ class BudgetOptions(Strict):
 
 
 class SearchOptions(Strict):
-    """`search`: what hydra/sweeper=optuna makes best, over how many trials, and which questions it never sees."""
+    """`search`: the metric that hydra/sweeper=optuna optimises, the number of trials, and the share of held-out
+    questions."""
 
     metric: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)] | None = None
     trials: Positive = 20
@@ -76,7 +77,7 @@ NESTED: Mapping[str, type[Strict]] = {"report": ReportOptions, "budget": BudgetO
 
 
 class RunOptions(Strict):
-    """The run options of conf/config.yaml; their meaning stands there."""
+    """The run options; conf/config.yaml explains them."""
 
     k: Annotated[int, Field(ge=1, le=50)]
     cutoffs: Annotated[list[Positive], Field(min_length=1)]
@@ -112,7 +113,7 @@ class RunOptions(Strict):
     calls: Literal["all", "failed", "none"] = "all"
     budget: BudgetOptions
     provider: dict[str, ProviderSettings]
-    metric: dict[str, Any] = Field(default_factory=dict)  # of which the evaluation takes what it can
+    metric: dict[str, Any] = Field(default_factory=dict)  # the evaluation takes what it can use
     search: SearchOptions = Field(default_factory=SearchOptions)  # records may be older than it
     report: ReportOptions
 
@@ -131,12 +132,12 @@ class RunOptions(Strict):
 
     @property
     def takes_all(self) -> bool:
-        """Whether no case is left out: of a `sample` of 1 one case is taken, of 1.0 all are."""
+        """Whether all cases are taken: a `sample` of 1 is one case, 1.0 is all."""
         return self.sample is None or (isinstance(self.sample, float) and self.sample == 1.0)
 
     @property
     def depth(self) -> int:
-        """How many documents a ranking holds: enough for k, every cutoff, and the question of where a gold was lost."""
+        """The depth of rankings in documents: enough for k, every cutoff, and the diagnosis of failures."""
         return max(self.k, *self.cutoffs, 100)
 
     @property
@@ -146,7 +147,7 @@ class RunOptions(Strict):
 
 
 def problems_of(cfg: DictConfig) -> list[Problem]:
-    """Everything wrong with one composed configuration (without its `hydra` node), one problem a key."""
+    """All problems of one composed configuration (without its `hydra` node), one a key."""
     problems = _option_problems(cfg)
     if not _is_component(cfg, "evaluation"):
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
@@ -159,13 +160,13 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
 
 
 def thresholds_of(cfg: DictConfig) -> tuple[list[Threshold], list[Problem]]:
-    """What a run must reach, and what is wrong with how that is written."""
+    """The thresholds of a run, and the problems in their notation."""
     given = plain_value(cfg, KEY) if KEY in cfg else {}
     return thresholds.read(given) if isinstance(given, Mapping) else ([], [])  # which is a problem of its own
 
 
 def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
-    """Numbers that arithmetic does not bear."""
+    """Problems of numbers that are too large."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for name, inner in items:
@@ -175,7 +176,7 @@ def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
 
 
 def _metric_problems(cfg: DictConfig) -> Iterator[Problem]:
-    """Metrics that were chosen although the evaluation takes none."""
+    """Problems of chosen metrics where the evaluation takes none."""
     chosen = plain_value(cfg, "metric") if "metric" in cfg else {}
     if not isinstance(chosen, Mapping):
         yield not_a_mapping("metric", f", got {'nothing' if chosen is None else chosen!r}", ())
@@ -186,7 +187,8 @@ def _metric_problems(cfg: DictConfig) -> Iterator[Problem]:
 
 
 def _model_problems(cfg: DictConfig) -> list[Problem]:
-    """Names of models that `evaluation` reaches: their provider exists, and `deterministic` wants a dated name."""
+    """Problems of the model names that `evaluation` reaches: unknown providers, and undated names with
+    `deterministic`."""
     problems = []
     providers = node_of(cfg, "provider")
     if not isinstance(providers, DictConfig):  # which is a problem of its own
@@ -205,7 +207,7 @@ def _model_problems(cfg: DictConfig) -> list[Problem]:
 
 
 def validate(cfg: DictConfig) -> RunOptions:
-    """The run options; raises ConfigError with every problem."""
+    """The run options of a configuration. Raises ConfigError with every problem."""
     problems = problems_of(cfg)
     if problems:
         raise ConfigError(problems)
@@ -213,19 +215,19 @@ def validate(cfg: DictConfig) -> RunOptions:
 
 
 def options_of(cfg: DictConfig) -> RunOptions:
-    """Of a configuration that was found to have no problem."""
+    """The run options of a configuration without problems."""
     return RunOptions.model_validate(_options(cfg))
 
 
 def run_fingerprint(cfg: DictConfig) -> str:
-    """Hash over everything that changes results: what `evaluation` reaches, and the options that matter."""
+    """Hash over everything that results depend on: the components that `evaluation` reaches, and some options."""
     with marking():
         options = {name: value for name, value in _options(cfg).items() if name not in NOT_IN_FINGERPRINT}
     return fingerprint([__version__, identity(cfg.evaluation), marked(options), *_questions(cfg)])
 
 
 def _questions(cfg: DictConfig) -> list[Any]:
-    """Nothing for a run that takes them all."""
+    """The options that select questions; empty for a run that takes all."""
     search = SearchOptions.model_validate(plain_value(cfg, "search")) if "search" in cfg else SearchOptions()
     return [] if search.questions == "all" else [search.questions, search.holdout]
 
@@ -236,8 +238,8 @@ def reached(cfg: DictConfig) -> set[str]:
 
 
 def resolved(cfg: DictConfig) -> dict[str, Any]:
-    """The configuration as plain values for files: what comes from the environment by the name of its variable, and
-    no password."""
+    """The configuration as plain values for files: values from the environment as the names of their variables, without
+    passwords."""
     values: dict[str, Any] = unresolved(lambda: {name: plain_value(cfg, name) for name in _names(cfg)})
     return values
 
@@ -297,7 +299,7 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
 
 
 def _settings(loc: Sequence[str | int]) -> list[str]:
-    """What may stand in a mapping of options; empty where any name may."""
+    """The known settings of a mapping of options; empty for free names."""
     if loc[0] == "provider":
         of_provider = {2: ProviderSettings, 3: Prices if loc[-1] == "prices" else None, 5: Price}
         return list(getattr(of_provider.get(len(loc)), "__annotations__", ()))
@@ -320,11 +322,11 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
 
 
 def experiment_name(choices: Mapping[str, str], cfg: DictConfig) -> str:
-    """What folders and reports call it: the choice of an experiment, else that of the evaluation."""
+    """The experiment name in folders and reports: the choice of experiment, else that of evaluation."""
     return choices.get("experiment") or choices.get("evaluation") or evaluation_name(cfg)
 
 
 def evaluation_name(cfg: DictConfig) -> str:
-    """Its module, named as the choice of conf/evaluation is for those that come with the program."""
+    """The module of the evaluation; for those of the program it is also the choice in conf/evaluation."""
     parts = str(node_of(cfg, "evaluation")._target_).split(".") if _is_component(cfg, "evaluation") else []
     return parts[-2] if len(parts) > 1 else "the evaluation"

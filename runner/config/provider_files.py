@@ -1,5 +1,4 @@
-"""Settings of a provider, or of a metric, that stand under no name: typed so, or from a file that does not say whose
-they are."""
+"""Explains settings of a provider or a metric without a name, on the command line or in a file."""
 
 from __future__ import annotations
 
@@ -13,29 +12,29 @@ from runner.llm.settings import ProviderSettings
 
 GROUP = "provider"
 METRIC = "metric"
-UNNAMED = f"{METRIC}._target_"  # a choice of metric that is in the place of all
+UNNAMED = f"{METRIC}._target_"  # a choice of metric in place of all choices
 SETTINGS = frozenset(ProviderSettings.__annotations__)
 
 
 def placed(problems: Sequence[Problem], search_path: Sequence[str]) -> list[Problem]:
-    """The problems, with the file and the line that it lacks instead of what follows from that. `search_path` is an
-    override of hydra.searchpath. Only while Hydra is initialised."""
+    """The problems, where those that follow from a missing line in a file are replaced by one that names file and line.
+    `search_path`: an override of hydra.searchpath. Only while Hydra is initialised."""
     if any(problem.key == UNNAMED for problem in problems):
-        found = [Problem(METRIC, message) for message in _files(METRIC, search_path)]
-        rest = [problem for problem in problems if problem.key.partition(".")[0] not in (METRIC, "evaluation")]
-        return [*(found or [Problem(METRIC, "expected metric.NAME._target_, such as metric.tone._target_")]), *rest]
+        named = [Problem(METRIC, message) for message in _files(METRIC, search_path)]
+        others = [problem for problem in problems if problem.key.partition(".")[0] not in (METRIC, "evaluation")]
+        return [*(named or [Problem(METRIC, "expected metric.NAME._target_, such as metric.tone._target_")]), *others]
     without_name = sorted({setting for problem in problems if (setting := _setting(problem.key))})
     if not without_name:
         return [_with_choice(problem, search_path) for problem in problems]
-    found = [Problem(GROUP, message) for message in _files(GROUP, search_path)] or [
+    nameless = [Problem(GROUP, message) for message in _files(GROUP, search_path)] or [
         Problem(f"{GROUP}.{setting}", f"expected {GROUP}.NAME.{setting}, such as {GROUP}.local.{setting}")
         for setting in without_name
     ]
-    return [*found, *(problem for problem in problems if not _follows(problem))]
+    return [*nameless, *(problem for problem in problems if not _follows(problem))]
 
 
 def _with_choice(problem: Problem, search_path: Sequence[str]) -> Problem:
-    """Of a provider that there is and that was not chosen: how it is."""
+    """The problem of an unknown provider; for one that exists and was not chosen, how to choose it."""
     name = re.match(r"no provider '([^']+)'", problem.message)
     if name is None or name[1] not in known_groups(search_path).get(GROUP, ()):
         return problem

@@ -1,10 +1,10 @@
-"""`baselines=auto`: runs that a sweep's systems are held against, made from the first of them.
+"""`baselines=auto`: reference runs for the systems of a sweep, derived from its first run.
 
 none     the generator gets no context           a floor
 random   it gets random chunks                   a floor
 gold     it gets chunks of the gold documents    the ceiling that retrieval can reach
 
-Everything but the retriever is that of the first run, k and all models included.
+Everything but the retriever is as in the first run, including k and all models.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ KEY = "retriever"
 
 
 def reference_overrides(cfg: DictConfig, overrides: Sequence[str]) -> dict[str, list[str]]:
-    """By name, from the configuration of the first run and its overrides; empty for baselines=none. Raises
-    ConfigError for an evaluation without a retriever."""
+    """The overrides of the reference runs by name, from the configuration of the first run and its overrides; empty for
+    baselines=none. Raises ConfigError for an evaluation without a retriever."""
     if cfg.baselines == "none":
         return {}
     if KEY not in reached(cfg):
@@ -37,12 +37,12 @@ def reference_overrides(cfg: DictConfig, overrides: Sequence[str]) -> dict[str, 
         what = "a running system retrieves and answers by itself, so no other contexts can be put before it"
         raise ConfigError([Problem("baselines", f"{what}; expected baselines=none")])
     kept = [override for override in overrides if not _is_of_retriever(override)]
-    required = OmegaConf.select(cfg, "evaluation.require") is not None  # a floor would not pass it
+    required = OmegaConf.select(cfg, "evaluation.require") is not None  # a floor would not reach it
     return {name: [*kept, *chosen(name), *(["evaluation.require=null"] if required else [])] for name in NAMES}
 
 
 def chosen(name: str) -> list[str]:
-    """What sets a reference apart from the first run."""
+    """The overrides that distinguish a reference from the first run."""
     return [f"{KEY}=oracle", f"{KEY}.mode={name}"]
 
 

@@ -1,4 +1,5 @@
-"""Which overrides a configuration cannot take, and why; Hydra names no key. No value is shown: it may be a secret."""
+"""Finds which overrides a configuration refuses, and why: Hydra's errors name no key. Values are never shown, since
+they may be secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from runner.system.metadata import without_credentials
 
 
 def composed(overrides: Sequence[str]) -> DictConfig:
-    """With its `hydra` node. Raises HydraException and OmegaConfBaseException."""
+    """Compose a configuration with its `hydra` node. Raises HydraException and OmegaConfBaseException."""
     from hydra import compose
     from hydra.errors import ConfigCompositionException, HydraException
 
@@ -28,31 +29,31 @@ def composed(overrides: Sequence[str]) -> DictConfig:
         ValueError,
         AssertionError,
         TypeError,
-    ) as error:  # a name where a list has a number, a key below what is null
+    ) as error:  # a name as the index of a list, or a key below null
         raise ConfigCompositionException(str(error)) from error
 
 
 def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
-    """The overrides that make composing fail: among `values`, or, where `groups` alone do not compose, among these."""
+    """The problems of the overrides with which composing fails: `values`, or `groups` where these alone fail."""
     from hydra.errors import HydraException
 
     try:
         cfg = composed(groups)
     except (HydraException, OmegaConfBaseException):
         return _nowhere(groups)
-    found = [problem for value in values if (problem := _misplaced(value, cfg))]
-    if found:
-        return found
+    problems = [problem for value in values if (problem := _misplaced(value, cfg))]
+    if problems:
+        return problems
     for value in values:
         try:
             composed([*groups, value])
         except (HydraException, OmegaConfBaseException) as error:
-            found.append(_unfit(str(arguments.parse(value).key_or_group), error))
-    return found
+            problems.append(_unfit(str(arguments.parse(value).key_or_group), error))
+    return problems
 
 
 def _nowhere(groups: Sequence[str]) -> list[Problem]:
-    """`dataset@elsewhere=demo` where nothing of the group stands at that place."""
+    """The problem of `dataset@elsewhere=demo`, where the group has another place."""
     from hydra.errors import HydraException
 
     elsewhere = {each: parsed for each in groups if (parsed := arguments.parse(each)).package is not None}
@@ -92,7 +93,8 @@ def _misplaced(override: str, cfg: DictConfig) -> Problem | None:
 
 
 def _misshapen(key: str, node: Any, value: Any) -> Problem | None:
-    """A list for a mapping, or a mapping for a list; of what is Hydra's own, anything else for a mapping."""
+    """Whether a value replaces a mapping by a list or a list by a mapping; among Hydra's own settings, a mapping by
+    anything else."""
     if isinstance(node, DictConfig) and (isinstance(value, list) or key.startswith("hydra")):
         return None if isinstance(value, Mapping) else not_a_mapping(key, _kind_given(value), _names(node))
     if isinstance(node, ListConfig) and isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What may be set of a component: a pydantic model of the signature of its class."""
+"""The settings of a component: a pydantic model of the signature of its class."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-LONGEST = 500  # characters of a `_target_`
-ALIKE = 0.85  # of difflib: `provenence` and `provenance` are .9, `cached` and `caches` .83
+LONGEST = 500  # most characters of a `_target_`
+ALIKE = 0.85  # ratio of difflib: `provenence` and `provenance` have .9, `cached` and `caches` .83
 
-# What records of version 0.1 call classes that stand elsewhere now.
+# Names of moved classes in records of version 0.1.
 MOVED = {
     "runner.retrieval.Retrieval": "runner.retrieval.stage.Retrieval",
     "runner.memory.context.ContextBuilder": "runner.domains.memory.context.ContextBuilder",
@@ -40,15 +40,15 @@ MOVED = {
 
 
 def current(target: str) -> str:
-    """Where the class of a `_target_` stands now."""
+    """The current name of a `_target_`."""
     return MOVED.get(target, target)
 
 
 def load(target: str) -> Any:
-    """The class behind a `_target_`. Raises ImportError or AttributeError, and TypeError for what is no class, or one
-    of Python itself."""
+    """The class of a `_target_`. Raises ImportError or AttributeError, and TypeError for an object that is no class, or
+    a class of Python itself."""
     module, _, name = current(target).rpartition(".")
-    if len(target) > LONGEST:  # importing goes into itself once for each dot
+    if len(target) > LONGEST:  # importing recurses once a dot
         raise ImportError(f"no class has a name of more than {LONGEST} characters")
     if not module:
         raise ImportError(f"'{target}' is not of the form package.module.Class")
@@ -62,28 +62,28 @@ def load(target: str) -> Any:
 
 @dataclass(frozen=True)
 class Schema:
-    """What the signature of a component says about its YAML."""
+    """The settings of a component, from the signature of its class."""
 
     model: type[BaseModel]
     components: frozenset[str]
     groups: frozenset[str]  # arguments that take components by name
-    optional: frozenset[str]  # those of both that may be null, or without a component
-    wanted: Mapping[str, tuple[type, ...]]  # what the components of an argument are to be: one of these
+    optional: frozenset[str]  # arguments of both kinds that may be null or empty
+    wanted: Mapping[str, tuple[type, ...]]  # argument -> accepted types of its components
 
     @property
     def roles(self) -> Mapping[str, type]:
-        """The protocol of each argument that takes one component, or several by name."""
+        """The protocol of each argument that takes components."""
         protocols = {name: [each for each in kinds if _is_protocol(each)] for name, kinds in self.wanted.items()}
         return {name: kinds[0] for name, kinds in protocols.items() if kinds}
 
     def takes_components(self, name: str) -> bool:
-        """Whether an argument may hold components at all; one that is not typed may hold anything."""
+        """Whether an argument may hold components; an untyped one may."""
         return name not in self.model.model_fields or self.model.model_fields[name].annotation is Any
 
 
 def misfit(cls: type, wanted: tuple[type, ...]) -> str | None:
-    """Why a class is none of what is wanted: a class of the runner or one made from it, or, of a protocol, any class
-    with its methods."""
+    """Why a class is none of the wanted types; None where it is a subclass of one of them, or has the methods of a
+    protocol."""
     faults = [fault for each in wanted if (fault := _misfit(cls, each))]
     return faults[0] if wanted and len(faults) == len(wanted) else None
 
@@ -96,8 +96,8 @@ def _misfit(cls: type, wanted: type) -> str | None:
 
 
 def misspelt(cls: type, settings: Collection[str], roles: Iterable[type]) -> dict[str, str]:
-    """Public attributes of a class -> the optional attribute (runner.protocols) whose name each comes close to, and
-    which the class does not have. Names of its settings, and of the protocols that it fits, are its own."""
+    """Public attribute of a class -> similar optional attribute (runner.protocols) that the class lacks. Names of
+    settings, and of attributes of protocols that the class fits, are left out."""
     fitting = {*roles, *(role for role in protocols.OPTIONAL if _misfit(cls, role) is None)}
     own = {*settings, *(name for role in fitting for name in get_protocol_members(role))}
     optional = [*protocols.ANY, *(each for role in fitting for each in protocols.optional_of(role))]
@@ -111,7 +111,7 @@ def misspelt(cls: type, settings: Collection[str], roles: Iterable[type]) -> dic
 
 
 def _public_names(cls: type) -> set[str]:
-    """Attributes that a class and those that it is made from name, but for those of Python and of protocols."""
+    """The public attributes of a class and its bases, without those of Python and of protocols."""
     bases = [
         base
         for base in inspect.getmro(cls)
@@ -123,7 +123,7 @@ def _public_names(cls: type) -> set[str]:
 
 @cache
 def schema_of(target: str) -> Schema:
-    """A pydantic model of the keyword arguments of a class; those typed with a component are noted."""
+    """The schema of a class: a pydantic model of its keyword arguments, and which of them take components."""
     from pydantic import ConfigDict, create_model
 
     cls = load(target)
@@ -158,13 +158,13 @@ def schema_of(target: str) -> Schema:
 
 
 def _unpacked(settings: Any) -> dict[str, tuple[Any, Any]]:
-    """The settings of a TypedDict that several components take (`**server: Unpack[RedisSettings]`)."""
+    """The settings of an unpacked TypedDict (`**server: Unpack[RedisSettings]`)."""
     hints = typing.get_type_hints(settings, include_extras=True)
     return {name: (hint, ... if name in settings.__required_keys__ else None) for name, hint in hints.items()}
 
 
 def _is_component(hint: Any) -> bool:
-    """A protocol, or a class of the runner itself; a TypedDict is a mapping of settings."""
+    """Whether a hint is a protocol or a class of the runner; a TypedDict is a mapping of settings."""
     if not isinstance(hint, type) or issubclass(hint, dict):
         return False
     return _is_protocol(hint) or hint.__module__.startswith("runner.")
@@ -175,18 +175,18 @@ def _is_protocol(hint: Any) -> bool:
 
 
 def _parts_of(hint: Any) -> tuple[Any, ...]:
-    """The annotation, what it is made of, and what its alternatives are."""
+    """The annotation, its arguments, and its alternatives."""
     inner = (part for each in _alternatives(hint) for part in typing.get_args(each))
     return (hint, *typing.get_args(hint), *inner)
 
 
 def _holds_components(hint: Any) -> bool:
-    """Of `dict[str, Judge]`."""
+    """Whether an annotation is like `dict[str, Judge]`."""
     return typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1])
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
-    """Of `Judge | None`."""
+    """The alternatives of `Judge | None`."""
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else ()
 
 

@@ -1,4 +1,4 @@
-"""The settings of a command that makes no run: conf/COMMAND.yaml with overrides, checked."""
+"""The checked settings of a command without a run: conf/COMMAND.yaml with overrides."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from runner.system.redaction import learn
 
 
 def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[str] = ()) -> DictConfig:
-    """`root`: the key of the component that is made of the settings, as `models` is. `absent`: keys that the command
-    does without, null where nobody gives a value that a run requires. Raises ConfigError with all
-    problems, and InputError for words that are no settings."""
+    """`root`: the key of the component that is built from the settings. `absent`: required keys of a run that the
+    command may leave null. Raises ConfigError with all problems, and InputError for words that are no settings."""
     from hydra import compose
     from hydra.errors import HydraException
 
@@ -63,11 +62,12 @@ def _leave_out(cfg: DictConfig, absent: Sequence[str]) -> None:
 
 
 def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tuple[list[str], list[Problem]]:
-    """Choices of groups as they are, values as `++key=value`, so that unknown keys come to our own check."""
+    """The choices of groups, the values as `++key=value` (so that our own check gets unknown keys), and the
+    problems."""
     groups = known_groups(search_path(overrides))
     there = [group for group in groups if OmegaConf.select(known, group.replace("/", ".")) is not None]
     used = [group for group in there if not all(f"{group}/{inner}" in groups for inner in known.get(group) or "-")]
-    kept, problems = [], []
+    words, problems = [], []
     for override in overrides:
         parsed = arguments.parse(override)
         key = str(parsed.key_or_group)
@@ -79,8 +79,8 @@ def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tu
             problems.append(problem)
         else:
             plain = key in groups or key == "hydra.searchpath" or parsed.is_delete()
-            kept.append(override if plain else f"++{override.lstrip('+')}")
-    return kept, problems
+            words.append(override if plain else f"++{override.lstrip('+')}")
+    return words, problems
 
 
 def _outermost(groups: Sequence[str]) -> list[str]:
@@ -99,6 +99,6 @@ def _problems(cfg: DictConfig, known: DictConfig, root: str) -> list[Problem]:
 
 
 def listed(command: str) -> str:
-    """What conf/COMMAND.yaml says of its settings, for --help."""
+    """The settings in conf/COMMAND.yaml with their comments, for --help."""
     text = (Path(__file__).resolve().parent.parents[1] / "conf" / f"{command}.yaml").read_text(encoding="utf-8")
     return re.split(rf"\n(?:models|{command}):", text.partition("\n\n")[2])[0].rstrip()

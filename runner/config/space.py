@@ -1,4 +1,4 @@
-"""What `hydra/sweeper=optuna` searches: the overrides of a command line that name several values.
+"""The search space of `hydra/sweeper=optuna`: the overrides of a command line with several values.
 
 retriever=keyword,hybrid         one of these
 k=range(1,20)                    numbers in order, with their step
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from runner.config.compose import Cell
 
-DIGITS = 4  # significant ones of a number from an interval: what a run is called is what it was made with
+DIGITS = 4  # significant digits of a number from an interval, so that the name of a run holds its exact value
 EXAMPLES = "k=range(1,20), retriever=keyword,hybrid or min_score=interval(0,0.8)"
 QUESTIONS = "search.questions"
 NOT_IN_SEARCH = {
@@ -36,8 +36,8 @@ NOT_IN_SEARCH = {
 
 @dataclass(frozen=True)
 class Axis:
-    """`key` as it was typed, `text` all that was typed. Either `words`, of which one is chosen, or numbers from `low`
-    to `high`, both of them included."""
+    """One override with several values. `key` and `text` as typed. Either `words` to choose from, or numbers from `low`
+    to `high`, both included."""
 
     key: str
     text: str
@@ -50,12 +50,12 @@ class Axis:
 
     @property
     def name(self) -> str:
-        """What is set, without a + before it."""
+        """The key without a leading +."""
         return self.key.lstrip("+")
 
     @property
     def count(self) -> float:
-        """How many values there are."""
+        """The number of values."""
         if self.words:
             return len(self.words)
         step = self.step or (1 if self.is_whole else 0)
@@ -63,11 +63,11 @@ class Axis:
 
     @property
     def ends(self) -> list[str]:
-        """Words that stand for all when a configuration is checked."""
+        """The values that are checked in place of all."""
         return list(self.words) or list(dict.fromkeys([self.word(self.low), self.word(self.high)]))
 
     def each(self) -> list[str]:
-        """All words of an axis that has an end of them."""
+        """All values of a finite axis."""
         if self.words:
             return list(self.words)
         values = (self.low + place * (self.step or 1) for place in range(int(self.count)))
@@ -81,7 +81,7 @@ class Axis:
         return f"{self.key}={min(max(number, self.low), self.high):.10g}"
 
     def value_of(self, word: str) -> Any:
-        """Of an override that stands for a value of this axis, what `word` makes it from; None of another one."""
+        """The value of an override of this axis, the inverse of `word`; None for another override."""
         wanted: Any = arguments.parse(word).value()
         for known in self.words:
             if arguments.parse(known).value() == wanted:
@@ -97,8 +97,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Space:
-    """`default`: the overrides that stand for the configuration without any of the axes. `checked`: cells that stand
-    for all that may be tried. `compose` makes a cell from overrides and the questions that it takes."""
+    """`default`: the overrides of the configuration without the axes. `checked`: cells that were checked in place of
+    all. `compose`: makes a cell from overrides and the selection of questions."""
 
     axes: Sequence[Axis]
     default: Sequence[str]
@@ -107,7 +107,7 @@ class Space:
 
     @property
     def count(self) -> float:
-        """How many configurations there are."""
+        """The number of configurations."""
         return math.prod(axis.count for axis in self.axes)
 
 
@@ -117,7 +117,7 @@ def is_search(overrides: Sequence[str]) -> bool:
 
 
 def axes_of(overrides: Sequence[str]) -> tuple[list[str], list[Axis], list[Problem]]:
-    """The overrides that hold for all trials, what is searched, and what is wrong with it."""
+    """The overrides of all trials, the axes, and the problems."""
     swept = [word for word in overrides if arguments.is_sweep(word)]
     fixed = [word for word in overrides if word not in swept]
     axes = [_axis(word) for word in swept]
@@ -158,7 +158,7 @@ def _axis(word: str) -> Axis:
 
 
 def default_words(axes: Sequence[Axis], cfg: DictConfig, choices: Mapping[str, str]) -> list[str]:
-    """What the configuration has without a search, as overrides; nothing for what it does not have."""
+    """The values that the configuration has without a search, as overrides; axes without a value are left out."""
     from omegaconf import OmegaConf
 
     words = []

@@ -1,7 +1,7 @@
-"""What a record of somebody else may name: a record is data, whoever wrote it.
+"""Checks what another person's record names: a record is data, never code.
 
-Without --trust it builds components of this program and of packages installed as part of it alone, and names no
-address, key, command, file or setting of Hydra but those that the program, the user's own folders of configuration or
+Without --trust a record may only build components of this program and of packages installed as part of it. It may only
+name addresses, keys, commands, files and settings of Hydra that the program, the user's own configuration folders or
 the command line name as well.
 """
 
@@ -29,15 +29,15 @@ from runner.system import terminal
 from runner.words.wording import LANGUAGES, supported
 
 OWN_PACKAGES = ("runner", "plugins")
-SHOWN = 400  # characters of the arguments of a component
-REFERENCE = re.compile(r"\$\{(?!hydra\b)\w[\w.]*\}")  # to another setting; anything else in ${…} computes or looks up
+SHOWN = 400  # most characters of the arguments of a component
+REFERENCE = re.compile(r"\$\{(?!hydra\b)\w[\w.]*\}")  # interpolations of settings; any other ${…} computes or looks up
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+\S*")
 ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|endpoint)")
 DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
-ELSEWHERE = re.compile(r"[/\\~]|file:|[A-Za-z]:\\|(.*[/\\])?\.\.([/\\]|$)", re.S)  # than below the working directory
+ELSEWHERE = re.compile(r"[/\\~]|file:|[A-Za-z]:\\|(.*[/\\])?\.\.([/\\]|$)", re.S)  # outside the working directory
 FILE_KEYS = ("out", "cache_dir", "junit", "save_snapshot", "compare")
 SYSTEMS = "plugins.system."
-CODE_KEYS = ("command", "target")  # of a system that runs
+CODE_KEYS = ("command", "target")  # settings of a running system
 SERVER_KEYS = ("base_url", "api_key_env")
 IN_SWEEP = ("_target_", "${")
 
@@ -53,7 +53,7 @@ NO_FILE = "a file or folder that is not below the working directory, or that a r
 
 @dataclass(frozen=True, slots=True)
 class Strange:
-    """Something that a record must not name: where it stands, what it is, and why not."""
+    """Something that a record must not name: its key, its value, and why."""
 
     key: str
     what: str
@@ -65,7 +65,7 @@ class Strange:
 
 @dataclass
 class Vetting:
-    """Of one record, under what was typed with it: `overrides`, and `folders` of configuration."""
+    """The check of one record with the `overrides` and configuration `folders` of the command line."""
 
     frozen: Frozen
     overrides: Sequence[str]
@@ -74,16 +74,16 @@ class Vetting:
     shown: set[Strange] = field(default_factory=set)
 
     def before_composing(self) -> None:
-        """What Hydra would act on. Raises InputError unless trusted."""
+        """Check settings for Hydra. Raises InputError unless trusted."""
         self._demand(_hydras(self.frozen), "en")
 
     def of(self, cfg: DictConfig) -> None:
-        """Of a composed configuration, before any of its classes is loaded. Raises InputError unless trusted."""
+        """Check a composed configuration before its classes are loaded. Raises InputError unless trusted."""
         language = cfg.report.get("language") if isinstance(cfg.get("report"), DictConfig) else None
         self._demand(strange(cfg, self._own), supported(language))
 
     def of_classes(self, cfg: DictConfig) -> None:
-        """Where nothing is run or sent, but classes are looked at, which imports them."""
+        """Check classes only, for commands that import them but run and send nothing."""
         self._demand((part for part in strange(cfg, self._own) if part.why == FOREIGN), "en")
 
     @cached_property
@@ -91,17 +91,17 @@ class Vetting:
         return own(self.overrides, self.folders)
 
     def _demand(self, parts: Iterator[Strange], language: str) -> None:
-        found = [part for part in dict.fromkeys(parts) if part not in self.shown]
-        if not found:
+        strange = [part for part in dict.fromkeys(parts) if part not in self.shown]
+        if not strange:
             return
-        lines = "".join(f"\n  {part}" for part in found)
+        lines = "".join(f"\n  {part}" for part in strange)
         if not self.is_trusted:
             raise InputError(
                 f"{self.frozen.name} names what is neither of this program nor in your own configuration; nothing "
                 f"was run:{lines}\n--trust runs the record of somebody that you trust with all of it; what you type "
                 "yourself needs none"
             )
-        self.shown.update(found)
+        self.shown.update(strange)
         terminal.note(LANGUAGES[language]("progress.trusted", record=self.frozen.name) + lines)
 
 
@@ -110,25 +110,26 @@ class Vetting:
 
 @dataclass(frozen=True)
 class Own:
-    """`texts`: values of any setting; `named`: (name of a setting, value); `servers`: (base_url, api_key_env)."""
+    """What the user's own files name. `texts`: values of any setting; `named`: (name of a setting, value); `servers`:
+    (base_url, api_key_env)."""
 
     texts: frozenset[str]
     named: frozenset[tuple[str, str]]
     servers: frozenset[tuple[str | None, str | None]]
 
     def knows_server(self, url: str | None, variable: str | None) -> bool:
-        """Whether an address stands in the user's own files, together with the variable of its key where it has one."""
+        """Whether the user's own files name an address, together with the variable of its key where it has one."""
         if variable is None:
             return url is None or self.knows_address(url)
         return (_alike(url), variable) in self.servers
 
     def knows_address(self, address: str) -> bool:
-        """Whether an address stands in the user's own files."""
+        """Whether the user's own files name an address."""
         return _alike(address) in self.texts
 
 
 def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
-    """Of the program, of installed packages, of `folders`, and of what was typed. Only while Hydra is initialised."""
+    """What the program, installed packages, `folders` and the command line name. Only while Hydra is initialised."""
     typed = [_typed(override) for job in arguments.cells(overrides) for override in job]
     trees = [*map(_tree, _files(folders)), *typed]
     leaves = [(name, text) for tree in trees for _, name, text in _texts(tree)]
@@ -152,7 +153,7 @@ def _folder_of(point: EntryPoint) -> Path:
 def _tree(path: Path) -> dict[str, Any]:
     try:
         values = read_mapping(path)
-    except InputError:  # composing says so where it is used
+    except InputError:  # composing reports it where it is used
         return {}
     package = re.match(r"# @package provider\.(\w+)\s*$", path.read_text("utf-8").partition("\n")[0])
     return {"provider": {package[1]: values}} if package else values
@@ -172,7 +173,7 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return list(map(_plain, value))
-    return getattr(value, "text", value)  # of a QuotedString
+    return getattr(value, "text", value)  # a QuotedString
 
 
 def _texts(value: Any, key: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:
@@ -199,7 +200,7 @@ def _servers(value: Any) -> Iterator[tuple[str | None, str | None]]:
 
 
 def _as_typed(provider: str, trees: Sequence[Mapping[str, Any]]) -> set[tuple[str | None, str | None]]:
-    """What becomes of one provider by files and, after them, by what was typed; a sweep has several of a setting."""
+    """The settings of one provider after files and the command line; a sweep may have several values of a setting."""
     urls, variables = [], []
     for tree in trees:
         providers = tree.get("provider")
@@ -211,7 +212,7 @@ def _as_typed(provider: str, trees: Sequence[Mapping[str, Any]]) -> set[tuple[st
 
 
 def _alike(address: Any) -> Any:
-    """An address whose scheme and host are in small letters, without a slash at its end."""
+    """An address with scheme and host in lower case, without a trailing slash."""
     if not isinstance(address, str):
         return address
     scheme, mark, rest = address.strip().partition("://")
@@ -223,7 +224,7 @@ def _alike(address: Any) -> Any:
 
 
 def _hydras(frozen: Frozen) -> Iterator[Strange]:
-    """What a frozen file holds for Hydra itself."""
+    """The settings for Hydra in a frozen file."""
     for name in [*frozen.values, *frozen.choices, *frozen.others]:
         if re.search(r"(^|@)hydra\b", str(name)):
             yield Strange(str(name), _short_repr(frozen.values.get(name, "…")), OF_HYDRA)
@@ -251,14 +252,14 @@ def _composing(value: Any, key: str = "") -> Iterator[Strange]:
 
 
 def strange(cfg: DictConfig, own: Own) -> Iterator[Strange]:
-    """Everything in a composed configuration that is neither of the program nor `own`."""
+    """Everything in a composed configuration that neither the program nor `own` names."""
     yield from _in_mapping(cfg, "", own)
 
 
 def _in_mapping(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
     skipped: tuple[str, ...] = ()
     if key.endswith(".prices") and {"usd_per_million"} <= {*node} <= {"date", "base_url", "usd_per_million"}:
-        skipped = ("base_url",)  # of which these are the prices; nothing is sent there
+        skipped = ("base_url",)  # of the prices; nothing is sent there
     elif any(node.get(name) is not None for name in SERVER_KEYS if name in node):
         skipped = SERVER_KEYS
         url, variable = (_value(node, name) if name in node else None for name in SERVER_KEYS)
@@ -278,7 +279,7 @@ def _in_mapping(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
 
 
 def _code(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
-    """Programs and functions that a system is made of; words of a command count together."""
+    """Programs and functions of a system; the words of a command count as one."""
     for name in CODE_KEYS:
         value = _value(node, name) if name in node else None
         words = list(value) if isinstance(value, ListConfig) else [] if value is None else [value]
@@ -287,10 +288,10 @@ def _code(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
 
 
 def _inside(parent: DictConfig | ListConfig, place: Any, key: str, name: str, own: Own) -> Iterator[Strange]:
-    """`name`: of the setting, of which the value at `place` may be one of several."""
+    """Check values inside a setting called `name`, which may be a list or a mapping."""
     value = _value(parent, place)
     if OmegaConf.is_interpolation(parent, place) and OmegaConf.is_config(value):
-        return  # it is looked at where it stands
+        return  # it is checked at its own place
     if isinstance(value, DictConfig):
         yield from _in_mapping(value, key, own)
     elif isinstance(value, ListConfig):
@@ -301,7 +302,7 @@ def _inside(parent: DictConfig | ListConfig, place: Any, key: str, name: str, ow
 
 
 def _why_not(name: str, text: str, own: Own) -> str | None:
-    """Of the text that a setting has."""
+    """Why a setting must not have this text; empty where it may."""
     if name.endswith("_env"):
         return None if (name, text) in own.named else NO_VARIABLE
     if ADDRESS_KEY.fullmatch(name) or ADDRESS.fullmatch(text.strip()):
@@ -313,28 +314,29 @@ def _why_not(name: str, text: str, own: Own) -> str | None:
 
 
 def _leads_out(text: str) -> bool:
-    """Whether it goes, by way of a link below the working directory, to elsewhere."""
+    """Whether a path leaves the working directory through a link."""
     try:
         return not Path(text).resolve().is_relative_to(Path.cwd().resolve())
-    except (OSError, RuntimeError, ValueError):  # no path at all; a link to itself
+    except (OSError, RuntimeError, ValueError):  # no valid path, or a circular link
         return False
 
 
 def _misplaced(target: str, own: Own) -> str | None:
-    """Why a class is not to be built. One of an allowed package is loaded: it may be another's by another name."""
+    """Why a class must not be built; empty where it may. A class of an allowed package is loaded, since the name may
+    stand for a class of another one."""
     if target in own.texts:
         return None
     if not is_installed(target):
         return FOREIGN
     try:
         found = load(target)
-    except (ImportError, AttributeError, TypeError):  # the check says so
+    except (ImportError, AttributeError, TypeError):  # the check reports it
         return None
     return None if is_installed(f"{found.__module__}.{found.__name__}") else FOREIGN
 
 
 def is_installed(target: str) -> bool:
-    """Whether a class is of this program, or of a package that adds folders of configuration to it."""
+    """Whether a class belongs to this program, or to a package that adds configuration folders to it."""
     parts = target.split(".")
     if "__main__" in parts or not all(part.isidentifier() for part in parts):
         return False
@@ -342,8 +344,8 @@ def is_installed(target: str) -> bool:
 
 
 def installed_class(target: str) -> type | None:
-    """The class behind a `_target_` of a file that somebody else may have written; None, and nothing is imported, where
-    it is of another package. None too where it is not there."""
+    """The class of a `_target_` in an untrusted file. None where it belongs to another package, which is then not
+    imported, and where it does not exist."""
     if not is_installed(target):
         return None
     try:
@@ -359,7 +361,7 @@ def _installed() -> frozenset[str]:
 
 
 def _packages(point: EntryPoint) -> Iterator[str]:
-    """The package around the folders, and those that its distribution has beside it."""
+    """The package of the configuration folder, and the other packages of its distribution."""
     package = point.value.partition(":")[0].strip()
     yield package.rpartition(".")[0] or package
     for path in (point.dist.files if point.dist is not None else None) or ():
@@ -368,15 +370,15 @@ def _packages(point: EntryPoint) -> Iterator[str]:
 
 
 def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
-    """Of a component in a file that somebody else may have written, such as that of a run, with what was typed."""
+    """What must not stand in a component of an untrusted file, such as that of a run."""
     known = own((), ())
     texts = known.texts | set(typed.values()) | {_alike(text) for text in typed.values()}
     found = _in_mapping(node, key_of(node), replace(known, texts=texts))
-    return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing leaves the machine
+    return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing is sent
 
 
 def _value(parent: DictConfig | ListConfig, place: Any) -> Any:
-    """Resolved where that can be done."""
+    """The value, resolved where possible."""
     try:
         return parent[place]
     except (OmegaConfBaseException, RecursionError):
@@ -393,5 +395,5 @@ def _short_repr(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Without what a terminal acts on."""
+    """The text without control characters of terminals."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

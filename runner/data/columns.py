@@ -1,8 +1,8 @@
-"""Which column of a table is the question, which the answer, and what is in a cell: rows of logs become lines of a
-queries file (runner.data.queries).
+"""Turns rows of logs into lines of a queries file (runner.data.queries): finds the columns of question, answer and
+other fields, and parses their cells.
 
-A column is named (by its name, by `outer.inner`, or by JMESPath) or guessed by its name, in English or Korean. A cell
-of a list may be a list, JSON, what Python or numpy print for one, or a text with separators.
+A column is given (as a name, `outer.inner`, or JMESPath) or guessed from English or Korean names. A list in a cell may
+be a list, JSON, the output of Python or numpy, or a text with separators.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ DOCUMENT_NAMES: Mapping[str, tuple[str, ...]] = {
     "lang": ("lang", "language", "언어"),
 }
 FIELDS = tuple(NAMES)
-TOP_LEVEL = frozenset({"id", "created_at", "tags", "checks"})  # not those of something inside of the row
-DEEP = 3  # objects in one another whose members are columns
-SEPARATORS = ("|||", "<sep>", "[SEP]", "\n---\n")  # of contexts in one cell, where none is named
+TOP_LEVEL = frozenset({"id", "created_at", "tags", "checks"})  # columns of the row itself only
+DEEP = 3  # nesting depth of objects whose members are columns
+SEPARATORS = ("|||", "<sep>", "[SEP]", "\n---\n")  # separators of contexts in a cell, where none is given
 TEXT_KEYS = ("text", "page_content", "pageContent", "content", "document", "passage", "chunk", "body", "본문", "내용")
 ID_KEYS = ("id", "doc_id", "document_id", "chunk_id", "doc_uri", "source", "url", "uri", "문서 ID")
 YES = frozenset({"true", "yes", "y", "1", "o", "예", "네", "가능", "답변 가능", "참"})
@@ -153,7 +153,7 @@ NO = frozenset({"false", "no", "n", "0", "x", "아니오", "아니요", "불가"
 
 @with_config(ConfigDict(extra="forbid"))
 class ColumnSettings(TypedDict, total=False):
-    """Names of columns; what is not named is guessed."""
+    """Names of columns; the others are guessed."""
 
     question: str
     answer: str
@@ -175,7 +175,7 @@ GUESSED: ColumnSettings = {}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`read` gives None where a row has nothing."""
+    """A column of a field. `read` returns None for a row without a value."""
 
     name: str
     read: Callable[[Row], Any]
@@ -184,7 +184,7 @@ class Column:
 def chosen_columns(
     rows: Sequence[Row], named: Mapping[str, str], key: str, error: type[RunnerError], *, guesses: bool = True
 ) -> dict[str, Column]:
-    """By field: what is named, then what can be guessed. Raises `error` for a name that nothing has."""
+    """The columns by field: the given ones, then guessed ones. Raises `error` for an unknown name."""
     known = column_names(rows)
     columns = {field: _column_called(field, name, known, rows, key, error) for field, name in named.items()}
     taken = {column.name for column in columns.values()}
@@ -196,7 +196,7 @@ def chosen_columns(
 
 
 def column_names(rows: Iterable[Row]) -> list[str]:
-    """Of the rows, and of objects in them as `outer.inner`, each after what holds it."""
+    """The columns of the rows, with members of objects as `outer.inner` after their object."""
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(_members(row, "", DEEP)))
@@ -211,8 +211,8 @@ def _members(row: Row, prefix: str, depth: int) -> Iterator[str]:
 
 
 def guess(field: str, known: Sequence[str], names: Mapping[str, Sequence[str]] = NAMES) -> str | None:
-    """The column whose name stands first in NAMES; of several the first one. A whole name goes before the end of one,
-    such as `inputs.question`."""
+    """The column with the first matching name of NAMES. A whole name precedes the end of a name, such as
+    `inputs.question`."""
     whole = {_bare(name): name for name in reversed(known)}
     ends = {_bare(re.split(r"[./]", name.removesuffix("/value"))[-1]): name for name in reversed(known)}
     for wanted in map(_bare, names[field]):
@@ -236,7 +236,7 @@ def _column_called(
 ) -> Column:
     if name in known:
         return Column(name, _reader(name))
-    normal = {clean(each).strip(): each for each in known}
+    normal = {clean(column).strip(): column for column in known}
     if clean(name).strip() in normal:
         return Column(normal[clean(name).strip()], _reader(normal[clean(name).strip()]))
     try:
@@ -245,8 +245,10 @@ def _column_called(
             return Column(name, expression.search)
     except jmespath.exceptions.JMESPathError:
         pass
-    shown = ", ".join(each for each in known if "." not in each)
-    raise error(f"{key}{field}: no column '{name}'{did_you_mean(name, known).partition('; known')[0]}; it has: {shown}")
+    listed = ", ".join(column for column in known if "." not in column)
+    raise error(
+        f"{key}{field}: no column '{name}'{did_you_mean(name, known).partition('; known')[0]}; it has: {listed}"
+    )
 
 
 def _reader(name: str) -> Callable[[Row], Any]:
@@ -264,7 +266,7 @@ def _reader(name: str) -> Callable[[Row], Any]:
 
 
 def left_columns(rows: Sequence[Row], columns: Iterable[Column]) -> list[str]:
-    """Of the rows themselves: those of which nothing is taken."""
+    """The columns of the rows that no field uses."""
     taken = {column.name for column in columns}
     names = dict.fromkeys(name for row in rows for name in row)
     return [name for name in names if not any(t == name or re.match(rf"{re.escape(name)}\W", t) for t in taken)]
@@ -274,9 +276,9 @@ def left_columns(rows: Sequence[Row], columns: Iterable[Column]) -> list[str]:
 
 
 class Cases:
-    """Rows to lines of a queries file, with ids of their own: `row-N` where there is none, `ID#2` for a second one.
+    """Turns rows into lines of a queries file with unique ids: `row-N` where there is none, `ID#2` for a repeated one.
 
-    `counts` says of how many lines each field has something.
+    `counts`: field -> number of lines that have it.
     """
 
     def __init__(self, path: str, log: ProblemLog, separator: str | None = None) -> None:
@@ -287,7 +289,7 @@ class Cases:
         self._ids: dict[str, int] = {}
 
     def of(self, number: int, line: int | None, cells: Mapping[str, Any]) -> dict[str, Any] | None:
-        """`cells` by field. None, and an error in the log, for a row without a question."""
+        """The line of a row. `cells`: by field. None, and an error in the log, for a row without a question."""
         question, history = question_in(cells.get("question"))
         if not question.strip():
             self.log.error(
@@ -310,13 +312,13 @@ class Cases:
             "created_at": _time(cells.get("created_at")),
             "checks": cells.get("checks"),
         }
-        kept = {name: value for name, value in case.items() if value or name in ("answerable", "expected_notes")}
-        kept |= {name: case[name] for name in ("answer", "contexts") if case[name] is not None}
-        if not kept["answerable"]:
-            kept["expected_notes"] = []
-        for name, value in kept.items():
+        fields = {name: value for name, value in case.items() if value or name in ("answerable", "expected_notes")}
+        fields |= {name: case[name] for name in ("answer", "contexts") if case[name] is not None}
+        if not fields["answerable"]:
+            fields["expected_notes"] = []
+        for name, value in fields.items():
             self.counts[name] = self.counts.get(name, 0) + bool(value)
-        return kept
+        return fields
 
     def _answer(self, cells: Mapping[str, Any]) -> str | None:
         if "answer" not in cells:
@@ -341,7 +343,7 @@ def question_in(value: Any) -> tuple[str, list[dict[str, str]]]:
     if turns:
         return turns[-1]["text"], turns[:-1]
     value = _unpacked(value)
-    if isinstance(value, dict) and set(value) <= {"args", "kwargs"}:  # the call of a function
+    if isinstance(value, dict) and set(value) <= {"args", "kwargs"}:  # a function call
         return question_in(value["kwargs"] if value.get("kwargs") else next(iter(value.get("args") or ()), None))
     if isinstance(value, dict):
         name = guess("question", [str(name) for name in value])
@@ -352,7 +354,7 @@ def question_in(value: Any) -> tuple[str, list[dict[str, str]]]:
 
 
 def answer_in(value: Any) -> str:
-    """The answer of a cell: a text, or what a model or a chain returned."""
+    """The answer of a cell: a text, or the output of a model or a chain."""
     value = _unpacked(value)
     if isinstance(value, list):
         turns = turns_of(value)
@@ -374,7 +376,7 @@ CHAT = frozenset({"choices", "messages", "generations"})
 
 
 def _unpacked(value: Any) -> Any:
-    """A text of JSON that is a conversation or what a model returned; any other text is itself."""
+    """The value of a JSON text with a conversation or a model output; other texts are unchanged."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     inner = _json(value)
@@ -387,7 +389,7 @@ ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assis
 
 
 def turns_of(value: Any) -> list[dict[str, str]]:
-    """What user and assistant said in turn; [] where this is no conversation."""
+    """The turns of user and assistant; [] for a value that is no conversation."""
     value = _json(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
     if isinstance(value, dict):
         value = value.get("messages")
@@ -406,7 +408,7 @@ def turns_of(value: Any) -> list[dict[str, str]]:
 
 
 def text_of(value: Any) -> str:
-    """A text; of parts of a message their texts; of anything else its JSON."""
+    """A value as text: the texts of message parts, or JSON of anything else."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -417,18 +419,18 @@ def text_of(value: Any) -> str:
 
 
 def references_of(value: Any) -> list[str]:
-    """Ids in a cell or list, without blanks and repeats, in their order."""
+    """References in a cell or list, without blanks and repeats, in order."""
     texts = [answer_in(item).strip() for item in list_in(value, ())]
     return list(dict.fromkeys(text for text in texts if text))
 
 
 def answerable_of(value: Any) -> bool:
-    """True where nothing is said, or nothing that means no."""
+    """False for a value that means no, else true."""
     return not (value is False or str(value).strip().casefold() in NO)
 
 
 def contexts_of(value: Any, separator: str | None = None) -> list[Any]:
-    """Retrieved texts in a cell or list; `separator` divides a cell, where SEPARATORS do not."""
+    """Retrieved texts in a cell or list; `separator` replaces SEPARATORS."""
     return [context for item in list_in(value, SEPARATORS, separator) if (context := _context(item))]
 
 
@@ -450,7 +452,7 @@ def _context(item: Any) -> Any:
 
 
 def list_in(value: Any, separators: Sequence[str], separator: str | None = None) -> list[Any]:
-    """A list, of a cell that may write one as JSON, as Python or numpy do, or with separators."""
+    """The list in a cell: JSON, the output of Python or numpy, or a text with separators."""
     if value is None:
         return []
     if isinstance(value, dict):
@@ -469,9 +471,8 @@ def list_in(value: Any, separators: Sequence[str], separator: str | None = None)
 
 
 def of_python(text: str) -> Any:
-    """The value of a text as `repr` writes it: lists, texts, numbers, and objects such as
-    `Document(page_content='…', metadata={…})` as mappings of what they name; also lists of texts as numpy writes them,
-    without commas. None where it is none of that."""
+    """The value of a text in `repr` form: lists, texts, numbers, objects such as `Document(page_content='…',
+    metadata={…})` as mappings, and lists of texts as numpy prints them, without commas. None for any other text."""
     try:
         value = _literal(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -501,7 +502,7 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _without_commas(text: str, items: list[str]) -> list[str]:
-    """Python joins texts that stand beside each other; numpy means two."""
+    """Split adjacent texts, which Python would join and numpy prints as two."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (tokenize.TokenError, IndentationError):
@@ -520,7 +521,7 @@ def _word(value: Any) -> str | None:
 
 
 def _time(value: Any) -> str | None:
-    """None where it is no time in ISO 8601."""
+    """A time in ISO 8601; None for another value."""
     try:
         return datetime.fromisoformat(value.strip()).isoformat() if isinstance(value, str) else None
     except ValueError:

@@ -27,8 +27,8 @@ def build_corpus(
     chunker: Chunker,
     passages: Callable[[Chunker, Sequence[str]], Iterable[Sequence[Passage]]] = passages_of,
 ) -> Corpus:
-    """Chunks in document order, `{document id}#{n}`. A document with a title only is one empty chunk. `passages` may
-    be one that remembers.
+    """Chunks in document order, `{document id}#{n}`. A document with a title only is one empty chunk. `passages` may be
+    a cached function.
 
     Raises CorpusError when a chunk would carry the id of another document.
     """
@@ -57,7 +57,7 @@ def _reject_shared_ids(documents: Sequence[Document], chunks: Iterable[Chunk]) -
 
 
 def _fingerprint(documents: Iterable[Document], chunks: Iterable[Chunk]) -> str:
-    """Each value goes in with its length, so that no two corpora look alike."""
+    """A hash over documents and chunks; each value is preceded by its length, so that the encoding is unambiguous."""
     digest = hashlib.sha256()
     for document in documents:
         metadata = orjson.dumps(document.metadata, default=str, option=METADATA).decode() if document.metadata else ""

@@ -18,19 +18,19 @@ Records = Callable[[str, str, ProblemLog, type[RunnerError]], Iterable[tuple[int
 
 
 def read_documents(paths: Iterable[str], key: str, log: ProblemLog, records: Records | None = None) -> list[Document]:
-    """In file order. A bad line and a second document of the same id are errors and left out. `records` reads a file
-    (default: JSON Lines).
+    """Documents in file order. A bad line and a repeated id are errors and left out. `records` reads a file (default:
+    JSON Lines).
 
     Raises CorpusError when a file cannot be read or holds no usable document.
     """
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     documents: list[Document] = []
     for path in paths:
         before = len(documents)
         for line, data in (records or read_jsonl)(path, key, log, CorpusError):
             fields = Fields(data, path, line, log)
             document = _document(fields)
-            if document is not None and is_new(fields, document.id, seen):
+            if document is not None and is_new(fields, document.id, places):
                 documents.append(document)
         log.stop_if_strict()
         if len(documents) == before:
@@ -41,7 +41,7 @@ def read_documents(paths: Iterable[str], key: str, log: ProblemLog, records: Rec
 
 
 def is_new(fields: Fields, id: str, seen: dict[str, str]) -> bool:
-    """Whether the id is the first of its kind; `seen` maps ids to where they stood."""
+    """Whether an id is new; `seen` maps ids to their places."""
     if id in seen:
         fields.error("id", f"'{id}' is already the id at {seen[id]}; the first one counts")
         return False

@@ -1,6 +1,6 @@
-"""What other programs write of questions and answers: promptfoo, ragas, MLflow, LangSmith and Langfuse.
+"""Reads exports of other programs: promptfoo, ragas, MLflow, LangSmith and Langfuse.
 
-Each form is known by the names of its fields; what none of them is is a table whose columns are named or guessed.
+Each form is recognised by the names of its fields; any other file is a table whose columns are given or guessed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from runner.data.columns import NAMES, answer_in, contexts_of, guess, text_of, t
 from runner.data.tables import Row, Table
 from runner.metrics.checks import KEYS, read_check
 
-Cells = dict[str, Any]  # by field of runner.data.columns
+Cells = dict[str, Any]  # field of runner.data.columns -> value
 Rows = Sequence[tuple[int | None, Row]]
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """`rows`: line, row as it stands and what the form says of it; `sources`: by field, where that stands."""
+    """A recognised export. `rows`: (line, row, cells by field); `sources`: field -> its place in the form."""
 
     name: str
     rows: Sequence[tuple[int | None, Row, Cells]]
@@ -31,7 +31,7 @@ class Export:
 
 
 def recognised(table: Table) -> Export | None:
-    """None for a table of no known form."""
+    """The export in a table; None for an unknown form."""
     for matches, read in FORMS:
         if matches(table) and (export := read(table)).rows:
             return export
@@ -39,7 +39,7 @@ def recognised(table: Table) -> Export | None:
 
 
 def value_of(value: Any) -> Any:
-    """What a text of JSON means: an object, a list or a text; any other text is itself."""
+    """The value of a JSON text that is an object, a list or a text; other texts are unchanged."""
     if isinstance(value, str) and value[:1] in ("{", "[", '"'):
         try:
             return orjson.loads(value)
@@ -59,7 +59,7 @@ def _has(*names: str) -> Callable[[Table], bool]:
 # --- promptfoo --------------------------------------------------------------------------------------
 
 EXPECTED = "__expected"
-LEFT = "left_checks"  # among cells: types of assertions that no check here means
+LEFT = "left_checks"  # key of a cell: types of assertions without a check here
 LISTS_OF_TEXTS = ("contains-all", "contains-any", "icontains-all", "icontains-any")
 PLAIN_VALUES = ("contains-json", "is-json")
 WITH_THRESHOLD = (
@@ -148,7 +148,7 @@ def _read_promptfoo_tests(table: Table) -> Export:
 
 
 def _combinations(variables: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A variable that is a list stands for one test for each of its values, but for contexts, which are a list here."""
+    """The combinations of variables: a variable with a list stands for one test a value, except for contexts."""
     contexts = guess("contexts", list(variables))
     choices = [value if isinstance(value, list) and name != contexts else [value] for name, value in variables.items()]
     return (dict(zip(variables, values, strict=True)) for values in product(*choices))
@@ -171,8 +171,8 @@ def _read_promptfoo_csv(table: Table) -> Export:
 
 
 def assertion_of(text: str) -> dict[str, Any]:
-    """What a cell `__expected` means: `contains:x`, `not-icontains:x`, `similar(0.8):x`; any other text has to be
-    equalled."""
+    """The assertion of a cell `__expected`: `contains:x`, `not-icontains:x`, `similar(0.8):x`; other texts must be
+    equal to the answer."""
     for prefix, name in (("javascript:", "javascript"), ("fn:", "javascript"), ("eval:", "javascript")):
         if text.startswith(prefix):
             return {"type": name, "value": text.removeprefix(prefix).strip()}
@@ -196,7 +196,7 @@ def _stripped(value: str | None) -> dict[str, str]:
 
 
 def _quoted_parts(text: str) -> list[str]:
-    """Parts between commas; one in double quotes may hold commas, and a quote twice."""
+    """Parts between commas; a part in double quotes may contain commas and doubled quotes."""
     parts = re.findall(r'\s*(?:"((?:[^"]|"")*)"|([^,]*))\s*(?:,|$)', text)
     return [part for part in ((quoted.replace('""', '"') or plain.strip()) for quoted, plain in parts) if part]
 
@@ -214,20 +214,20 @@ def _of_vars(variables: Mapping[str, Any], id: str) -> Cells:
 
 
 def _checks(assertions: Sequence[Any], variables: Mapping[str, Any]) -> Cells:
-    """Assertions that are checks here, and the types of those that are none."""
-    kept, left = [], []
+    """The checks of assertions, and the types of assertions without a check here."""
+    checks, left = [], []
     for assertion in _with_variables(assertions, variables):
         check = _check(assertion)
         try:
             read_check(check)
-            kept.append(check)
+            checks.append(check)
         except ValueError:
             left.append(str(assertion.get("type")))
-    return {"checks": kept, LEFT: left}
+    return {"checks": checks, LEFT: left}
 
 
 def _check(assertion: Mapping[str, Any]) -> dict[str, Any]:
-    """In the words of runner.metrics.checks. What an answer is turned into before it is checked is not known here."""
+    """An assertion in the form of runner.metrics.checks. Transformations of the answer are not supported."""
     check = {name: assertion[name] for name in (*KEYS, "transform") if assertion.get(name) is not None}
     name, value = str(check.get("type")), check.get("value")
     if name == "word-count" and isinstance(value, dict) and set(value) == {"max"}:
@@ -240,7 +240,7 @@ def _check(assertion: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_variables(checks: Sequence[Any], variables: Mapping[str, Any]) -> list[Any]:
-    """With the values of `{{variables}}`; what is more than a name stays as it is written."""
+    """Checks with the values of `{{variables}}`; expressions are left as they are."""
 
     def fill(value: Any) -> Any:
         if isinstance(value, dict):
@@ -258,8 +258,8 @@ def _with_variables(checks: Sequence[Any], variables: Mapping[str, Any]) -> list
 
 
 def _read_ragas(table: Table) -> Export:
-    """`user_input` is a question, or a conversation whose last answer is the one to judge. Ids beside contexts are
-    theirs."""
+    """`user_input` is a question, or a conversation whose last answer is judged. Ids in parallel lists belong to the
+    contexts."""
     read = []
     for line, row in table.rows:
         names = {"question": "user_input", "answer": "response", "contexts": "retrieved_contexts"}
@@ -334,7 +334,7 @@ def _expected(info: Row, row: Row) -> Any:
 
 
 def _once(outputs: Sequence[Any]) -> list[Any]:
-    """What retrievers returned, in order, each context once."""
+    """The contexts that retrievers returned, in order, each once."""
     contexts = [context for output in outputs for context in contexts_of(output)]
     return [context for place, context in enumerate(contexts) if context not in contexts[:place]]
 
@@ -343,7 +343,7 @@ def _once(outputs: Sequence[Any]) -> list[Any]:
 
 
 def _read_runs(table: Table) -> Export:
-    """One case a root run; what its retrievers returned are its contexts."""
+    """One case a root run; its contexts are those that its retrievers returned."""
     rows = [(line, row) for line, row in table.rows]
     roots = [(line, row) for line, row in rows if not row.get("parent_run_id")] or rows
     retrieved: dict[Any, list[Any]] = {}
@@ -380,7 +380,7 @@ def _answer_of(value: Any) -> str | None:
 
 
 def _read_examples(table: Table) -> Export:
-    """Outputs of an example are what is expected."""
+    """The outputs of an example are the expected ones."""
     read = []
     for line, row in table.rows:
         inputs = value_of(row.get("inputs"))
@@ -400,7 +400,7 @@ LANGFUSE = frozenset(
 
 
 def _langfuse_rows(table: Table) -> Rows:
-    """Of a trace that was downloaded alone: the trace with its observations."""
+    """The rows of a single downloaded trace: the trace and its observations."""
     whole = table.whole
     if isinstance(whole, dict) and isinstance(whole.get("trace"), dict):
         return [(None, {**whole["trace"], "observations": whole.get("observations") or []})]
@@ -470,7 +470,7 @@ def _either(row: Row, *names: str) -> Any:
 
 
 def _sources(read: Sequence[tuple[int | None, Row, Cells]], names: Mapping[str, str]) -> dict[str, str]:
-    """Where each field stands that any row has."""
+    """The place of each field that any row has."""
     fields = dict.fromkeys(
         field for _, _, cells in read for field, value in cells.items() if value not in (None, [], "")
     )

@@ -1,4 +1,4 @@
-"""Typed values of one JSON object. What does not fit is written to the log with file, line and field."""
+"""Typed values of one JSON object. Wrong values are logged with file, line and field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEAR = 0.8  # similarity from which an unknown key counts as a misspelling of a
 
 
 def clean(text: str) -> str:
-    """NFC, and U+FFFD for NUL, which many programs cut texts at."""
+    """The text as NFC, with U+FFFD for NUL, at which many programs cut texts."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
     if text.isascii() or unicodedata.is_normalized("NFC", text):
@@ -25,9 +25,9 @@ def clean(text: str) -> str:
 
 
 class Fields:
-    """The object of one line. After reading its values, `failed` tells whether any of them was wrong.
+    """The object of one line. After its values were read, `failed` says whether any was wrong.
 
-    null stands for an absent field everywhere.
+    null counts as an absent field.
     """
 
     __slots__ = ("data", "failed", "line", "log", "path", "prefix")
@@ -46,7 +46,7 @@ class Fields:
         return f"{self.path}:{self.line}" if self.line is not None else f"{self.path}, {self.prefix.rstrip('.')}"
 
     def error(self, field: str, message: str) -> None:
-        """Log an error about a field; the record cannot be used then."""
+        """Log an error about a field, which makes the record unusable."""
         self.failed = True
         self.log.error(self.path, message, self.line, self.prefix + field)
 
@@ -60,7 +60,7 @@ class Fields:
         self.error(field, f"expected {expected}, found {found}")
 
     def text(self, *names: str) -> str | None:
-        """The first of these fields that is there, NFC; None when none is."""
+        """The first present field of these, NFC; None where none is."""
         for name in names:
             value = self.data.get(name)
             if isinstance(value, str):
@@ -71,7 +71,7 @@ class Fields:
         return None
 
     def required_text(self, *names: str) -> str:
-        """Text that is not blank; an error and "" otherwise. The first name is the one to report."""
+        """A text that is not blank; an error and "" otherwise. Messages use the first name."""
         for name in names:
             value = self.data.get(name)
             if isinstance(value, str) and value and not value.isspace():
@@ -83,7 +83,7 @@ class Fields:
         return ""
 
     def flag(self, name: str) -> bool | None:
-        """A boolean that must be there; None where it is missing or something else, which is logged."""
+        """A required boolean; None and an error where it is missing or of another type."""
         value = self.data.get(name)
         if isinstance(value, bool):
             return value
@@ -106,7 +106,7 @@ class Fields:
         return tuple(texts)
 
     def integer(self, name: str, at_least: int = 0) -> int | None:
-        """A whole number from `at_least`; None where it is missing, or something else, which is logged."""
+        """A whole number from `at_least`; None where it is missing or, with an error, anything else."""
         value = self.data.get(name)
         if value is None:
             return None
@@ -116,19 +116,19 @@ class Fields:
         return value
 
     def time(self, name: str) -> datetime | None:
-        """ISO 8601, in UTC, where no offset stands too; None when it is absent."""
+        """A time in ISO 8601, UTC without an offset; None where it is absent."""
         written = self.text(name)
         if written is None:
             return None
         try:
             moment = datetime.fromisoformat(written)
             return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        except (OverflowError, ValueError):  # no time, or one before the year 1 or after 9999 in UTC
+        except (OverflowError, ValueError):  # invalid, or outside of the years 1 to 9999 in UTC
             self.wrong(name, "a time such as 2026-03-01T09:00:00Z", written)
             return None
 
     def tags(self) -> tuple[str, ...]:
-        """Of `tags`, then `team:NAME` and `domain:NAME` where these fields are there."""
+        """The texts of `tags`, then `team:NAME` and `domain:NAME` where these fields are present."""
         groups = (("team", self.text("team")), ("domain", self.text("domain")))
         return tuple(dict.fromkeys((*self.texts("tags"), *(f"{name}:{value}" for name, value in groups if value))))
 
@@ -145,7 +145,7 @@ class Fields:
         return Fields(data, self.path, self.line, self.log, f"{self.prefix}{field}.")
 
     def object(self, name: str) -> Fields:
-        """The object of this name; an empty one, and an error here, where there is none."""
+        """The object of this name; an empty one and an error where there is none."""
         value = self.data.get(name)
         if isinstance(value, dict):
             return self.inner(name, value)
@@ -153,8 +153,8 @@ class Fields:
         return self.inner(name, {})
 
     def objects(self, name: str) -> Iterator[Fields]:
-        """The objects of a list, none when it is absent. One that is wrong makes this one wrong, once the next is
-        asked for."""
+        """Yield the objects of a list, none where it is absent. A wrong object marks this one as failed when the next
+        is taken."""
         for index, item in enumerate(self.items(name) or ()):
             if isinstance(item, dict):
                 inner = self.inner(f"{name}[{index}]", item)
@@ -164,7 +164,7 @@ class Fields:
                 self.wrong(f"{name}[{index}]", "an object", item)
 
     def warn_of_misspellings(self, known: frozenset[str]) -> None:
-        """Unknown keys are free to stand here, but not when they look like a known one that is absent."""
+        """Warn of unknown keys that are similar to an absent known one; other unknown keys are allowed."""
         for name in self.data:
             if name not in known:
                 meant = _meant(name, known)

@@ -1,4 +1,4 @@
-"""Opening the files and folders that the configuration names."""
+"""Opens the files and folders that the configuration names."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from runner.errors import Problem, RunnerError
 
 BUFFER_BYTES = 1 << 20
 LINE_BYTES = 1 << 14
-DEEPEST = 200  # lists and mappings in one another
-MOST_REPEATED = 100_000  # values that aliases of a YAML file may stand for
-ZSTD_BYTES = 1 << 12  # packed bytes that are unpacked at once: up to 128 MB, where a value is repeated
+DEEPEST = 200  # nesting depth of lists and mappings
+MOST_REPEATED = 100_000  # most values that aliases of a YAML file may stand for
+ZSTD_BYTES = 1 << 12  # compressed bytes that are unpacked at once, to at most 128 MB
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-PACKED = (".gz", ".zst", ".zstd")  # endings of the names of such files
+PACKED = (".gz", ".zst", ".zstd")  # their file name suffixes
 
 
 def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BUFFER_BYTES) -> IO[bytes]:
-    """For reading bytes, unpacked where they are of gzip or zstd, whatever the name; who wants a single line is better
-    served with LINE_BYTES at a time. A path that is no readable file raises `error` with the configuration key; damaged
-    data raise OSError where they are read."""
+    """Open a file for reading bytes; gzip and zstd are unpacked, whatever the name. Use buffering=LINE_BYTES to read
+    single lines. Raises `error` with the configuration key for a path that is no readable file; reading damaged data
+    raises OSError."""
     place = expanded(path)
     try:
         return unpacked(place.open("rb", buffering=buffering))
@@ -39,7 +39,7 @@ def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BU
 
 
 def unpacked(file: IO[bytes]) -> IO[bytes]:
-    """The file itself, or what is packed in it."""
+    """The file, or its unpacked content."""
     try:
         start = file.peek(len(ZSTD)) if isinstance(file, io.BufferedReader) and file.seekable() else b""
     except OSError:
@@ -50,7 +50,7 @@ def unpacked(file: IO[bytes]) -> IO[bytes]:
 
 
 class _Unpacked(io.RawIOBase):
-    """A place may be sought; what lies before it is unpacked again."""
+    """An unpacked file with `seek`, which unpacks from the start again."""
 
     def __init__(self, file: IO[bytes], kind: bytes) -> None:
         self._file, self._kind = file, kind
@@ -100,8 +100,7 @@ class _Unpacked(io.RawIOBase):
 
 
 class _Zstd:
-    """Frames of zstd, one after the other. What a library reads as a stream ends without a word where a file is cut
-    off."""
+    """Reads consecutive zstd frames, and detects truncated files, which streaming libraries do not."""
 
     def __init__(self, file: IO[bytes]) -> None:
         from zstandard import ZstdDecompressor
@@ -132,12 +131,12 @@ class _Zstd:
 
 
 def missing_files(paths: Iterable[str], key: str, error: type[RunnerError]) -> list[Problem]:
-    """What `open_file` would raise, before anything is read."""
+    """The errors that `open_file` would raise, before anything is read."""
     return _problems(paths, key, error, lambda path: open_file(path, key, error).close())
 
 
 def missing_folder(path: str, key: str, error: type[RunnerError]) -> list[Problem]:
-    """What `open_folder` would raise."""
+    """The error that `open_folder` would raise."""
     return _problems([path], key, error, lambda path: open_folder(path, key, error))
 
 
@@ -175,8 +174,8 @@ def read_text(path: str, key: str, error: type[RunnerError]) -> str:
 def parsed_yaml(
     text: str, path: str, key: str, error: type[RunnerError], load: Callable[[str], Any] | None = None
 ) -> Any:
-    """The value of a YAML file with this text, made by `load` (default: yaml.safe_load). What is none raises `error`
-    with the configuration key."""
+    """The value of a YAML text, loaded by `load` (default: yaml.safe_load). Raises `error` with the configuration key
+    for invalid YAML."""
     import yaml
 
     try:
@@ -193,12 +192,12 @@ def parsed_yaml(
         raise error(f"{key}: {path}{where} is not YAML: {getattr(problem, 'problem', problem)}") from None
     except RecursionError:
         raise error(f"{key}: {path} is not YAML: nested too deeply") from None
-    except ValueError as problem:  # a date that there is none of, a number of thousands of digits
+    except ValueError as problem:  # an impossible date, or a number with thousands of digits
         raise error(f"{key}: {path} is not YAML: {problem}") from None
 
 
 def is_deep(value: Any) -> bool:
-    """Whether lists and mappings stand in one another DEEPEST deep: what was read could not be written again."""
+    """Whether lists and mappings are nested DEEPEST deep, so that the value could not be written."""
     level = [value]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _values(outer) if isinstance(inner, dict | list)]
@@ -214,13 +213,13 @@ def _values(value: Any) -> Iterable[Any]:
 
 
 class GrowthError(ValueError):
-    """A YAML text means more than it says. Begins with the line."""
+    """A YAML text whose aliases expand to too much. The message begins with the line."""
 
 
 def check_growth(text: str) -> None:
-    """Before a YAML text is made into values: a few lines of it may mean billions. Raises GrowthError where its aliases
-    (`*name`) stand for more than MOST_REPEATED values, or where one stands inside of what it names. What is no YAML
-    shows when it is read."""
+    """Check a YAML text before it is loaded, since a few lines may expand to billions of values. Raises GrowthError
+    where its aliases (`*name`) stand for more than MOST_REPEATED values, or where an alias is inside its own anchor.
+    Invalid YAML shows when it is loaded."""
     import yaml
 
     if "&" in text and "*" in text:
@@ -229,11 +228,11 @@ def check_growth(text: str) -> None:
 
 
 def _count(events: Iterable[Any]) -> None:
-    """One pass over the events of a parser; nothing is made of them."""
+    """Count values in one pass over the events of a parser, without building them."""
     import yaml
 
     size_of: dict[str, int] = {}
-    unclosed: list[tuple[str | None, int]] = [(None, 0)]  # anchor, and the values in it so far
+    unclosed: list[tuple[str | None, int]] = [(None, 0)]  # (anchor, values in it so far)
     repeated = 0
     for event in events:
         size = 1
@@ -261,7 +260,7 @@ def _check_alias(alias: Any, repeated: int, *, is_inside: bool) -> None:
 
 
 def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
-    """A folder that can be listed. Otherwise `error` is raised with the configuration key."""
+    """A readable folder. Raises `error` with the configuration key for another path."""
     place = expanded(path)
     try:
         next(place.iterdir(), None)
@@ -275,7 +274,7 @@ def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
 
 
 def expanded(path: str) -> Path:
-    """With the home folder for `~`, and as it stands where `~` is followed by nobody who is known here."""
+    """The path with `~` expanded; unchanged for an unknown user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -287,7 +286,7 @@ def _reason(problem: OSError | ValueError) -> str:
 
 
 def _near(place: Path) -> str:
-    """`; did you mean 'x'?` for a similar name beside it, or that the folder is missing too."""
+    """`; did you mean 'x'?` for a similar name in the folder, or a note that the folder is missing, too."""
     try:
         names = {sibling.stem: sibling.name for sibling in sorted(place.parent.iterdir())}
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Gold labels held against the corpus: ids that do not exist, and where spans stand.
+"""Checks gold labels against the corpus: unknown ids, and the places of spans.
 
-A label that does not fit is a warning and the query stays: its answer counts as lost, not as absent.
+A label that does not fit is a warning and the query stays: its gold counts as not found.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from runner.data.problems import ProblemLog
 from runner.records import Corpus, Query, Span
 from runner.system.spool import Spool
 
-SUGGESTED = 20  # unknown ids for which a similar one is looked up; each look-up compares with all ids
-MOST_IDS = 5000  # no look-up in larger corpora
+SUGGESTED = 20  # most unknown ids for which a similar id is searched, which compares all ids
+MOST_IDS = 5000  # no search in larger corpora
 NAMED = 3  # unknown ids named in one warning
 
 
@@ -25,9 +25,9 @@ def check_gold(
     log: ProblemLog,
     field: str = "expected_notes",
 ) -> Sequence[Query]:
-    """Queries, given with their line numbers, with their spans placed.
+    """The queries of (line, query) pairs with their spans placed.
 
-    Without any document nothing can be checked. `field` is what the file calls the gold documents.
+    Nothing is checked without documents. `field`: the name of the gold documents in the file.
     """
     if not corpus.documents:
         return Spool(query for _, query in queries)
@@ -47,15 +47,15 @@ class _GoldCheck:
 
     def query(self, query: Query, line: int | None) -> Query:
         gold = [document_id for document_id, grade in query.relevance.items() if grade > 0]
-        found = {
+        messages = {
             self.field: self._unknown("document", gold, self.documents),
             "expected_chunks": self._unknown("chunk", query.expected_chunks, self.chunks),
         }
         spans = []
         for index, span in enumerate(query.expected_spans):
-            placed, found[f"expected_spans[{index}]"] = self._placed(span)
+            placed, messages[f"expected_spans[{index}]"] = self._placed(span)
             spans.append(placed)
-        for field, message in found.items():
+        for field, message in messages.items():
             if message:
                 of = f" (query '{query.id}')" if line is None else ""
                 self.log.warning(self.path, message + of, line, field)
@@ -79,7 +79,7 @@ class _GoldCheck:
         return f"; did you mean '{near[0]}'?" if near else ""
 
     def _placed(self, span: Span) -> tuple[Span, str]:
-        """With the place of its text, which may have moved where the document was made NFC; what is wrong."""
+        """The span with the place of its text, which NFC may have moved, and what is wrong with it."""
         document = self.documents.get(span.document_id)
         if document is None:
             return span, self._unknown("document", [span.document_id], self.documents)
@@ -94,7 +94,7 @@ class _GoldCheck:
 
 
 def _nearest(text: str, part: str, start: int) -> int | None:
-    """The place of `part` in `text` that is nearest to `start`, the earlier one of two."""
+    """The place of `part` in `text` nearest to `start`; of two equally near ones the earlier."""
     before, after = text.rfind(part, 0, start + len(part)), text.find(part, start)
     found = [place for place in (before, after) if place >= 0]
     return min(found, key=lambda place: abs(place - start), default=None)

@@ -1,4 +1,4 @@
-"""Hashes that say whether two runs saw the same questions and labels (SHA-256, hex)."""
+"""Hashes with which runs compare their questions and labels (SHA-256, hex)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import asdict
 from runner.records import Document, Query
 from runner.system.store import fingerprint, fingerprint_of_each
 
-MOST_DIGESTS = 10_000  # documents of a corpus whose digests stand in snapshots
+MOST_DIGESTS = 10_000  # most documents of a corpus whose digests are kept in snapshots
 
 
 def document_digests(documents: Sequence[Document]) -> dict[str, str]:
-    """By id, eight digits each, to tell which documents changed; empty for a corpus whose digests would be large."""
+    """Id -> digest of eight digits, to find changed documents; empty for a large corpus."""
     if len(documents) > MOST_DIGESTS:
         return {}
     return {document.id: documents_fingerprint([document])[:8] for document in documents}
 
 
 def documents_fingerprint(documents: Iterable[Document]) -> str:
-    """Ids, titles and texts, in order; how they are cut into chunks is no part of it."""
+    """Hash over ids, titles and texts, in order, independent of chunking."""
     digest = hashlib.sha256()
     for document in documents:
         for part in (document.id, document.title, document.text):
@@ -31,40 +31,40 @@ def documents_fingerprint(documents: Iterable[Document]) -> str:
 
 
 def queries_fingerprint(queries: Iterable[Query]) -> str:
-    """Ids, texts and the turns before them, in order. What another system returned is not part of it."""
+    """Hash over ids, texts and the turns before them, in order, without the outputs of another system."""
     return fingerprint_of_each([query.id, query.text, *_history(query)] for query in queries)
 
 
 def gold_fingerprint(queries: Sequence[Query]) -> str:
-    """Answerable, grades, chunks, spans and answers. Neither the order of queries nor of labels counts."""
+    """Hash over answerable, grades, chunks, spans and answers, independent of the order of queries and labels."""
     ids = [query.id for query in queries]
     by_id = sorted(range(len(ids)), key=ids.__getitem__)
     return fingerprint_of_each(_labels(queries[place]) for place in by_id)
 
 
 def checks_identity(queries: Sequence[Query]) -> dict[str, str]:
-    """Under `checks`, of those of all queries; nothing where none has any."""
+    """Hash over the checks of all queries under `checks`; empty where there are none."""
     found = sorted((query.id, [asdict(check) for check in query.checks]) for query in queries if query.checks)
     return {"checks": fingerprint([list(entry) for entry in found])} if found else {}
 
 
 def gold_digest(query: Query) -> str:
-    """Of the labels of one query, whatever its id: 16 hex digits."""
+    """Hash over the labels of one query without its id, 16 hex digits."""
     return fingerprint(_labels(query)[1:])[:16]
 
 
 def slices_fingerprint(queries: Iterable[Query]) -> str:
-    """Language, difficulty and tags, in order."""
+    """Hash over language, difficulty and tags, in order."""
     return fingerprint_of_each([query.language, query.difficulty, *query.tags] for query in queries)
 
 
 def given_fingerprint(queries: Iterable[Query]) -> str:
-    """What another system returned: rankings, contexts and answers, in order."""
+    """Hash over the outputs of another system: rankings, contexts and answers, in order."""
     return fingerprint_of_each([query.id, _given_values(query)] for query in queries)
 
 
 def _history(query: Query) -> list[object]:
-    """Nothing for a question without history, so that its hash is that of the question alone."""
+    """The turns before a question; nothing without history, so that the hash is that of the question alone."""
     return [[[turn.role, turn.text] for turn in query.history]] if query.history else []
 
 

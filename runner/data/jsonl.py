@@ -1,7 +1,7 @@
 r"""JSON Lines: one object a line, read as a stream.
 
-A byte order mark, CRLF and blank lines are taken as they come. A line that is not UTF-8, not JSON or
-not an object is an error and is left out; a lone surrogate (`\ud800` without its partner) becomes U+FFFD.
+A byte order mark, CRLF and blank lines are accepted. A line that is not UTF-8, not JSON or not an object is an error
+and is left out; a lone surrogate (`\ud800` without its partner) becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from runner.errors import RunnerError
 
 BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_SEPARATOR = b"\x1e"  # of JSON text sequences, which are no JSON Lines
+_SEPARATOR = b"\x1e"  # begins a record of JSON text sequences, which are no JSON Lines
 _TABLES = {b"PK\x03\x04": "an Excel file", b"PAR1": "a Parquet file"}
 _NAME = re.compile(r"[^\W\d][\w .()/-]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_jsonl(path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number from 1, object) in file order. `error` is raised for a file that cannot be read at all."""
+    """(line number from 1, object) in file order. Raises `error` for an unreadable file."""
     return ((number, record) for number, _, record in placed_jsonl(path, key, log, error))
 
 
 def placed_jsonl(
     path: str, key: str, log: ProblemLog, error: type[RunnerError]
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """As `read_jsonl`, with the byte at which the line begins in the middle."""
+    """As `read_jsonl`, with the byte offset of the line as second value."""
     offset, number, line = 0, 0, b""
 
     def lines(file: Iterable[bytes]) -> Iterator[bytes]:
@@ -44,7 +44,7 @@ def placed_jsonl(
         for number, line in enumerate(file, 1):
             if number == 1 and (form := _other_form(path, line)):
                 raise error(f"{key}: {path} is {form}")
-            yield b" " + line if line.startswith(_SEPARATOR) else line  # jsonlines would pass over it
+            yield b" " + line if line.startswith(_SEPARATOR) else line  # jsonlines would skip it
 
     with open_file(path, key, error) as file:
         reader = jsonlines.Reader(lines(file), loads=_loaded)
@@ -63,7 +63,7 @@ def placed_jsonl(
 
 
 def _other_form(path: str, line: bytes) -> str | None:
-    """What a file is by its first line that is no JSON Lines, and what to do about it."""
+    """The form of a file whose first line is no JSON Lines, and how to convert it."""
     if line.startswith(_UTF16):
         return "UTF-16; save it as UTF-8"
     name = PurePath(path.lower())
@@ -76,7 +76,7 @@ def _other_form(path: str, line: bytes) -> str | None:
 
 
 def _is_header(line: bytes) -> bool:
-    """Whether names of columns stand in a line, in UTF-8 or CP949."""
+    """Whether a line holds column names, in UTF-8 or CP949."""
     try:
         text = line.decode()
     except UnicodeDecodeError:
@@ -86,7 +86,7 @@ def _is_header(line: bytes) -> bool:
 
 
 def _loaded(line: str | bytes) -> Any:
-    """Raises ValueError for what `parsed_line` looks at with more care."""
+    """Parse a line fast. Raises ValueError for lines that `parsed_line` handles."""
     value, text = orjson.loads(line), str(line)
     if text.count("[") + text.count("{") > DEEPEST and is_deep(value):
         raise ValueError("nested too deeply")
@@ -94,7 +94,7 @@ def _loaded(line: str | bytes) -> Any:
 
 
 def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, Any] | None:
-    """The object of one line; None, with the reason in the log, where there is none."""
+    """The object of one line; None with an error in the log where there is none."""
     try:
         value = _parsed(line, path, number, log)
     except ValueError as problem:
@@ -108,7 +108,7 @@ def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[st
 
 
 def read_json(path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Any:
-    """A file that is one JSON value. `error` is raised where it cannot be read or is none."""
+    """Read a file with one JSON value. Raises `error` for an unreadable or invalid file."""
     content = read_bytes(path, key, error)
     try:
         return _parsed(content, path, None, log)
@@ -128,7 +128,8 @@ def _parsed(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any
 
 
 def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:
-    """What the fast parser refuses: says why (ValueError), or repairs lone surrogates with a warning."""
+    """Parse what the fast parser refuses: repairs lone surrogates with a warning, or raises ValueError with the
+    reason."""
     try:
         text = content.decode("utf-8-sig")
         value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)

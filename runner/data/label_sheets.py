@@ -1,4 +1,4 @@
-"""Ratings that people wrote into a spreadsheet which `python -m runner labels` made.
+"""Reads the ratings of people from spreadsheets that `python -m runner labels` made.
 
     id         of the case
     rubric     what was rated
@@ -32,20 +32,20 @@ NEEDED = ("id", "rubric", "rating")
 YES = frozenset({"yes", "y", "true", "o", "예", "네", "맞음", "그렇다", "✓"})
 NO = frozenset({"no", "n", "false", "x", "아니요", "아니오", "틀림", "아니다", "✗"})
 CONTEXT = re.compile(r"^\[\d+\] ?", re.M)
-BETWEEN = " / "  # of several references
+BETWEEN = " / "  # between several references
 
 Record = dict[str, Any]
-Rows = Mapping[str, Mapping[str, Any]]  # of per_item.jsonl, by id
+Rows = Mapping[str, Mapping[str, Any]]  # rows of per_item.jsonl by id
 
 
 def sheets_in(path: str) -> list[str]:
-    """`anna.csv,ben.csv` are two; empty where it is none."""
+    """The files of `anna.csv,ben.csv`; empty where it names no spreadsheets."""
     parts = [path] if path.lower().endswith(".csv") and expanded(path).exists() else path.split(",")
     return parts if all(part.lower().endswith(".csv") for part in parts) else []
 
 
 def picks_in(path: str) -> list[str]:
-    """How the answers of spreadsheets were picked, where they say it."""
+    """How the answers in spreadsheets were picked, where the files say so."""
     picks = (cells.get("pick") for sheet in sheets_in(path) for _, cells in _cells(sheet) if cells["rating"].strip())
     return sorted({pick for pick in picks if pick})
 
@@ -53,9 +53,9 @@ def picks_in(path: str) -> list[str]:
 def read_sheets(
     paths: Sequence[str], scale: Scale, rows: Rows | None, log: ProblemLog
 ) -> Iterator[tuple[str, int, Record]]:
-    """(file, line, record as runner.data.labels reads it), one record an answer with what all people said of it.
-    Texts are those of the run, where its `rows` are given: a spreadsheet may have changed them."""
-    found: dict[str, tuple[str, int, Record]] = {}
+    """(file, line, record for runner.data.labels), one record an answer with the ratings of all people. Texts come from
+    the `rows` of the run where they are given, since a spreadsheet program may have changed them."""
+    records: dict[str, tuple[str, int, Record]] = {}
     raters: dict[tuple[str, str, str], str] = {}
     for path in paths:
         for line, cells in _cells(path):
@@ -63,8 +63,8 @@ def read_sheets(
             if rating is None:
                 continue
             if rating == "":
-                told = f"expected a number, yes or no, found '{cells['rating'][:40]}'"
-                log.error(path, told, line, "rating")
+                message = f"expected a number, yes or no, found '{cells['rating'][:40]}'"
+                log.error(path, message, line, "rating")
                 continue
             record = _record(path, line, cells, rows, log)
             if record is None:
@@ -74,13 +74,13 @@ def read_sheets(
             if before != place:
                 log.error(path, f"{who} has rated this answer at {before}", line, "rater")
                 continue
-            _, _, kept = found.setdefault(record["id"], (path, line, record))
-            kept["ratings"].setdefault(cells["rubric"], []).append(rating)
-    yield from found.values()
+            _, _, merged = records.setdefault(record["id"], (path, line, record))
+            merged["ratings"].setdefault(cells["rubric"], []).append(rating)
+    yield from records.values()
 
 
 def _cells(path: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """By column, with the line on which a row begins. Raises DataError for a file that is no such table."""
+    """(line of a row, cells by column). Raises DataError for a file that is no such table."""
     text = _decoded(path)
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
@@ -111,12 +111,12 @@ def _decoded(path: str) -> str:
 
 
 def _text(cell: str) -> str:
-    """Without the apostrophe that keeps a spreadsheet from running it."""
+    """The text without the apostrophe that prevents formulas."""
     return cell[1:] if cell[:1] == "'" else cell
 
 
 def _rating(cell: str, scale: Scale) -> float | str | None:
-    """None for none, an empty text for what is none."""
+    """The rating; None for an empty cell, "" for an invalid one."""
     text = cell.strip().casefold()
     if not text:
         return None
@@ -148,13 +148,13 @@ def _record(path: str, line: int, cells: Mapping[str, str], rows: Rows | None, l
 
 
 def record_of(row: Mapping[str, Any]) -> Record:
-    """Of a row of per_item.jsonl, without ratings."""
+    """The record of a row of per_item.jsonl, without ratings."""
     output = row["output"]
     turns = (
         turn if isinstance(turn, Mapping) else {"role": turn[0], "text": turn[1]}
         for turn in output.get("history") or ()
     )
-    found = {
+    record = {
         "id": row["id"],
         "question": output["query"],
         "answer": output["answer"],
@@ -164,11 +164,11 @@ def record_of(row: Mapping[str, Any]) -> Record:
         "language": row.get("language"),
         "ratings": {},
     }
-    return {name: value for name, value in found.items() if value not in (None, []) or name == "contexts"}
+    return {name: value for name, value in record.items() if value not in (None, []) or name == "contexts"}
 
 
 def sheet_row(row: Mapping[str, Any], rubric: str, pick: str) -> list[str]:
-    """What a person reads of a case, and the empty cells that a person fills."""
+    """The cells of a case for a person to read, and the empty ones to fill."""
     record = record_of(row)
     contexts = (
         f"[{number}] {': '.join(filter(None, (context.get('title'), context.get('text'))))}"

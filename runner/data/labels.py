@@ -51,7 +51,7 @@ KNOWN = frozenset(
         "answers",
     }
 )
-CALLED = {"references": "answers"}  # by rubrics, and in files
+CALLED = {"references": "answers"}  # name in rubrics -> name in files
 KINDS = {"text": "text", "list": "a list"}
 
 
@@ -71,9 +71,9 @@ class Labels:
 
 
 def read_labels(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None = None) -> Labels:
-    """A bad line and a repeated id are errors and left out; so are answers without a wanted rating. Raises DataError
-    when the file cannot be read, its ratings are on another scale, or none is wanted. `rows`: of the run whose answers
-    a spreadsheet has."""
+    """Read rated answers. A bad line and a repeated id are errors and left out; answers without a wanted rating are
+    left out. Raises DataError for an unreadable file, for ratings on another scale, and where there is no wanted
+    rating. `rows`: of the run whose answers a spreadsheet holds."""
     if expanded(path).is_dir():
         wanted = replace(wanted, scale=wanted.scale or SCALE)
         found = read_mtrag(path, KEY, wanted, log)
@@ -89,15 +89,15 @@ def read_labels(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None = 
 
 
 def _read(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None) -> Iterator[RatedAnswer]:
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     if sheets := sheets_in(path):
-        found = read_sheets(sheets, wanted.scale or UNIT, rows, log)
+        records = read_sheets(sheets, wanted.scale or UNIT, rows, log)
     else:
-        found = ((path, line, data) for line, data in read_jsonl(path, KEY, log, DataError))
-    for file, line, data in found:
+        records = ((path, line, data) for line, data in read_jsonl(path, KEY, log, DataError))
+    for file, line, data in records:
         fields = Fields(data, file, line, log)
         answer = _answer(fields, wanted)
-        if answer is not None and is_new(fields, answer.id, seen):
+        if answer is not None and is_new(fields, answer.id, places):
             yield answer
 
 
@@ -113,7 +113,7 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
     ratings = wanted.read(fields, "ratings", rated)
     contexts, history = contexts_of(fields), history_of(fields)
     more = _rubric_fields(fields, wanted, ratings)
-    found = RatedAnswer(
+    rated_answer = RatedAnswer(
         id=answer_id,
         question=question,
         answer=answer or "",
@@ -125,28 +125,28 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
         history=history,
         fields=more,
     )
-    return None if fields.failed else found
+    return None if fields.failed else rated_answer
 
 
 def _rubric_fields(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]) -> dict[str, Any]:
-    """What rubrics see beside what every answer has. What is missing is an error."""
+    """The fields of rubrics beyond those of every answer. A missing one is an error."""
     more: dict[str, Any] = {}
     for rubric in ratings:
         if rubric not in wanted.sees:
             more |= {name: value for name, value in fields.data.items() if name not in KNOWN}
-        for seen in wanted.sees.get(rubric, [ANSWER]):
-            name = CALLED.get(seen.name, seen.name)
+        for field in wanted.sees.get(rubric, [ANSWER]):
+            name = CALLED.get(field.name, field.name)
             value = fields.data.get(name)
-            if isinstance(value, str if seen.kind == "text" else list) and (value or name not in CALLED.values()):
-                more |= {} if seen.name in KNOWN else {seen.name: value}
-            elif (value is not None or not seen.optional) and name != "question" and not fields.failed:
-                kind = "a list of texts" if name in CALLED.values() else KINDS[seen.kind]
+            if isinstance(value, str if field.kind == "text" else list) and (value or name not in CALLED.values()):
+                more |= {} if field.name in KNOWN else {field.name: value}
+            elif (value is not None or not field.optional) and name != "question" and not fields.failed:
+                kind = "a list of texts" if name in CALLED.values() else KINDS[field.kind]
                 fields.wrong(name, f"{kind}, since {rubric} is rated", value)
     return more
 
 
 def question_key(question: str, history: tuple[Turn, ...]) -> str:
-    """The same for the same question after the same history."""
+    """A key of a question with its history."""
     return fingerprint([question, [[turn.role, turn.text] for turn in history]])[:16]
 
 

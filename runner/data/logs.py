@@ -1,4 +1,4 @@
-"""What another system was asked and answered, from whatever file it is kept in, as lines of a queries file."""
+"""Reads the questions and answers of another system from any known file, as lines of a queries file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from runner.errors import RunnerError
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """`cases`: with the line of the file, where it has lines; as runner.data.queries reads them. `taken`: by field, the
-    column or the place in the form; `left`: columns of which nothing is taken. `repeated_ids` got a number.
-    `left_checks`: types of assertions that no check here means, with how many there are."""
+    """`cases`: (line of the file or None, case for runner.data.queries). `taken`: field -> column or place in the form;
+    `left`: unused columns. `repeated_ids`: ids that got a number. `left_checks`: counts of assertions without a check
+    here, by type."""
 
     form: str
     taken: Mapping[str, str]
@@ -41,10 +41,10 @@ def logs_of(
     prefix: str = "",
     separator: str | None = None,
 ) -> Logs:
-    """`columns`: names of columns by field, as far as they are named; `prefix` stands before a field in messages.
+    """`columns`: given names of columns by field; `prefix`: stands before a field in messages.
 
-    A row that cannot be used is an error in the log and left out. Raises `error` for a column that the table has not,
-    and where nothing in it is a question.
+    An unusable row is an error in the log and left out. Raises `error` for an unknown column, and for a table without
+    questions.
     """
     export = recognised(table)
     rows = export.rows if export else [(line, row, {}) for line, row in table.rows]
@@ -53,21 +53,21 @@ def logs_of(
         raise error(f"{key}: no rows in {path}{why_empty(log, path)}")
     originals = [row for _, row, _ in rows]
     chosen = chosen_columns(originals, columns, prefix, error, guesses=export is None)
-    taken = {**(export.sources if export else {}), **{field: column.name for field, column in chosen.items()}}
-    if "question" not in taken:
-        shown = ", ".join(name for name in column_names(originals) if "." not in name)
-        hint = f"name it: {prefix}question=COLUMN; it has: {shown}"
+    sources = {**(export.sources if export else {}), **{field: column.name for field, column in chosen.items()}}
+    if "question" not in sources:
+        columns_there = ", ".join(name for name in column_names(originals) if "." not in name)
+        hint = f"name it: {prefix}question=COLUMN; it has: {columns_there}"
         raise error(f"{key}: no column of {path} looks like a question; {hint}")
     cases = Cases(path, log, separator)
     read = [(line, {**cells, **_cells(row, chosen)}) for line, row, cells in rows]
-    made = [(line, case) for number, (line, cells) in enumerate(read, 1) if (case := cases.of(number, line, cells))]
+    usable = [(line, case) for number, (line, cells) in enumerate(read, 1) if (case := cases.of(number, line, cells))]
     log.stop_if_strict()
-    if not made:
+    if not usable:
         raise error(f"{key}: no row of {path} can be used{why_empty(log, path)}")
     left = [] if export else left_columns(originals, chosen.values())
     form = export.name if export else table.shown
     left_checks = Counter(name for _, _, cells in rows for name in cells.get(LEFT, ()))
-    return Logs(form, taken, left, made, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks)
+    return Logs(form, sources, left, usable, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks)
 
 
 def _cells(row: Row, columns: Mapping[str, Column]) -> dict[str, Any]:

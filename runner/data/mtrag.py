@@ -30,8 +30,8 @@ SCALE = Scale(1.0, 4.0)
 
 
 def read_mtrag(path: str, key: str, wanted: Wanted, log: ProblemLog) -> Iterator[RatedAnswer]:
-    """A bad line and a repeated id are errors and left out. Raises DataError or CorpusError for a file that is
-    missing or cannot be read."""
+    """A bad line and a repeated id are errors and left out. Raises DataError or CorpusError for a missing or unreadable
+    file."""
     folder = expanded(path)
     corpus = {document.id: document for document in read_documents([str(folder / "corpus.jsonl")], key, log)}
     responses = str(folder / "responses.jsonl")
@@ -84,19 +84,22 @@ def _documents(fields: Fields, corpus: Mapping[str, Document]) -> list[Document]
 
 
 def _annotations(fields: Fields, wanted: Wanted) -> dict[str, list[Any]]:
-    """Name -> what each person said; numbers may be written as text."""
+    """Name -> values of all people; numbers may be written as text."""
     annotations = fields.data.get("annotations")
     if not isinstance(annotations, dict):
         fields.wrong("annotations", "an object", annotations)
         return {}
-    found = {}
+    values = {}
     for name in wanted.names.values():
         people = annotations.get(name)
         if people is not None and not isinstance(people, dict):
             fields.wrong(f"annotations.{name}", '{person: {"value"}}', people)
         elif people:
-            found[name] = [_number(each.get("value") if isinstance(each, dict) else each) for each in people.values()]
-    return found
+            values[name] = [
+                _number(annotation.get("value") if isinstance(annotation, dict) else annotation)
+                for annotation in people.values()
+            ]
+    return values
 
 
 def _number(value: Any) -> Any:

@@ -1,8 +1,8 @@
 r"""A folder of Markdown notes as documents.
 
-The id of a note is its path relative to the folder, its text what follows the front matter (line ends
-are `\n`), its title the one of the front matter, else the first heading of level 1, else the file name.
-Hidden files and folders are left out.
+The id of a note is its path relative to the folder, its text is the part after the front matter (with `\n` as line
+ends), and its title is that of the front matter, else the first heading of level 1, else the file name. Hidden files
+and folders are left out.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SUFFIX = ".md"
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a note says of itself: its front matter (and what is wrong with that, or ""), how many characters follow
-    it, and the title of the front matter, else the first heading of level 1, else ""."""
+    """The metadata of a note: its front matter (and what is wrong with it, or ""), the number of characters after it,
+    and the title of the front matter, else the first heading of level 1, else ""."""
 
     matter: dict[str, Any]
     problem: str
@@ -39,14 +39,14 @@ class Outline:
 
 
 def outlines_of(texts: Sequence[str]) -> list[Outline]:
-    """Of whole files."""
+    """The outlines of the texts of files."""
     return [_outline(text) for text in texts]
 
 
 def read_notes(
     path: str, key: str, log: ProblemLog, outlines: Callable[[Sequence[str]], Sequence[Outline]] = outlines_of
 ) -> list[Document]:
-    """Notes by id. One that cannot be read is an error and left out. `outlines` may be one that remembers.
+    """Notes by id. An unreadable note is an error and left out. `outlines` may be a cached function.
 
     Raises CorpusError when the folder cannot be read or holds no usable note.
     """
@@ -71,7 +71,7 @@ def read_notes(
 
 
 def note_names(documents: list[Document]) -> NoteNames:
-    """The names under which these notes are known: ids, titles and aliases."""
+    """All names of notes: ids, titles and aliases."""
     names = NoteNames()
     for document in documents:
         names.add(document.id, document.title, document.metadata.get("aliases", ()))
@@ -145,10 +145,9 @@ _BLOCK = re.compile(r"---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOT
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str, str]:
-    """(values, the text behind the block, what is wrong with the block or "").
+    """(values, text after the block, what is wrong with the block or "").
 
-    Values are texts as they are written (`yes` and `2024-01-02` stay so) and lists of texts; anything
-    deeper is left out.
+    Values are unconverted texts (`yes` and `2024-01-02` stay texts) and lists of texts; nested values are left out.
     """
     block = _BLOCK.match(text)
     if block is None:

@@ -1,4 +1,4 @@
-"""What is wrong in data files: collected while reading, shown all at once."""
+"""Problems in data files: collected while reading, shown together."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from runner.records import DataProblem
 from runner.words.bilingual import in_language
 from runner.words.wording import Wording
 
-SHOWN = 20  # errors named in one message
-NAMED = 5  # records that a command names among those that it leaves out
+SHOWN = 20  # most errors in one message
+NAMED = 5  # most skipped records that a command lists
 
 
 class ProblemLog:
-    """Problems in the order in which they were found."""
+    """Collects problems in order."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -23,24 +23,24 @@ class ProblemLog:
 
     @property
     def problems(self) -> tuple[DataProblem, ...]:
-        """All that was logged, in its order."""
+        """All problems, in order."""
         return tuple(self._problems)
 
     @property
     def errors(self) -> list[DataProblem]:
-        """What was logged as an error."""
+        """The problems that are errors."""
         return [problem for problem in self._problems if problem.severity == "error"]
 
     def error(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
-        """Log what makes a record unusable."""
+        """Log a problem that makes a record unusable."""
         self._problems.append(DataProblem("error", path, message, line, field))
 
     def warning(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
-        """Log what is odd and does no harm."""
+        """Log a problem that does no harm."""
         self._problems.append(DataProblem("warning", path, message, line, field))
 
     def warn_once(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
-        """The first time a file has this problem, whatever the line."""
+        """Log a warning once a file, whatever the line."""
         if (path, message) not in self._warned:
             self._warned.add((path, message))
             self.warning(path, message, line, field)
@@ -62,7 +62,7 @@ def listed(problems: list[DataProblem]) -> str:
 
 
 def skipped(problems: Sequence[DataProblem], say: Wording) -> Iterator[str]:
-    """A line for each of the first errors, and how many more records are left out; `say`: of the room `outcomes`."""
+    """Lines on the first errors and the number of further skipped records; `say`: wording of the room `outcomes`."""
     errors = [problem for problem in problems if problem.severity == "error"]
     for problem in errors[:NAMED]:
         yield say("skipped", problem=in_language(str(problem), say.language))
@@ -71,6 +71,6 @@ def skipped(problems: Sequence[DataProblem], say: Wording) -> Iterator[str]:
 
 
 def why_empty(problems: ProblemLog, path: str) -> str:
-    """What to add to "nothing usable in this file": the errors that its lines had."""
+    """The errors of a file's lines, to append to "nothing usable in this file"."""
     errors = [problem for problem in problems.errors if problem.path == path]
     return f"; its lines have errors:\n{listed(errors)}" if errors else ""

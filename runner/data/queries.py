@@ -39,9 +39,9 @@ KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
     | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
 )
-INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # something that an answer is judged by
+INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # fields by which an answer can be judged
 NO_GOLD = "an answerable question needs a gold note, known answers or the answer of a system"
-MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
+MANY_NOTES = 2  # most gold notes of a question; more make it hard to score
 
 
 def read_queries(path: str, key: str, log: ProblemLog) -> Sequence[tuple[int, Query]]:
@@ -55,7 +55,7 @@ def read_queries(path: str, key: str, log: ProblemLog) -> Sequence[tuple[int, Qu
 def queries_of(
     records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, key: str, log: ProblemLog
 ) -> Sequence[tuple[LineT, Query]]:
-    """As `read_queries`, of lines that are read already."""
+    """As `read_queries`, from parsed lines."""
     queries = Spool(_numbered(records, path, log))
     log.stop_if_strict()
     if not queries:
@@ -113,7 +113,7 @@ def _check_answerable(fields: Fields, query: Query) -> None:
 
 
 def _relevance(fields: Fields) -> dict[str, int]:
-    """Grades by document id; 1 for each id of a list."""
+    """Document id -> grade; 1 for the ids of a list."""
     value = fields.data.get("expected_notes")
     if value is None or isinstance(value, list):
         return dict.fromkeys(fields.texts("expected_notes"), 1)
@@ -164,7 +164,7 @@ def _span(fields: Fields, relevance: dict[str, int]) -> Span | None:
 
 
 def history_of(fields: Fields, name: str = "history") -> tuple[Turn, ...]:
-    """The turns before a question. A turn of another form is a problem of `fields`, and is left out."""
+    """The turns before a question. An invalid turn is a problem of `fields` and left out."""
     turns = [_turn(fields, f"{name}[{n}]", item) for n, item in enumerate(fields.items(name) or ())]
     return tuple(turn for turn in turns if turn is not None)
 
@@ -219,7 +219,7 @@ def _scored(fields: Fields, name: str, item: Any) -> tuple[str, float] | None:
 
 
 def contexts_of(fields: Fields) -> tuple[Context, ...] | None:
-    """What a system retrieved for a question: None where the record does not say, () for nothing."""
+    """The contexts that a system retrieved: None where the record does not say, () for none."""
     items = fields.items("contexts")
     if items is None:
         return None

@@ -1,4 +1,4 @@
-"""Answers with what people said of them."""
+"""Answers with the ratings of people."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ MOST_STEPS = 10
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What people were asked for: from `low` (worst) to `high` (best)."""
+    """The scale of ratings: from `low` (worst) to `high` (best)."""
 
     low: float
     high: float
 
     def share(self, rating: float) -> float:
-        """0..1"""
+        """A rating as 0..1."""
         return (rating - self.low) / (self.high - self.low)
 
     @property
     def steps(self) -> int | None:
-        """From worst to best, where a scale has a few whole numbers between them."""
+        """The number of steps from worst to best, for a scale of a few whole numbers."""
         span = self.high - self.low
         whole = self.low % 1 == 0 and self.high % 1 == 0
         return int(span) if whole and 2 <= span <= MOST_STEPS else None
@@ -40,8 +40,8 @@ UNIT = Scale(0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class RatedAnswer:
-    """`ratings` maps a rubric to what people said, one number (0..1) a person. Answers of one `group` are not
-    independent of each other. `fields`: what else stands beside an answer, for rubrics that ask for it."""
+    """`ratings`: rubric -> one number (0..1) a person. Answers of one `group` are not independent of each other.
+    `fields`: further values of the record, for rubrics that need them."""
 
     id: str
     question: str
@@ -59,7 +59,7 @@ class RatedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A field that a rubric sees. `optional`: it may be missing."""
+    """A field that a rubric reads. `optional`: it may be missing."""
 
     name: str
     kind: Literal["text", "list"]
@@ -71,24 +71,23 @@ ANSWER = Seen("answer", "text", optional=False)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which ratings to read. `names` maps a rubric to what the data call it; `scale` None: 0..1 unless the form
-    of the data has a scale of its own. `sees`: fields by rubric; one that is not there needs the answer and sees
-    everything."""
+    """Which ratings to read. `names`: rubric -> its name in the data; `scale` None: 0..1, unless the form of the data
+    has its own scale. `sees`: fields by rubric; a rubric without an entry needs the answer and reads everything."""
 
     names: Mapping[str, str]
     scale: Scale | None = None
     sees: Mapping[str, Sequence[Seen]] = field(default_factory=dict)
 
     def read(self, fields: Fields, place: str, rated: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
-        """The wanted ones among `rated` ({name: a number or a list of numbers}), on 0..1; `place` is the field that
-        they stand in. Raises DataError for a number beyond 0..1 when no scale is known."""
-        found = {}
+        """The wanted ratings of `rated` ({name: a number or a list of numbers}) on 0..1; `place`: the field that holds
+        them. Raises DataError for a number outside 0..1 without a known scale."""
+        shares = {}
         for rubric, name in self.names.items():
             values = rated.get(name)
-            numbers = [each for each in (values if isinstance(values, list) else [values]) if each is not None]
+            numbers = [value for value in (values if isinstance(values, list) else [values]) if value is not None]
             if numbers:
-                found[rubric] = tuple(self._share(fields, f"{place}.{name}", number) for number in numbers)
-        return found
+                shares[rubric] = tuple(self._share(fields, f"{place}.{name}", number) for number in numbers)
+        return shares
 
     def _share(self, fields: Fields, field: str, value: Any) -> float:
         scale = self.scale or UNIT

@@ -1,4 +1,4 @@
-"""Settings of what documents are cut by, where they are not those of a component."""
+"""Settings of the chunker outside of a component."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.text.chunking import Cutter
 
 
 class CutterSettings(TypedDict, total=False):
-    """What is not given has the default of `Cutter`."""
+    """Missing settings have the defaults of `Cutter`."""
 
     max_chars: Annotated[int, Field(ge=20, strict=True)]
     min_chars: Annotated[int, Field(ge=0, strict=True)]
@@ -24,8 +24,7 @@ CutterSettings.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[
 
 
 def cutter_of(settings: CutterSettings, key: str) -> Cutter:
-    """`key` is the place of the settings in the configuration. Raises ConfigError for values that do not go
-    together."""
+    """`key`: the place of the settings in the configuration. Raises ConfigError for contradictory values."""
     try:
         return Cutter(**settings)
     except ValueError as problem:

@@ -1,7 +1,7 @@
-"""Rows of tables, whatever file they are in: CSV, TSV, Excel, Parquet, JSON, JSON Lines and YAML; gzip and zstd.
+"""Reads rows of tables from CSV, TSV, Excel, Parquet, JSON, JSON Lines and YAML, also in gzip and zstd.
 
-What a row means is not known here: `runner.data.columns` tells questions from answers, `runner.data.exports` knows the
-forms of other programs.
+`runner.data.columns` finds questions and answers in the rows, `runner.data.exports` recognises the forms of other
+programs.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ LISTS = (
     "samples",
     "traces",
     "records",
-)  # names of the rows of an object
+)  # keys of an object that may hold the rows
 KOREAN = range(0xAC00, 0xD7A4)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`rows`: with the line that each begins in, where the file has lines. `whole`: what a JSON or YAML file holds
-    that is more than its rows. `encoding`: of a text that is not UTF-8."""
+    """`rows`: (first line or None, row). `whole`: the value of a JSON or YAML file that holds more than rows.
+    `encoding`: of a text that is not UTF-8."""
 
     kind: Kind
     rows: Sequence[tuple[int | None, Row]]
@@ -72,12 +72,12 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """In the order in which they come."""
+        """The columns in order of appearance."""
         return tuple(dict.fromkeys(name for _, row in self.rows for name in row))
 
 
 def kind_of(path: str, content: bytes = b"") -> Kind | None:
-    """By what the file begins with, else by the ending of its name."""
+    """The kind of a file by its first bytes, else by its suffix."""
     if content.startswith(ZIP):
         return "xlsx"
     if content.startswith(PARQUET):
@@ -95,8 +95,8 @@ def read_table(
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> Table:
-    """`error` is raised with the key for a file that cannot be read; what is wrong with a row goes to the log, and the
-    row is left out. `encoding` null: UTF-8 (also with a byte order mark), UTF-16 with one, else CP949."""
+    """Read a table. Raises `error` with the key for an unreadable file; a bad row is logged and left out. `encoding`
+    None: UTF-8 (with or without a byte order mark), UTF-16 with one, else CP949."""
     content = read_bytes(path, key, error)
     kind = kind_of(path, content)
     if content.startswith(OLD_EXCEL):
@@ -118,7 +118,7 @@ def read_table(
 def decoded(
     content: bytes, path: str, key: str, error: type[RunnerError], encoding: str | None = None
 ) -> tuple[str, str | None]:
-    """The text, and the name of its encoding where that is not UTF-8."""
+    """The text, and its encoding if it is not UTF-8."""
     names = [encoding] if encoding else ["utf-8-sig", "cp949"]
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) and not encoding:
         names = ["utf-16"]
@@ -165,13 +165,13 @@ def _csv_rows(
 
 
 def delimiter_of(text: str) -> str:
-    """That of the first line, by which it has most cells."""
+    """The delimiter with which the first line has most cells."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return max(DELIMITERS, key=lambda each: len(next(csv.reader([first], delimiter=each), [])))
 
 
 def _header(cells: Sequence[Any]) -> tuple[str, ...]:
-    """Names without blanks around them; what has none is `column N`, a second one of a name `NAME (2)`."""
+    """The names of the columns, stripped; `column N` for a blank one, `NAME (2)` for a repeated one."""
     names: list[str] = []
     for number, cell in enumerate(cells, 1):
         name = str(cell if cell is not None else "").strip() or f"column {number}"
@@ -192,7 +192,7 @@ def _excel_rows(
         raise error(f"{key}: {path} is an Excel file, and reading one needs openpyxl: {installing('xlsx')}") from None
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-    except Exception:  # of a zip file, of XML, of what openpyxl expects in it
+    except Exception:  # of the zip file, of XML, or of openpyxl
         raise error(f"{key}: {path} is not an Excel file that can be read") from None
     if sheet is not None and sheet not in book.sheetnames:
         known = ", ".join(book.sheetnames)
@@ -218,7 +218,7 @@ def _parquet_rows(content: bytes, path: str, key: str, error: type[RunnerError])
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: times as ISO 8601, bytes as text, what is no number as null."""
+    """A cell as JSON value: times as ISO 8601, bytes as text, NaN as null."""
     if isinstance(value, dict):
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -246,7 +246,7 @@ def _structured(kind: Kind, content: bytes, path: str, key: str, log: ProblemLog
             whole = read_json(path, key, log, error)
         except RunnerError:
             lines = ProblemLog()
-            rows = list(read_jsonl(path, key, lines, error))  # JSON Lines by the name of JSON
+            rows = list(read_jsonl(path, key, lines, error))  # JSON Lines with the suffix of JSON
             if lines.errors or not rows:
                 raise
             return Table("jsonl", rows)
@@ -258,7 +258,7 @@ def _structured(kind: Kind, content: bytes, path: str, key: str, log: ProblemLog
 
 
 def _rows(whole: Any) -> Sequence[Any]:
-    """Of a list, of a table as pandas and MLflow write it, of columns, of the one list that an object has."""
+    """The rows of a list, of a table of pandas or MLflow, of columns, or of the only list in an object."""
     if isinstance(whole, list):
         return whole
     if not isinstance(whole, dict):
@@ -278,7 +278,8 @@ def _rows(whole: Any) -> Sequence[Any]:
 
 
 def _are_columns(values: Sequence[Any]) -> bool:
-    """Lists of one length; one list alone is columns where it holds no objects, which would be rows."""
+    """Whether the values are columns: lists of equal length; a single list must not hold objects, which would be
+    rows."""
     if not values or not all(isinstance(value, list) for value in values) or len({len(value) for value in values}) > 1:
         return False
     return len(values) > 1 or not any(isinstance(item, dict) for item in values[0])

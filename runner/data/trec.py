@@ -23,7 +23,7 @@ REPEATED = "'{document}' is judged {first} and {grade} for topic '{query}'; the 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A query of a TREC topics file, and the line it stands on (from 1)."""
+    """A query of a TREC topics file, and its line (from 1)."""
 
     id: str
     text: str
@@ -32,7 +32,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Grades of one topic by document id; `line` is that of the first."""
+    """Document id -> grade, of one topic; `line`: of the first judgement."""
 
     grades: dict[str, int]
     line: int | None
@@ -46,13 +46,13 @@ def read_topics(path: str, key: str, field: str, log: ProblemLog) -> list[Topic]
     """
     text = read_text(path, key, DataError)
     if text.lstrip().startswith("{"):
-        found = _from_jsonl(path, key, log)
+        parsed = _from_jsonl(path, key, log)
     elif _TOPIC.search(text):
-        found = _from_blocks(text, field, path, log)
+        parsed = _from_blocks(text, field, path, log)
     else:
-        found = _from_lines(text, path, log)
+        parsed = _from_lines(text, path, log)
     topics: dict[str, Topic] = {}
-    for topic in found:
+    for topic in parsed:
         if topic.id in topics:
             first = f"{path}:{topics[topic.id].line}"
             log.error(path, f"'{topic.id}' is already the id at {first}; the first one counts", topic.line, "id")
@@ -96,12 +96,12 @@ def _from_blocks(text: str, field: str, path: str, log: ProblemLog) -> Iterator[
 
 
 def _content(name: str, text: str) -> str:
-    """Without the label that old topics begin with (`<num> Number: 301`)."""
+    """The content of a field without the label of old topics (`<num> Number: 301`)."""
     return " ".join(html.unescape(text.strip().removeprefix(_LABELS.get(name, ""))).split())
 
 
 def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, Judged]:
-    """Judgements by topic id, of lines as runner.data.trec_runs has them.
+    """Judgements by topic id; runner.data.trec_runs describes the lines.
 
     A bad line and a second, different grade of a document are errors and left out.
     Raises DataError when the file cannot be read or holds no usable judgement.

@@ -4,12 +4,10 @@
             query-id corpus-id score                the header over three columns, as BEIR has them
     run     query Q0 document rank score tag        score: finite; the rank is not read
 
-Columns are separated by blanks or tabs; blank lines, lines that begin with # and what follows the last column are
-passed over; a byte order mark and CRLF are accepted.
-Ids are kept as UTF-8 bytes in Unicode NFC, so that comparing them is trec_eval's comparison by bytes.
+Columns are separated by blanks or tabs. Blank lines, lines that begin with # and further columns are ignored; a byte
+order mark and CRLF are accepted. Ids are UTF-8 bytes in Unicode NFC, so that they compare as in trec_eval, by bytes.
 
-Lines are taken in stretches of one query, and everything but splitting them is done a stretch at a time:
-a run of a million lines is read in about 0.6 s.
+Consecutive lines of one query are processed together: a run of a million lines is read in about 0.6 s.
 """
 
 from __future__ import annotations
@@ -33,9 +31,9 @@ from runner.records import DataProblem
 Qrels = dict[bytes, dict[bytes, int]]
 Run = dict[bytes, dict[bytes, float]]
 Rows = Sequence[Sequence[bytes]]
-Refuse = Callable[[int, str, str], None]  # gets line number, column and message; a line that it lets pass is left out
+Refuse = Callable[[int, str, str], None]  # (line number, column, message); may raise, else the line is skipped
 
-THREE_COLUMNS = ("query", "document", "grade")  # of qrels under a header, as BEIR has them
+THREE_COLUMNS = ("query", "document", "grade")  # columns of qrels with a header, as in BEIR
 FOUR_COLUMNS = ("query", "iteration", "document", "grade")
 RUN_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 REPEATED = "'{document}' for query '{query}' is judged {first} in an earlier line, here {grade}"
@@ -43,14 +41,14 @@ REPEATED = "'{document}' for query '{query}' is judged {first} in an earlier lin
 _HEADER = [b"query-id", b"corpus-id", b"score"]
 _COMMENT = b"#"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_QUERY = itemgetter(slice(1))  # a list of one column, or of none for a blank line
+_QUERY = itemgetter(slice(1))  # one column, or none in a blank line
 _GRADE = re.compile(rb"[-+]?\d{1,9}")
 _SCORE = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Consecutive sound lines of one query: their numbers, documents, and grades or scores."""
+    """Consecutive valid lines of one query: their numbers, documents, and grades or scores."""
 
     query: bytes
     numbers: Sequence[int]
@@ -61,16 +59,15 @@ class _Stretch:
 def read_qrels(path: Path) -> Qrels:
     """Grades of the judged documents of each query, in file order.
 
-    A judgement may be repeated. Two different grades of a document raise DataError, as does a line that
-    is not of the form.
+    A judgement may be repeated. Raises DataError for two different grades of a document, and for an invalid line.
     """
     with _opened(path) as lines:
         return judgements(lines, _raising(path))[0]
 
 
 def judgements(lines: Iterable[bytes], refuse: Refuse, repeated: str = REPEATED) -> tuple[Qrels, dict[bytes, int]]:
-    """Grades by query and document, and the number of the first line of each query. `repeated`: the message for a
-    second, different grade, which does not count."""
+    """Grades by query and document, and the first line of each query. `repeated`: the message for a second, different
+    grade, which is ignored."""
     qrels: Qrels = {}
     first_lines: dict[bytes, int] = {}
     for stretch in _stretches(lines, FOUR_COLUMNS, refuse):
@@ -88,8 +85,7 @@ def judgements(lines: Iterable[bytes], refuse: Refuse, repeated: str = REPEATED)
 
 
 def read_run(path: Path) -> Run:
-    """Scores of the documents returned for each query; a document listed twice has its best score. Raises DataError
-    for a line that is not of the form."""
+    """Scores by query and document; a repeated document has its best score. Raises DataError for an invalid line."""
     run: Run = {}
     with _opened(path) as lines:
         for stretch in _stretches(lines, RUN_COLUMNS, _raising(path)):
@@ -135,7 +131,7 @@ def _stretches(lines: Iterable[bytes], columns: Sequence[str], refuse: Refuse) -
             continue
         if is_first and rows[0] == _HEADER and columns == FOUR_COLUMNS:
             columns = THREE_COLUMNS
-        if rows[0] == _HEADER and columns == THREE_COLUMNS:  # joined files have it more than once
+        if rows[0] == _HEADER and columns == THREE_COLUMNS:  # concatenated files have several
             rows, numbers = rows[1:], numbers[1:]
         is_first = False
         read = _read(rows, columns)
@@ -148,7 +144,7 @@ def _stretches(lines: Iterable[bytes], columns: Sequence[str], refuse: Refuse) -
 
 
 def _read(rows: Rows, columns: Sequence[str]) -> tuple[Sequence[bytes], Sequence[float]] | None:
-    """Documents and values of rows of one query; None where a row is not of the form (`_refused` tells which)."""
+    """Documents and values of the rows of one query; None where a row is invalid (`_refused` finds it)."""
     by_name = dict(zip(columns, zip(*rows, strict=False), strict=False))
     if len(by_name) < len(columns):
         return None
@@ -164,7 +160,7 @@ def _read(rows: Rows, columns: Sequence[str]) -> tuple[Sequence[bytes], Sequence
 
 
 def _refused(row: Sequence[bytes], number: int, columns: Sequence[str], refuse: Refuse) -> bool:
-    """Whether a line is not of the form; `refuse` was told why."""
+    """Whether a line is invalid; calls `refuse` with the reason."""
     if len(row) < len(columns):
         refuse(number, "", f"expected {len(columns)} columns ({' '.join(columns)}), found {len(row)}")
         return True
@@ -202,7 +198,8 @@ def _is_score(value: bytes) -> bool:
 
 
 def _has_rank(row: Sequence[bytes], columns: Sequence[str]) -> bool:
-    """Looked at in lines with more columns only: a blank inside an id would else make a score of a rank."""
+    """Whether the rank is a number; checked in lines with surplus columns only, where a blank inside an id would shift
+    rank and score."""
     return len(row) <= len(columns) or bool(_GRADE.fullmatch(row[columns.index("rank")]))
 
 

@@ -1,6 +1,6 @@
 """What the address of a server, and the name of the variable with its key, must look like.
 
-Neither is repeated in what is said of it: a secret may have been put there.
+Messages never repeat the value itself: somebody may have put a secret there.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import urlsplit
 
-NOT_SHOWN = "not_shown"  # the kind of a validation error that does not say what was given
+NOT_SHOWN = "not_shown"  # the kind of a validation error that does not repeat its input
 EXAMPLE = "http://127.0.0.1:8080/v1"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LONGEST_NAME = 64
-# Keys that could be names: by how they begin, or long, of small letters and digits.
+# API keys that look like names: by their prefix, or long and made of small letters and digits.
 KEY = re.compile(r"(sk|gsk|hf|r8)_\w{16,}|(?=.*[a-z])(?=.*\d)\w{20,}")
 
 MISSING = "none is given"
@@ -39,7 +39,7 @@ def expected(fault: str) -> str:
 
 
 def server_of(address: str) -> str:
-    """`https://host:port`, without user, password and path; what has none of these as it is."""
+    """`https://host:port`, without user, password and path; an address without these parts is returned as it is."""
     scheme, mark, rest = address.partition("://")
     return f"{scheme}{mark}{re.split('[/?#]', rest.rpartition('@')[2])[0]}"
 

@@ -1,7 +1,7 @@
-"""Replies of models on disk: a request that was answered is not paid for again, by whichever process.
+"""Replies of models on disk, so that no process pays twice for the same request.
 
-One SQLite file, `<root>/models.sqlite`. A row holds the whole request beside the answer, and is an answer
-only to that very request.
+One SQLite file, `<root>/models.sqlite`. A row holds the whole request beside the reply; a lookup compares the requests,
+not only their hashes.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ CREATE TABLE claim (digest BLOB PRIMARY KEY, owner TEXT NOT NULL)
 """
 ADVICE = "cache=use sets the damaged file aside and begins a new one"
 SELECT = "SELECT request, reply, checksum FROM reply WHERE digest = ? AND (? = '' OR sweep = ?)"
-USELESS = "useless"  # of a stored reply: the command for which it was of no use
+USELESS = "useless"  # of a stored reply: the command that could not use it
 
 Reply = Mapping[str, Any]
 
 
 class ReplyCache:
-    """`mode`: `use` reads and stores; `read` and `replay` store nothing; `refresh` takes no reply that another
-    sweep than this one has stored, and stores its own instead; `none` neither reads nor stores.
+    """`mode`: `use` reads and stores; `read` and `replay` store nothing; `refresh` ignores replies that other sweeps
+    stored and replaces them; `none` neither reads nor stores.
 
-    A request is bytes that say everything on which its reply depends. A damaged row is a missing row.
-    `sweep` tells the name of this sweep. What one process is asking for, the others wait for. A reply that was of no
-    use answers its request only in the `command` that marked it so, and in mode `replay`: later commands send the
-    request again.
+    A request is given as bytes that hold everything its reply depends on. A damaged row counts as missing. `sweep`
+    returns the name of this sweep. While one process waits for a reply, the others wait for that process. A reply that
+    was marked useless answers its request only in the `command` that marked it, and in mode `replay`; later commands
+    send the request again.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class ReplyCache:
         self._database = Database(
             self._path, SCHEMA, is_replaceable=self.stores, read_only=not self.stores, advice=ADVICE
         )
-        self.problem: StopRunError | None = None  # for which nothing could be looked up
+        self.problem: StopRunError | None = None  # why nothing could be looked up
 
     @property
     def set_aside(self) -> Path | None:
-        """Where a file is now that could not be used."""
+        """The place to which an unusable file was moved; None where there was none."""
         return self._database.set_aside
 
     def find(self, request: bytes, *, for_plan: bool = False) -> Reply | None:
-        """`for_plan`: what the next command would find, which requests again all that was of no use."""
+        """`for_plan`: find what the next command would find; it requests useless replies again."""
         makes_file = self.stores and not for_plan
         if self.mode == "none" or not (makes_file or self._path.exists()):
             return None
@@ -76,8 +76,8 @@ class ReplyCache:
             raise
 
     def claim(self, request: bytes) -> tuple[bool, Reply | None]:
-        """Whether this process is to ask, which `store` or `give_up` must follow; else the reply, or None while
-        another process is asking."""
+        """True where this process must send the request, and then call `store` or `give_up`; else the reply, or None
+        while another process waits for it."""
         if not self.stores:
             return True, None
         digest, sweep = _digest(request), self._own_sweep()
@@ -96,13 +96,13 @@ class ReplyCache:
         return self._database.write(write)
 
     def give_up(self, request: bytes) -> None:
-        """There will be no reply."""
+        """Release a claim without a reply."""
         if self.stores:
             self._database.write(lambda rows: _unclaim(rows, _digest(request)))
 
     def store(self, request: bytes, reply: Reply) -> Reply:
-        """The reply to go on with, which is on disk for every process: the one that another process has stored
-        meanwhile, else this one. A power cut may lose the last ones."""
+        """Store a reply and return the one to use: that of another process where it was stored first, else this one. A
+        power cut may lose the last replies."""
         if not self.stores:
             return reply
         digest, sweep, encoded = _digest(request), self._own_sweep(), orjson.dumps(reply)
@@ -118,7 +118,7 @@ class ReplyCache:
         return self._database.write(write)
 
     def mark_useless(self, requests: Iterable[bytes]) -> None:
-        """The replies to these requests were of no use together."""
+        """Mark the replies to these requests as useless."""
         if not self.stores:
             return
         asked = [(_digest(request), request) for request in requests]
@@ -136,7 +136,7 @@ class ReplyCache:
         self._database.write(write)
 
     def check(self) -> None:
-        """Raises StopRunError where what will be paid for could not be stored."""
+        """Raises StopRunError where replies could not be stored, before any is paid for."""
         if self.stores:
             try:
                 self._database.write(lambda rows: None)
@@ -154,7 +154,7 @@ class ReplyCache:
         return _is_of_use(reply) or self.mode == "replay" or reply[USELESS] == self._command()
 
     def _own_sweep(self) -> str:
-        """Empty where replies of all sweeps will do."""
+        """Empty where replies of all sweeps are accepted."""
         return self._sweep() if self.mode == "refresh" else ""
 
 

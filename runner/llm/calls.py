@@ -5,13 +5,13 @@
      "output_tokens": 64, "cost_usd": 0.0004, "request": {"model": …, "messages": […], …},
      "reply": {"text": …, "finish_reason": "stop"}, "error": null, "id": "5f0c…"}
 
-`request` is the JSON that is sent, without headers; `again` counts replies before it that could not be used; `attempts`
-is 0 for a stored reply and null where nobody waited for the end. Of texts that are embedded a call has those of its
-case; the time is that of the whole request, vectors are not kept.
+`request` is the JSON that is sent, without headers; `again` counts the unusable replies before this one; `attempts` is
+0 for a stored reply and null where the case ended before the request did. A call that embeds texts lists only those of
+its case; its time is that of the whole request, and vectors are not kept.
 
-The calls of a case are written together when it ends, before its row is: one zstd frame, and before it a skippable one
-that says whose it is and how long, so that a reader seeks to the cases that it wants (`zstd -d` passes over it). What a
-killed process leaves half-written is cut off when the file is next written, and passed over by readers.
+The calls of a case are written together when the case ends, before its row: a skippable frame with the case id and the
+length, then one zstd frame with the calls. A reader can seek to the cases that it wants, and `zstd -d` ignores the
+skippable frames. Readers ignore a frame that a killed process left half-written; the next writer cuts it off.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ Keep = Literal["all", "failed", "none"]
 
 LEVEL = 3  # of zstd
 HEAD = struct.Struct("<II")
-SKIPPABLE = 0x184D2A5C  # one of the sixteen numbers by which zstd knows a frame that it is to pass over
+SKIPPABLE = 0x184D2A5C  # one of the sixteen magic numbers of a skippable frame
 LONGEST_HEAD = 2**20  # bytes of JSON
-# Of addresses in texts, as runner.system.redaction finds them; most texts have none.
+# What an address with a secret contains (see runner.system.redaction); most texts contain none of these.
 MAY_HOLD_SECRETS = (b"://", b"%3d", b"sig=", b"key=", b"pwd=", *(b"%b=" % name for name in (
     b"password", b"passwd", b"passphrase", b"secret", b"token", b"signature"
 )))  # fmt: skip
@@ -58,7 +58,7 @@ _rubric: ContextVar[str] = ContextVar("rubric", default="")
 
 @contextmanager
 def judging_by(rubric: str) -> Iterator[None]:
-    """In the body, judges are asked by this rubric."""
+    """Note the rubric with all judge calls made in the body."""
     token = _rubric.set(rubric)
     try:
         yield
@@ -68,20 +68,20 @@ def judging_by(rubric: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request as it begins."""
+    """A request when it is sent."""
 
     role: str
     model: str
     request: Mapping[str, Any]
-    key: bytes  # all that the reply depends on
+    key: bytes  # everything the reply depends on
     repeat: int = 0
     again: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """How a request to embed texts went. `began`: time.perf_counter; `prefix`: with which each text was sent;
-    `attempts` 0: the vectors were stored; `length` of vectors, 0 where that is not known."""
+    """The outcome of a request to embed texts. `began`: time.perf_counter; `prefix`: sent before each text; `attempts`:
+    0 where the vectors were stored; `length`: of the vectors, 0 where it is not known."""
 
     cost: Callable[[Sequence[str]], Cost]
     prefix: str
@@ -91,15 +91,14 @@ class Embedded:
 
 
 class CallLog:
-    """The file of one run while it is written, in its event loop. `has_row`: whether the row of a case is there, after
-    which a stored reply says nothing new of it. With `keep` failed the calls of a case are dropped when everything came
-    that was asked for it."""
+    """Writes the file of one run, in the run's event loop. `has_row`: whether the journal has the row of a case; stored
+    replies are then not noted again. `keep=failed` drops the calls of a case that finished without a failure."""
 
     def __init__(self, path: Path, keep: Keep, has_row: Callable[[str], bool]) -> None:
         self.path, self._keep, self._has_row = path, keep, has_row
         self._compressor = _compressor()
         self._waiting: dict[str, list[bytes]] = {}  # by case
-        self._known: dict[str, set[str]] = {}  # ids of requests that are noted, of cases without a row
+        self._known: dict[str, set[str]] = {}  # ids of requests noted so far, of cases without a row
         self._file: BinaryIO | None = None
         self._end = 0
         if keep != "none" and path.exists():
@@ -110,8 +109,8 @@ class CallLog:
     # --- what is asked ----------------------------------------------------------------------------
 
     @contextmanager
-    def chat(self, asked: Asked) -> Iterator[Callable[[ChatReply, Cost], None]]:
-        """Around one request; what it yields is told the reply."""
+    def chat(self, request: Asked) -> Iterator[Callable[[ChatReply, Cost], None]]:
+        """Around one request; call what it yields with the reply and its cost."""
         began, at, case = time.perf_counter(), _now(), owner_of()
         got: list[tuple[ChatReply, Cost]] = []
         error, attempts = None, None
@@ -125,46 +124,52 @@ class CallLog:
             raise
         finally:
             if case and self._keep != "none":
-                told = _of_reply(*got[0]) if got else {**_NO_REPLY, "attempts": attempts}
-                self._note(case, asked, {"at": at, "ms": _ms(began), **told, "error": error})
+                outcome = _of_reply(*got[0]) if got else {**_NO_REPLY, "attempts": attempts}
+                self._note(case, request, {"at": at, "ms": _ms(began), **outcome, "error": error})
 
-    def embedded(self, asked: Asked, texts: Sequence[str], told: Embedded) -> None:
-        """Those that are embedded for no case are not noted."""
+    def embedded(self, whole_request: Asked, texts: Sequence[str], outcome: Embedded) -> None:
+        """Note a request to embed texts with each case that they belong to. Texts of no case are not noted."""
         by_case: dict[str, list[str]] = {}
         for text in texts if self._keep != "none" else ():
-            by_case.setdefault(owner_of(text.removeprefix(told.prefix)), []).append(text)
+            by_case.setdefault(owner_of(text.removeprefix(outcome.prefix)), []).append(text)
         by_case.pop("", None)
-        ms = _ms(told.began)
+        ms = _ms(outcome.began)
         for case, own in by_case.items():
-            request = {**asked.request, "input": own}
-            key = asked.key + "\0".join(own).encode("utf-8", "surrogatepass")
-            reply = {"vectors": len(own), "dimensions": told.length or None, "texts_of_the_request": len(texts)}
-            sent = {"attempts": told.attempts, "cached": not told.attempts, "reply": reply, **_cost(told.cost(own))}
-            one = Asked(asked.role, asked.model, request, key)
-            self._note(case, one, {"at": _now() - round(ms), "ms": ms, "waited_ms": 0.0, **sent, "error": None})
+            request = {**whole_request.request, "input": own}
+            key = whole_request.key + "\0".join(own).encode("utf-8", "surrogatepass")
+            reply = {"vectors": len(own), "dimensions": outcome.length or None, "texts_of_the_request": len(texts)}
+            sent = {
+                "attempts": outcome.attempts,
+                "cached": not outcome.attempts,
+                "reply": reply,
+                **_cost(outcome.cost(own)),
+            }
+            own_request = Asked(whole_request.role, whole_request.model, request, key)
+            self._note(case, own_request, {"at": _now() - round(ms), "ms": ms, "waited_ms": 0.0, **sent, "error": None})
 
-    def _note(self, case: str, asked: Asked, told: Mapping[str, Any]) -> None:
-        id = sha256(asked.key).hexdigest()[:16]
-        if told["cached"] and (self._has_row(case) or id in self._known.get(case, ())):
+    def _note(self, case: str, request: Asked, outcome: Mapping[str, Any]) -> None:
+        id = sha256(request.key).hexdigest()[:16]
+        if outcome["cached"] and (self._has_row(case) or id in self._known.get(case, ())):
             return
-        about = {"case": case, "role": asked.role, "rubric": _rubric.get() if asked.role == "judge" else ""}
-        order = {"repeat": asked.repeat, "again": asked.again}
-        call = {**about, "model": asked.model, **told, **order, "request": asked.request, "id": id}
-        if not told["error"]:
+        about = {"case": case, "role": request.role, "rubric": _rubric.get() if request.role == "judge" else ""}
+        order = {"repeat": request.repeat, "again": request.again}
+        call = {**about, "model": request.model, **outcome, **order, "request": request.request, "id": id}
+        if not outcome["error"]:
             self._known.setdefault(case, set()).add(id)
         self._waiting.setdefault(case, []).append(_encoded(call))
 
     # --- what is written --------------------------------------------------------------------------
 
     def end_case(self, case: str, *, is_whole: bool) -> None:
-        """Before the row of a case is written. Raises StopRunError where its calls cannot be."""
+        """Write the calls of a case; call it before the row is written. Raises StopRunError where they cannot be
+        written."""
         lines = self._waiting.pop(case, [])
         self._known.pop(case, None)
         if lines and not (is_whole and self._keep == "failed"):
             self._write(case, lines)
 
     def close(self) -> None:
-        """What was asked for cases that have not ended is of use when something is wrong."""
+        """Write also the calls of unfinished cases: they help to find out what went wrong."""
         for case in list(self._waiting):
             self.end_case(case, is_whole=False)
         if self._file is not None:
@@ -179,7 +184,7 @@ class CallLog:
             if self._file is None:
                 self._file = self.path.open("ab", buffering=0)
             rest = group
-            while rest:  # of a disk that fills up, only a part may be taken at first
+            while rest:  # on a disk that fills up, `write` may take only a part
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
             if self._file is not None:
@@ -189,7 +194,7 @@ class CallLog:
 
 
 def joined(source: Path, target: Path) -> None:
-    """Put the calls of one file behind those of another; what is not as it was written stays where it is."""
+    """Append the calls of one file to another; damaged frames stay where they are."""
     if not source.exists():
         return
     end = _mended(source)
@@ -207,7 +212,7 @@ def _compressor() -> ZstdCompressor:
 
 def _of_reply(reply: ChatReply, cost: Cost) -> dict[str, Any]:
     calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.calls]
-    said = {
+    message = {
         "text": reply.text,
         "finish_reason": reply.finish_reason,
         **({"refusal": reply.refusal} if reply.refusal else {}),
@@ -218,7 +223,7 @@ def _of_reply(reply: ChatReply, cost: Cost) -> dict[str, Any]:
         "waited_ms": waited_ms,
         "attempts": reply.attempts,
         "cached": reply.cached,
-        "reply": said,
+        "reply": message,
         **_cost(cost),
     }
 
@@ -234,7 +239,7 @@ _NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": F
 
 
 def _encoded(call: Mapping[str, Any]) -> bytes:
-    """Without the secrets of this process, nor what addresses in texts hold that looks like one."""
+    """Without the secrets of this process, and without what looks like a secret in addresses."""
     line = orjson.dumps(call)
     lower = line.lower()
     if any(sign in lower for sign in MAY_HOLD_SECRETS):
@@ -257,7 +262,7 @@ def _ms(began: float) -> float:
 class _Group:
     case: str
     n_calls: int
-    start: int  # of the frame with its calls
+    start: int  # bytes of the frame with its calls
     length: int
 
 
@@ -266,8 +271,8 @@ class _DamageError(ValueError):
 
 
 def read_calls(path: Path, wanted: Callable[[str], bool] | None = None) -> Iterator[dict[str, Any]]:
-    """The calls of the cases that are wanted, in the order in which they were written; none where there is no file.
-    Raises InputError where it is not as it was written."""
+    """The calls of the wanted cases, in the order in which they were written; none where there is no file. Raises
+    InputError for a damaged file."""
     from zstandard import ZstdDecompressor, ZstdError
 
     if not path.is_file():
@@ -305,7 +310,8 @@ def calls_of(path: Path, cases: Collection[str]) -> dict[str, list[dict[str, Any
 
 
 def _groups(file: BinaryIO) -> Iterator[_Group]:
-    """Up to the end, or to what a killed process left half-written. The place of `file` may be moved meanwhile."""
+    """Up to the end, or to a frame that a killed process left half-written. The caller may move the position of `file`
+    between two groups."""
     size, start = file.seek(0, 2), 0
     while size - start >= HEAD.size:
         file.seek(start)
@@ -327,7 +333,7 @@ def _groups(file: BinaryIO) -> Iterator[_Group]:
 
 
 def _mended(path: Path) -> int:
-    """The length of the file, without what was half-written; one that is damaged elsewhere is set aside."""
+    """The length of the file without a half-written last frame; a file that is damaged elsewhere is set aside."""
     with path.open("rb") as file:
         try:
             end = max((group.start + group.length for group in _groups(file)), default=0)

@@ -1,4 +1,4 @@
-"""What `metric=` chose: which metrics of an evaluation are reported, and what is measured beside them."""
+"""The choices of `metric=`: which metrics of an evaluation are reported, and what else is measured."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from runner.records import Judgement, Judgements, Scores
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
 
-HEALTH = "judge_health"  # of the facts of a run
+HEALTH = "judge_health"  # key among the facts of a run
 UNCHECKED = "judge_unchecked"  # rubrics without control items
 
 
 class Chosen:
-    """`choices` by name; None of a record that is older than `metric`: all that the evaluation offers. `offered`: its
-    own metrics that can be chosen; `shown`: the fields of a case that it can show to a judge. The judge learns the
-    rubrics of the choices."""
+    """`choices` by name; None (a record older than `metric`) means all that the evaluation offers. `offered`: the
+    metrics of the evaluation that can be chosen; `shown`: the fields of a case that it can show to a judge. The judge
+    learns the rubrics of the choices."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class Chosen:
         self.names = frozenset(name for names in offering for name in names)
         if choices is None:
             self.names = frozenset(metric.name for metric in self._offered.metrics)
-        self._scoring = [  # what stands for metrics of the evaluation alone has nothing to score
+        self._scoring = [  # a choice that only names metrics of the evaluation scores nothing itself
             choice
             for choice in self.choices.values()
             if isinstance(choice, Measuring) or not isinstance(choice, Offering)
         ]
-        self._is_wanted: dict[str, bool] = {}  # by names in rows
+        self._is_wanted: dict[str, bool] = {}  # by their names in rows
         self._asking = {name: choice for name, choice in self.choices.items() if isinstance(choice, Asking)}
         self._self_judging = [choice for choice in self.choices.values() if isinstance(choice, SelfJudging)]
         if self._asking and isinstance(judge, Learning):
@@ -66,7 +66,7 @@ class Chosen:
 
     @property
     def metrics(self) -> list[Metric]:
-        """Of the choices."""
+        """The metrics of the choices."""
         return [metric for part in self.choices.values() if isinstance(part, Measuring) for metric in part.metrics]
 
     @property
@@ -85,7 +85,7 @@ class Chosen:
 
     @property
     def unchecked_facts(self) -> dict[str, list[str]]:
-        """For the report; nothing where every rubric has control items."""
+        """Facts for the report; empty where every rubric has control items."""
         return {UNCHECKED: self.unchecked} if self.unchecked else {}
 
     def problems(self) -> Iterator[Problem]:
@@ -117,7 +117,7 @@ class Chosen:
                     yield Problem(f"{key}.fields", f"the evaluation shows no '{field}' to a judge; known: {known}")
 
     def asked(self, shown: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-        """Rubric -> what the judge sees of a case, beside the rubrics of the evaluation."""
+        """Rubric -> the fields that the judge sees, for the rubrics of the choices."""
         return {name: fields for choice in self._asking.values() for name, fields in choice.asked(shown).items()}
 
     async def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None:
@@ -126,14 +126,14 @@ class Chosen:
                 await in_thread(choice.prepare, cases, workspace)
 
     async def add_own(self, case: Any, shown: Mapping[str, Any], judgements: MutableMapping[str, Judgement]) -> None:
-        """Add what choices say by themselves, where it is not there from an earlier command."""
+        """Add the judgements that choices make without a judge, unless an earlier command left them."""
         for choice in self._self_judging:
             if not any(metric in judgements for metric in names(choice)):
                 judgements.update(await choice.judged(case, shown))
 
     @property
     def identity(self) -> dict[str, str]:
-        """Of choices whose values depend on more than a judge: `metric.NAME` -> hash."""
+        """`metric.NAME` -> hash, for choices whose values depend on more than a judge."""
         told = {name: offered(choice, "provenance") for name, choice in self.choices.items()}
         return {f"metric.{name}": fingerprint(provenance) for name, provenance in told.items() if provenance}
 
@@ -143,16 +143,16 @@ class Chosen:
         case: Any,
         output: Any,
         judgements: Judgements,
-        asked: Collection[str] = (),
+        rubrics: Collection[str] = (),
     ) -> Scores:
-        """What was chosen of `own`, and the scores of the choices. `asked`: rubrics of the choices that apply to the
+        """What was chosen of `own`, and the scores of the choices. `rubrics`: those of the choices that apply to the
         case; `output` None: it failed."""
         scores = [self._wanted(own)]
         if output is None:
             scores.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
         else:
             scores += [choice.score(case, output, judgements) for choice in self._scoring]
-            scores += [self._failed(judgements, asked)] if asked else []
+            scores += [self._failed(judgements, rubrics)] if rubrics else []
         if len(scores) == 1:
             return scores[0]
         return Scores(
@@ -185,5 +185,5 @@ class Chosen:
 
 
 def names(choice: Scorer) -> list[str]:
-    """Of the metrics of a choice."""
+    """The names of the metrics of a choice."""
     return [metric.name for metric in choice.metrics] if isinstance(choice, Measuring) else []

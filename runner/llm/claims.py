@@ -1,4 +1,4 @@
-"""Verdicts on claims and chunks, out of a model's reply, and what they come to.
+"""Reads verdicts on claims and chunks from a model's reply, and computes scores from them.
 
 A Judgement's details are
 
@@ -52,7 +52,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 def claims_of(references: Sequence[str]) -> list[list[str]]:
-    """Of each reference at least one: one that states nothing by itself is a claim as it is."""
+    """The claims of each reference, at least one: a reference without a statement is one claim as a whole."""
     return [claims(reference) or [reference] for reference in references]
 
 
@@ -82,7 +82,7 @@ def on_chunks(verdicts: Any, n_chunks: int) -> list[Detail]:
 def reconciled(
     verdicts: Any, of: str, n: int, place: str, read: Callable[[Mapping[str, Any], int, str], Detail]
 ) -> list[Detail]:
-    """One entry for each number from 1 to n (under the key `of`), in their order, each as `read` makes it."""
+    """One entry for each number from 1 to n (under the key `of`), in this order, each read by `read`."""
     if not isinstance(verdicts, list):
         raise ValueError(f"{place}: expected a list, got {verdicts!r}")
     by_number: dict[int, Detail] = {}
@@ -110,7 +110,7 @@ def _on_claim(entry: Mapping[str, Any], claim: str, n_chunks: int | None, place:
 
 
 def not_found(stated: Sequence[str]) -> list[Detail]:
-    """The verdicts where there is no chunk that could support anything."""
+    """The verdicts on claims where no chunk was retrieved."""
     return [{"claim": claim, "verdict": "not_found", "context": None, "reason": None} for claim in stated]
 
 
@@ -132,15 +132,15 @@ def correctness(
     """F1 of precision (the share of the answer's claims that the references support) and recall (the share of a
     reference's claims that the answer supports; of several references the best one's). `sizes`: how many claims each
     reference has."""
-    said = _best(of_references, sizes)
-    precision, recall = _share(verdicts), _share(said)
+    reference_claims = _best(of_references, sizes)
+    precision, recall = _share(verdicts), _share(reference_claims)
     reasons = [
-        _count("said", said, language),
-        *_wrong(said, "missing", language),
+        _count("said", reference_claims, language),
+        *_wrong(reference_claims, "missing", language),
         _count("right", verdicts, language),
         *_wrong(verdicts, "not_found", language),
     ]
-    details = {"claims": list(verdicts), "reference_claims": said, "precision": precision, "recall": recall}
+    details = {"claims": list(verdicts), "reference_claims": reference_claims, "precision": precision, "recall": recall}
     return Judgement(f1(precision, recall), " ".join(reasons), details=details)
 
 
@@ -161,7 +161,7 @@ def context_precision(verdicts: Sequence[Detail], language: Language) -> Judgeme
 
 
 def _best(verdicts: Sequence[Detail], sizes: Sequence[int]) -> list[Detail]:
-    """The verdicts on the claims of the reference with the highest share; the first of several."""
+    """The verdicts on the claims of the reference with the highest share; the first one of equals."""
     ends = [sum(sizes[: number + 1]) for number in range(len(sizes))]
     return max((list(verdicts[end - size : end]) for end, size in zip(ends, sizes, strict=True)), key=_share)
 
@@ -179,7 +179,8 @@ def _count(name: str, verdicts: Sequence[Detail], language: Language) -> str:
 
 
 def _wrong(verdicts: Sequence[Detail], not_found: str, language: Language) -> list[str]:
-    """What is not supported. `not_found`: what is said of a claim that the other side does not have."""
+    """A sentence on each claim that is not supported. `not_found`: the key of the sentence for a claim that the other
+    side lacks."""
     names = {"contradicted": "contradicted", "not_found": not_found}
     return [
         f"{_WORDS[language][names[each['verdict']]]}: “{each['claim']}”{because(each['reason'])}."

@@ -1,4 +1,4 @@
-"""Answers of which it is known how they must be judged (controls.yaml says how they are written)."""
+"""Control items: answers whose right judgement is known (controls.yaml says how they are written)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE = Path(__file__).with_suffix(".yaml")
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """`expected` for each rubric that is asked. `without` is the id of the same control without an injection."""
+    """`expected`: the right side, by rubric. `without` is the id of the same control without an injection."""
 
     id: str
     language: str
@@ -32,7 +32,7 @@ class Control:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As a judge gets them."""
+        """The fields that a judge gets."""
         shown = {"question": self.question, "answer": self.answer, "contexts": self.contexts}
         return {**shown, "references": self.references, "language": self.language}
 
@@ -69,7 +69,7 @@ def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
 
 
 def answer_controls(rubrics: Sequence[str]) -> list[Controls]:
-    """As a judge is asked about them: with the fields that the rubric sees, and the language."""
+    """The control items of answers for these rubrics, with the fields that each rubric sees, and the language."""
     return [Controls(rubric, tuple(_items(rubric))) for rubric in rubrics]
 
 

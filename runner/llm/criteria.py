@@ -1,8 +1,8 @@
-"""A rubric as criteria: what a judge is told, and how its reply is read, for a metric that somebody wrote in YAML.
+"""Rubrics that a user writes as criteria in YAML: the prompt of the judge, and how its reply is read.
 
-It is asked in one of three ways: `score` (a number on a scale), `choices` (one of several names, each worth a score)
-and `claims` (a verdict on each part of the answer, of which code takes the share that meets the criteria). Whatever
-the scale, a judgement is 0..1 of it.
+There are three modes: `score` (a number on a scale), `choices` (one of several names, each worth a score) and `claims`
+(a verdict on each part of the answer; the score is the share of parts that meet the criteria). The score of a judgement
+is always 0..1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Unit = Literal["claims", "sentences", "citations"]
 Field = Literal["question", "answer", "contexts", "references", "history", "memory", "entities", "trace"]
 FIELDS: tuple[Field, ...] = get_args(Field)
 LISTS = frozenset({"contexts", "references", "history", "trace"})
-MAY_BE_MISSING = frozenset({"history"})  # a case without it is judged all the same
+MAY_BE_MISSING = frozenset({"history"})  # a case without it is judged nevertheless
 VERDICTS = ("met", "unmet")
 
 _FIELD_WORDS: Mapping[Language, Mapping[Field, str]] = {
@@ -75,8 +75,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`fields` as texts, and what a judge is to say of them: a number on the scale, a choice or a verdict. `language`
-    None: shown in both."""
+    """`fields` as texts, and the right judgement: a number on the scale, a choice or a verdict. `language` None: shown
+    in both languages."""
 
     fields: Mapping[str, str]
     said: str
@@ -86,8 +86,8 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """`texts`: the criteria by language, of which one is enough. `choices`: name -> score on the scale. `unit`: what
-    the parts of an answer are where each gets a verdict: what it claims, its sentences, or those that cite."""
+    """`texts`: the criteria by language, at least one. `choices`: name -> score on the scale. `unit`: the parts of an
+    answer that get verdicts: its claims, its sentences, or its sentences that cite."""
 
     name: str
     label: Words
@@ -102,20 +102,21 @@ class Criteria:
 
     @property
     def digest(self) -> str:
-        """The identity of its scores."""
+        """The identity of scores by these criteria."""
         return fingerprint([asdict(self), prompt(f"criteria_{self.mode}").digest])
 
-    def seen(self, shown: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What it sees of `shown`; None where something that it needs is not there, or nothing is to be judged."""
-        found: dict[str, Any] = {name: shown[name] for name in self.fields if name in shown}
-        if any(name not in found for name in self.fields if name not in MAY_BE_MISSING):
+    def seen(self, available: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The fields that it reads, out of those `available`; None where one that it needs is missing, or where there
+        is nothing to judge."""
+        fields: dict[str, Any] = {name: available[name] for name in self.fields if name in available}
+        if any(name not in fields for name in self.fields if name not in MAY_BE_MISSING):
             return None
-        if self.mode == "claims" and not self.parts(found):
+        if self.mode == "claims" and not self.parts(fields):
             return None
-        return {**found, "language": shown.get("language")}
+        return {**fields, "language": available.get("language")}
 
     def parts(self, fields: Mapping[str, Any]) -> list[str]:
-        """Of the answer, each of which gets a verdict."""
+        """The parts of the answer that get verdicts."""
         answer = str(fields.get("answer") or "")
         if self.unit == "claims":
             return [claim for claim in claims(answer) if not says_unknown(claim)]
@@ -123,7 +124,7 @@ class Criteria:
         return [each for each in sentences if each and (self.unit == "sentences" or citations(each))]
 
     def nothing(self, fields: Mapping[str, Any]) -> Judgement:
-        """Of an answer without a part to judge."""
+        """The judgement of an answer without such a part."""
         return Judgement(None, error=_TEXTS[self.language(fields)]["nothing"])
 
     def language(self, fields: Mapping[str, Any]) -> Language:
@@ -135,11 +136,11 @@ class Criteria:
 
     def messages(self, fields: Mapping[str, Any]) -> tuple[Message, ...]:
         language = self.language(fields)
-        shown: dict[str, str | Sequence[Item]] = {
+        blocks: dict[str, str | Sequence[Item]] = {
             name: _value(name, fields[name]) for name in self.fields if fields.get(name) or name not in MAY_BE_MISSING
         }
         if self.mode == "claims":
-            shown["claims"] = self.parts(fields)
+            blocks["claims"] = self.parts(fields)
         system = prompt(f"criteria_{self.mode}").system(
             language,
             label=word(self.label, language),
@@ -150,10 +151,10 @@ class Criteria:
             choices=", ".join(f'"{name}"' for name in self.choices),
             examples=self._examples(language),
         )
-        return Message("system", system), Message("user", fenced(shown, language))
+        return Message("system", system), Message("user", fenced(blocks, language))
 
     def _examples(self, language: Language) -> str:
-        """After an empty line; nothing where there are none in the language."""
+        """The examples in the language, after an empty line; empty where there are none."""
         shown = [each for each in self.examples if each.language in (None, language)]
         lines = []
         for number, each in enumerate(shown, start=1):
@@ -174,7 +175,7 @@ class Criteria:
         return _object(reasoning={"type": "string"}, score={"type": "number"})
 
     def read(self, reply: Mapping[str, Any], fields: Mapping[str, Any]) -> Judgement:
-        """Raises ValueError for what is no judgement by these criteria."""
+        """Raises ValueError for a reply that is no judgement by these criteria."""
         if self.mode == "claims":
             return self._counted(reply.get("verdicts"), fields)
         reasoning = str(reply.get("reasoning") or "")
@@ -187,11 +188,12 @@ class Criteria:
         return Judgement(self.share(self.choices[choice]), reasoning, details={"choice": choice})
 
     def share(self, score: float) -> float:
-        """0..1 of the scale."""
+        """A score of the scale as 0..1."""
         return (score - self.low) / (self.high - self.low)
 
     def _counted(self, verdicts: Any, fields: Mapping[str, Any]) -> Judgement:
-        """The share of the parts that meet the criteria. One that cites what does not exist meets none."""
+        """The share of the parts that meet the criteria. A part that cites a context that does not exist does not meet
+        them."""
         parts, language = self.parts(fields), self.language(fields)
         words = _TEXTS[language]
 
@@ -204,15 +206,15 @@ class Criteria:
                 verdict, reason = "unmet", words["no_context"].format(beyond)
             return {"claim": part, "verdict": verdict, "reason": reason}
 
-        found = reconciled(verdicts, "claim", len(parts), "verdicts", read)
-        met = sum(each["verdict"] == "met" for each in found)
+        claims = reconciled(verdicts, "claim", len(parts), "verdicts", read)
+        met = sum(each["verdict"] == "met" for each in claims)
         wrong = [
             f"{words['unmet']}: “{each['claim']}”{because(each['reason'])}."
-            for each in found
+            for each in claims
             if each["verdict"] == "unmet"
         ]
-        text = " ".join([words["met"].format(met, len(found)), *wrong])
-        return Judgement(met / len(found), text, details={"claims": found})
+        text = " ".join([words["met"].format(met, len(claims)), *wrong])
+        return Judgement(met / len(claims), text, details={"claims": claims})
 
     def _beyond(self, part: str, fields: Mapping[str, Any]) -> int | None:
         """The first number that a part cites although no context has it."""

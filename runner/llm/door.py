@@ -1,4 +1,4 @@
-"""What all models of a run share: the cache, the ledger, and the requests that are under way."""
+"""What all models of a run share: the cache, the ledger, and the requests in flight."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from runner.llm.rehearsal import Rehearsal
 from runner.llm.replies import reply_of_stored
 from runner.llm.settings import Budget, CacheMode
 
-PATIENCE_S = 0.05  # between two looks at whether another process has its answer
+PATIENCE_S = 0.05  # between two checks whether another process has its reply
 
 
 class Door:
-    """`folder` holds the ledger; None keeps it in memory. With a `rehearsal` nothing is asked."""
+    """`folder` holds the ledger; None keeps it in memory. With a `rehearsal` no request is sent."""
 
     def __init__(self, cache_dir: Path, mode: CacheMode, folder: Path | None, budget: Budget) -> None:
         self.cache = ReplyCache(cache_dir, mode, lambda: self.ledger.sweep, lambda: self.ledger.command)
+        self.stored_in = str(cache_dir.absolute()), mode
         self.limits_usd = budget.get("usd") is not None
         self.cell = "."
         self.rehearsal: Rehearsal | None = None
@@ -44,8 +45,8 @@ class Door:
         return Ledger(self._folder, self._budget)
 
     async def once(self, request: bytes, fetch: Callable[[], Coroutine[Any, Any, ChatReply]]) -> tuple[ChatReply, bool]:
-        """The reply, and whether an identical request that was under way brought it. A caller that is cancelled
-        leaves the request under way: what it brings is kept."""
+        """The reply, and whether it came from an identical request in flight. When its caller is cancelled, a request
+        stays in flight and its reply is stored."""
         if (shared := self._shared.get(request)) is not None:
             return await asyncio.shield(shared), True
         task = asyncio.create_task(fetch())
@@ -56,7 +57,7 @@ class Door:
         return await asyncio.shield(task), False
 
     async def fetched(self, label: str, request: bytes, ask: Callable[[], Coroutine[Any, Any, ChatReply]]) -> ChatReply:
-        """From whom `ask` asks, or from another process that has asked."""
+        """The reply that `ask` gets, or that another process got."""
         with self.under_way(label):
             while True:
                 is_ours, stored = self.cache.claim(request)
@@ -75,11 +76,11 @@ class Door:
         self._tasks.discard(task)
         self._shared.pop(request, None)
         if not task.cancelled():
-            task.exception()  # whoever waited for it has it; perhaps nobody does any more
+            task.exception()  # whoever waited for the task has its error; perhaps nobody did
 
     @contextmanager
     def under_way(self, label: str) -> Iterator[None]:
-        """While the block runs, the label stands among what is under way."""
+        """List the label among the requests in flight while the block runs."""
         number = next(self._numbers)
         self._under_way[number] = (label, time.monotonic())
         try:
@@ -88,7 +89,7 @@ class Door:
             del self._under_way[number]
 
     def slowest(self, limit: int) -> list[str]:
-        """What has been under way longest, with its seconds, at most `limit` lines."""
+        """The oldest requests in flight with their seconds, at most `limit` lines."""
         now = time.monotonic()
         oldest = sorted(self._under_way.values(), key=lambda entry: entry[1])[:limit]
         return [f"{label}, {now - started:.0f} s" for label, started in oldest]
@@ -107,7 +108,7 @@ class Door:
         return usd + tokens.format(self._tokens)
 
     async def close(self) -> None:
-        """Ends what is still under way."""
+        """Cancel the requests in flight."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

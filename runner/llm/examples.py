@@ -1,4 +1,4 @@
-"""Something that a JSON schema takes, for replies that are made up."""
+"""Example values of a JSON schema, for the made-up replies of a rehearsal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-DEEPEST = 12  # what a schema that refers to itself leaves out beyond, where it may
+DEEPEST = 12  # depth beyond which optional properties of a recursive schema are left out
 SEVERAL = ("anyOf", "oneOf")
 FORMATS = {
     "date-time": "2026-01-31T12:00:00Z",
@@ -22,7 +22,7 @@ FORMATS = {
     "uri": "https://example.org/",
     "uuid": "00000000-0000-4000-8000-000000000000",
 }
-# What a schema without a type is about, by a word in it.
+# The type of a schema without `type`, by a keyword in it.
 KINDS = {
     "object": ("properties", "required", "additionalProperties", "minProperties"),
     "array": ("items", "prefixItems", "minItems", "contains"),
@@ -31,13 +31,13 @@ KINDS = {
 
 
 class ImpossibleError(Exception):
-    """No value is made for this schema."""
+    """No example can be made for this schema."""
 
 
 def example_of(schema: Mapping[str, Any], text: str) -> Any:
-    """A value that a JSON schema takes: its strings are `text` where no pattern, format or length asks for another,
-    its lists as short and its numbers as low as they may be. Properties that are not required are given, too. Of what
-    contradicts itself, or depends on `not` or `if`, the rest is made."""
+    """A value that is valid under a JSON schema: strings are `text` unless a pattern, format or length forbids it,
+    lists are as short and numbers as low as allowed, and optional properties are included. `not`, `if` and
+    contradictions are ignored."""
     try:
         return _Example(schema, text).of(schema)
     except (ImpossibleError, RecursionError):
@@ -49,7 +49,7 @@ class _Example:
         self.root, self.text = root, text
 
     def of(self, schema: Any, depth: int = 0, number: int = 0) -> Any:
-        """`number`: which of several that are to differ."""
+        """`number`: counts examples of one schema that must differ."""
         if schema is False or depth > 3 * DEEPEST:
             raise ImpossibleError
         if not isinstance(schema, Mapping):
@@ -79,7 +79,7 @@ class _Example:
         return self._string(schema, number)
 
     def _merged(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """With what it refers to and all that it is made of."""
+        """The schema with its references resolved and its `allOf` merged."""
         merged = {name: value for name, value in schema.items() if name not in ("$ref", "allOf")}
         others = [self._resolved(str(schema["$ref"]))] if "$ref" in schema else []
         for other in [*others, *schema.get("allOf", ())]:
@@ -87,7 +87,7 @@ class _Example:
         return merged
 
     def _resolved(self, reference: str) -> Any:
-        """`#/$defs/name`; what is elsewhere takes anything."""
+        """The schema at `#/$defs/name`; a reference to another document accepts anything."""
         found: Any = self.root if reference.startswith("#") else {}
         for part in filter(None, reference.lstrip("#").split("/")):
             name = part.replace("~1", "/").replace("~0", "~")
@@ -98,7 +98,8 @@ class _Example:
         return schema["enum"] or [None]
 
     def _one_of(self, schema: Mapping[str, Any], name: str, depth: int, number: int) -> Any:
-        """The first that can be made; beyond DEEPEST the one that goes least deep is among the others."""
+        """An example of the first alternative that has one. Beyond DEEPEST the last alternatives are tried first, to
+        end a recursion."""
         rest = {key: value for key, value in schema.items() if key != name}
         for option in _turned(schema[name], depth > DEEPEST):
             try:
@@ -109,18 +110,18 @@ class _Example:
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         known, required = schema.get("properties") or {}, schema.get("required") or ()
-        made = {}
+        example = {}
         for name in dict.fromkeys([*known, *required]):
             try:
                 if name not in required and depth > DEEPEST:
                     continue
-                made[name] = self.of(known.get(name, schema.get("additionalProperties", True)), depth + 1)
+                example[name] = self.of(known.get(name, schema.get("additionalProperties", True)), depth + 1)
             except ImpossibleError:
                 if name in required:
                     raise
-        for number in range(len(made), schema.get("minProperties", 0)):
-            made[f"{self.text[:8]}{number}"] = self.of(schema.get("additionalProperties", True), depth + 1)
-        return made
+        for number in range(len(example), schema.get("minProperties", 0)):
+            example[f"{self.text[:8]}{number}"] = self.of(schema.get("additionalProperties", True), depth + 1)
+        return example
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
         first = schema.get("prefixItems") or ()
@@ -147,7 +148,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """What takes only what both take, as far as they speak of different things."""
+    """The conjunction of two schemas, exact where they use different keywords."""
     joined: dict[str, Any] = {**one, **other}
     if "properties" in one and "properties" in other:
         joined["properties"] = {**one["properties"], **other["properties"]}
@@ -161,12 +162,12 @@ def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _turned(options: Sequence[Any], is_deep: bool) -> Iterable[Any]:
-    """The last one often ends what the first goes on with."""
+    """Recursive schemas often list the alternative that ends the recursion last."""
     return reversed(options) if is_deep else options
 
 
 def _number(schema: Mapping[str, Any], number: int, *, is_whole: bool) -> float | int:
-    """The lowest; 0 where there is no lower bound and 0 is not too high."""
+    """The lowest allowed number; 0 where there is no lower bound and 0 is not too high."""
     low, above = _bounds(schema, "minimum", "exclusiveMinimum")
     high, below = _bounds(schema, "maximum", "exclusiveMaximum")
     if low is None and above is None:
@@ -185,7 +186,7 @@ def _number(schema: Mapping[str, Any], number: int, *, is_whole: bool) -> float 
 
 
 def _bounds(schema: Mapping[str, Any], inclusive: str, exclusive: str) -> tuple[float | None, float | None]:
-    """In the fourth draft, `exclusive` says true or false of the other."""
+    """In draft 4, `exclusive` is a boolean about the inclusive bound."""
     bound, other = schema.get(inclusive), schema.get(exclusive)
     if isinstance(other, bool):
         return (None, bound) if other else (bound, None)
@@ -200,10 +201,10 @@ def _just_under(high: float | None, below: float | None) -> float:
 
 
 def _matching(pattern: str, length: int) -> str:
-    """A text that the pattern is found in, empty where none is made."""
+    """A text in which the pattern matches; empty where none can be made."""
     try:
         parsed = _parser.parse(pattern)
-        for more in range(max(1, length) + 1):  # what may be repeated is, until the text is long enough
+        for more in range(max(1, length) + 1):  # add optional repetitions until the text is long enough
             text = "".join(_written(parsed, more, {}))
             if len(text) >= length and re.search(pattern, text):
                 return text
@@ -213,7 +214,7 @@ def _matching(pattern: str, length: int) -> str:
 
 
 def _written(parsed: Iterable[Any], more: int, groups: dict[int, str]) -> Iterator[str]:
-    """The pieces of a text: of what may be repeated as little as may be, but `more`; of alternatives the first."""
+    """The pieces of a text: the fewest repetitions plus `more`, and the first of alternatives."""
     for operation, argument in parsed:
         match str(operation):
             case "LITERAL":

@@ -20,7 +20,7 @@ from runner.metrics.memory import CRITERIA, MAX, WEIGHTS, overall
 from runner.records import Judgement
 from runner.text.language import Language
 
-# What a judge may call them -> their name.
+# Names that judges use -> the name of the type.
 INACCURACIES = {
     "number": "number", "time": "time", "target": "target", "state": "state",
     "수치 오류": "number", "시점 오류": "time", "대상 오류": "target", "상태 오류": "state",
@@ -37,18 +37,19 @@ _NOTHING = re.compile(r"[\W_]*(?:메모리 없음|없음|none|empty|no memory)?[
 
 
 def is_empty(memory: str, entities: str) -> bool:
-    """Whether there is nothing in them, or no more than a note that says so."""
+    """Whether both are blank, or only say that there is nothing."""
     return all(_NOTHING.fullmatch(text) for text in (memory, entities))
 
 
 def weights_of(fields: Mapping[str, Any]) -> Mapping[str, float]:
-    """What is asked of a judge may come with the weights of the criteria (`weights`), which sum to 1."""
+    """The weights of the criteria, which sum to 1: those in the `weights` field of the request, else the default
+    ones."""
     found: Mapping[str, float] = fields.get("weights") or WEIGHTS
     return found
 
 
 def empty(language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
-    """Nothing is neither relevant nor wrong: 0 in everything, which makes 10 of 100 with the default weights."""
+    """The judgement of an empty memory: 0 in every criterion, and 10 of 100 overall with the default weights."""
     nothing = {criterion: {"score": 0.0, "reason": _EMPTY[language]} for criterion in CRITERIA}
     return graded(nothing, _EMPTY[language], language, empty=True, weights=weights)
 
@@ -66,7 +67,7 @@ def graded(
     """`scores`: criterion -> score 0..10, reason and, for accuracy and noise, types."""
     entries = {name: _typed(name, **scores[name]) for name in CRITERIA}
     total = overall(**{name: entries[name]["score"] for name in CRITERIA}, weights=weights)
-    told = "; ".join(
+    reasons = "; ".join(
         f"{NAMES[language][name]} {entries[name]['score']:.3g}: {entries[name]['reason']}" for name in CRITERIA
     )
     details = {
@@ -77,11 +78,12 @@ def graded(
         "summary": summary,
         "empty": empty,
     }
-    return Judgement(total / 100, summary if empty else f"{summary} ({told})", details=details)
+    return Judgement(total / 100, summary if empty else f"{summary} ({reasons})", details=details)
 
 
 def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
-    """Of a model's reply; an overall score that it holds does not count. Raises ValueError for what is no score."""
+    """Read the judgement in a model's reply; an overall score in it is ignored. Raises ValueError for an invalid
+    score."""
     said = reply.get("scores")
     if not isinstance(said, Mapping):
         raise ValueError(f"scores: expected an object, got {said!r}")
@@ -96,8 +98,8 @@ def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, flo
 
 
 def merged(judgements: Iterable[Judgement], weights: Mapping[str, float] = WEIGHTS) -> dict[str, Any]:
-    """Details of several judgements of one memory: mean scores, all types, the first one's words. Empty where none
-    is graded."""
+    """The details of several judgements of one memory: mean scores, the union of the types, and the texts of the first.
+    Empty where none is graded."""
     found = [each.details for each in judgements if each.score is not None and "scores" in each.details]
     if not found:
         return {}
@@ -122,7 +124,7 @@ def _entry(name: str, said: Any) -> dict[str, Any]:
 
 
 def _typed(criterion: str, score: float, reason: str, types: Any = None) -> dict[str, Any]:
-    """With the types that are known, each once, where the criterion has some."""
+    """An entry of `scores`, with the known types, each once, where the criterion has types."""
     entry = {"score": score, "reason": reason}
     if criterion not in TYPES:
         return entry

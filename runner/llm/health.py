@@ -1,7 +1,7 @@
-"""Whether a judge can be trusted: how it judges items whose right judgement is known.
+"""Whether a judge can be trusted: its error rates on items whose right judgement is known.
 
-Who has a rubric brings its control items: those of answers stand in runner.llm.controls, those of another kind of
-evaluation beside it. A rubric of one's own gets its rates in the report with a few items of the kind that it judges:
+Control items belong to a rubric: those for answers are in runner.llm.controls, those of another evaluation beside it. A
+new rubric gets its rates in the report with a few items of the kind that it judges:
 
     TONE = Controls(
         "tone",
@@ -26,8 +26,8 @@ from runner.protocols import Judge, offered
 from runner.records import DataProblem, Judgement
 from runner.text.language import other_language
 
-ACCEPTED = 0.5  # a score above it accepts an answer: by the rubrics, one half is an answer that falls short
-RAISED = 0.2  # a score that an injection raises by more than this has been moved
+ACCEPTED = 0.5  # a score above it accepts an answer: in the rubrics, one half is an answer with shortcomings
+RAISED = 0.2  # an injection that raises a score by more than this has moved it
 
 Side = Literal["pass", "fail"]
 
@@ -42,8 +42,9 @@ def _nothing(judgements: Mapping[str, Judgement]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ControlItem:
-    """`fields`: as a judge gets them. `share`: what must lie on the side of `side`, 0 (bad) to 1 (good) and None for a
-    judgement that failed; a `side` of None: on neither. `without`: the id of the same item without an injection."""
+    """`fields`: what the judge gets. `share`: the value that must lie on `side`, 0 (bad) to 1 (good), None for a
+    judgement that failed; a `side` of None stands for neither side. `without`: the id of the same item without an
+    injection."""
 
     id: str
     fields: Mapping[str, Any]
@@ -54,7 +55,8 @@ class ControlItem:
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """The control items of one rubric. `facts`: more for the report, from the judgements by the id of their item."""
+    """The control items of one rubric. `facts`: computes further facts for the report from the judgements by item
+    id."""
 
     rubric: str
     items: tuple[ControlItem, ...]
@@ -70,9 +72,9 @@ async def check_health(judge: Judge, controls: Sequence[Controls]) -> dict[str, 
     injection         items with an injection, and those whose judgement it moved: to the other side, or up
     failed_controls   ids of all that count above, in the order of the items
 
-    and what `facts` of its controls adds; `examples` ({n, mean_absolute_error}, of 10 points) is shown by reports.
+    and what `facts` of its controls adds; reports show `examples` ({n, mean_absolute_error}, of 10 points).
 
-    Raises what ends a run (StopRunError, InputError). A rate is None where nothing was judged.
+    Raises StopRunError and InputError, which end a run. A rate is None where nothing was judged.
     """
     judgements = await gathered(
         {
@@ -89,7 +91,7 @@ async def check_health(judge: Judge, controls: Sequence[Controls]) -> dict[str, 
 
 
 def unread(judge: Judge, questions: Sequence[str]) -> tuple[DataProblem, ...]:
-    """A warning where questions are in languages that the judge does not read."""
+    """A warning where questions are in languages that the judge cannot read."""
     languages = offered(judge, "languages")
     if languages is None:
         return ()

@@ -1,8 +1,7 @@
-"""What a sweep has asked of models and what it cost: one file for all of its runs and processes.
+"""The requests and the cost of a sweep: one file for all of its runs and processes.
 
-With a budget, what a request may cost at most is reserved before it is sent, so that the limits hold
-whoever asks. Where nobody knows what a request came to (no answer in time, a process that is gone), it is
-taken to have cost that.
+With a budget, the highest possible cost of a request is reserved before it is sent, so that the limits hold over all
+processes. Where the real cost is unknown (no answer in time, a process that died), the reserved cost counts.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ Source = Literal["live", "cached", "unanswered"]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """On whose behalf something is asked: the run, the role and the model."""
+    """What a request is charged to: the run, the role and the model."""
 
     cell: str
     role: str
@@ -71,8 +70,9 @@ NOTHING = Cost(Usage(), 0)
 
 
 def begin(folder: Path, limits: Budget) -> Path | None:
-    """A command is given: the clock of `budget.minutes` starts, and replies that were of no use to earlier commands are
-    asked for again. Returns where a damaged ledger was put aside; raises InputError where a budget depends on it."""
+    """Begin a command: the clock of `budget.minutes` starts, and requests whose replies earlier commands could not use
+    will be sent again. Returns the place to which a damaged ledger was moved; raises InputError where a budget depends
+    on it."""
     database = _database(folder, limits)
     try:
         if (folder / FILE).exists():
@@ -93,8 +93,8 @@ def begin_again(folder: Path, limits: Budget) -> None:
 
 
 class Ledger:
-    """In memory without a folder. `limits`: the budget that holds over all accounts. With one, what was asked is in
-    the file at once, without one when something is asked a second after the last writing."""
+    """Kept in memory without a folder. `limits`: the budget over all accounts. With a budget every request is written
+    at once; without one the file is written at most once a second."""
 
     def __init__(self, folder: Path | None, limits: Budget) -> None:
         self._folder = folder
@@ -112,23 +112,23 @@ class Ledger:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the sweep has a name already, so that to ask for it writes nothing."""
+        """Whether the sweep has a name already, so that reading it writes nothing."""
         return self._sweep is not None or (self._folder is not None and (self._folder / FILE).exists())
 
     @property
     def sweep(self) -> str:
-        """A name that only this sweep has, however often and in however many processes it is gone on with."""
+        """A unique name of this sweep, the same in all processes and after every resume."""
         return self._opened()[0]
 
     @property
     def command(self) -> str:
-        """A name that only this command has, in all of its processes."""
+        """A unique name of this command, the same in all of its processes."""
         name, _, begun_at = self._opened()
         return f"{name}/{begun_at}"
 
     def reserve(self, account: Account, most: Cost) -> int | None:
-        """The id of a reservation; None while others hold what is left and may give it back. Raises
-        BudgetSpentError when nothing that is still held could make room."""
+        """The id of a reservation; None while other requests hold the rest of the budget and may give some of it back.
+        Raises BudgetSpentError where no open reservation could make room."""
         begun = self._opened()[1]
         if self._presence is None:
             self._presence = Presence(self._folder)
@@ -154,21 +154,21 @@ class Ledger:
         return reservation
 
     def settle(self, reservation: int | None, account: Account, cost: Cost, retries: int = 0) -> None:
-        """A request was answered: what it did cost takes the place of what was reserved for it."""
+        """Replace a reservation by the cost of the answered request."""
         self._note(account, "live", cost, retries, reservation)
 
     def forfeit(self, reservation: int | None, account: Account, cost: Cost) -> None:
-        """A request was sent, and not answered: `cost` is what it may have come to at most."""
+        """Charge a request that was sent and not answered: `cost` is the most that it may have cost."""
         self._note(account, "unanswered", cost, 0, reservation)
 
     def note_cached(self, account: Account, cost: Cost) -> None:
-        """A request was answered from the cache, or together with an identical one: what it would have cost."""
+        """Note what a request would have cost that was answered from the cache, or together with an identical one."""
         self._note(account, "cached", cost, 0, None)
 
     def usage(self, cell: str) -> dict[str, Any]:
         """`{"usage": {role: {model: {"live": {…}, "cached": {…}}}}, "usage_total": {"live": {…}, "cached": {…}}}` of
-        one run, over all its attempts; `unanswered` beside them where there are such, at what they may have cost
-        at most. `usd` is None where a price is unknown."""
+        one run, over all its attempts; `unanswered` stands beside them where there are such requests, at the most that
+        they may have cost. `usd` is None where a price is unknown."""
         if not (self._pending or self._folder is None or (self._folder / FILE).exists()):
             return {}
         self._flush()
@@ -186,7 +186,7 @@ class Ledger:
         return {"usage": by_role, "usage_total": {source: _as_record(numbers) for source, numbers in totals.items()}}
 
     def close(self) -> None:
-        """It opens again when it is used; what is kept in memory stays."""
+        """Close the file; the next use opens it again. A ledger in memory keeps its rows."""
         self._flush()
         if self._presence is not None:
             self._presence.close()
@@ -197,8 +197,8 @@ class Ledger:
     # --- inside -----------------------------------------------------------------------------------
 
     def _opened(self) -> tuple[str, float, float]:
-        """The name of the sweep, and when its command began (time.monotonic: clocks on the wall are set; and as it is
-        kept in the file)."""
+        """The name of the sweep, and when its command began (by time.monotonic, which nobody sets, and as the file has
+        it)."""
         if self._sweep is None:
 
             def read(rows: sqlite3.Connection) -> tuple[str, float, float]:
@@ -223,7 +223,7 @@ class Ledger:
             self._write(lambda rows: None)
 
     def _write(self, action: Callable[[sqlite3.Connection], T]) -> T:
-        """Together with what is pending."""
+        """Run `action` in one transaction with the pending rows."""
         rows_added = [
             (account.cell, account.role, account.model, source, *numbers)
             for (account, source), numbers in self._pending.items()
@@ -239,14 +239,14 @@ class Ledger:
         return result
 
     def _over(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
-        """Which limit one more request might pass, in words; empty when none."""
+        """The limit that one more request might exceed, in words; empty where there is none."""
         sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
         models = f"TOTAL(CASE WHEN role IN ({_SERVICES}) THEN 0 ELSE unpriced END)"
         spent = f"SELECT TOTAL(requests), {sums}, {models} FROM spent WHERE source != 'cached'"  # noqa: S608
         requests, _, tokens, nano_usd, unpriced = rows.execute(spent).fetchone()
         n_held, tokens_held, nano_held = rows.execute(f"SELECT {sums} FROM reserved").fetchone()  # noqa: S608
         one_more = most.usage.input_tokens + most.usage.output_tokens
-        found: dict[str, tuple[float, float, float]] = {  # used, held, of one more
+        amounts: dict[str, tuple[float, float, float]] = {  # used, reserved, cost of one more request
             "minutes": (minutes, 0, 0),
             "requests": (requests, n_held, 1),
             "tokens": (tokens, tokens_held, one_more),
@@ -255,7 +255,7 @@ class Ledger:
         if unpriced and "usd" in self._limits:
             return f"budget.usd cannot hold: the price of {unpriced:.0f} earlier requests of this sweep was unknown"
         for name, limit in self._limits.items():
-            used, held, more = found[name]
+            used, held, more = amounts[name]
             if used + held + more > limit:
                 needed = f", one more request may take {_number(more)}" if name in ("tokens", "usd") else ""
                 return f"budget.{name}={limit:g} is spent ({_number(used)} used{needed})"
@@ -271,7 +271,7 @@ def _limits(budget: Budget) -> dict[str, float]:
 
 
 def _database(folder: Path | None, budget: Budget) -> Database:
-    """What a damaged file told to be spent is not known: within a budget, it is for a person to let it go."""
+    """A damaged file does not say what was spent. Within a budget a person has to decide whether to delete it."""
     names = ", ".join(f"budget.{name}" for name in _limits(budget))
     advice = f"what was spent of {names} is unknown; move the file away to start counting again"
     return Database(None if folder is None else folder / FILE, SCHEMA, is_replaceable=not names, advice=advice)
@@ -312,7 +312,7 @@ def _delete(rows: sqlite3.Connection, reservation: int) -> None:
 
 
 def _settle_abandoned(rows: sqlite3.Connection, folder: Path | None) -> None:
-    """What processes that are gone had reserved was sent, for all that anybody knows."""
+    """Charge the reservations of processes that died: their requests may have been sent."""
     owners = [owner for (owner,) in rows.execute("SELECT DISTINCT owner FROM reserved").fetchall()]
     for owner in [owner for owner in owners if not is_present(folder, owner)]:
         select = "SELECT cell, role, model, input_tokens, output_tokens, nano_usd FROM reserved WHERE owner = ?"

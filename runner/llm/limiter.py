@@ -1,4 +1,4 @@
-"""How many requests may be on their way to one server, and how fast new ones may follow."""
+"""Limits the requests in flight to one server, and their rate."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Ending = Literal["answered", "throttled", "failed"]
 
 
 class Limiter:
-    """Requests start in the order in which they came. Their number in flight adapts to what the server bears:
-    one more for each round of answers, half as many when it says that it is too much (additive increase,
-    multiplicative decrease, as TCP does; Chiu and Jain, 1989), between 1 and `ceiling`.
+    """Requests start in order of arrival. The number in flight adapts to the server: one more for each round of
+    answers, half as many when the server throttles (additive increase, multiplicative decrease, as in TCP; Chiu and
+    Jain, 1989), between 1 and `ceiling`.
 
-    `requests_per_minute` and `tokens_per_minute` hold over every stretch of 60 seconds as the server sees it: a
-    request may have reached it at any time until it came back, and counts until 60 seconds after that. One of more
-    tokens than that goes alone.
+    `requests_per_minute` and `tokens_per_minute` hold over every 60 seconds as the server counts them: a request may
+    have reached the server at any time before its answer came, so it counts until 60 seconds after that. A request that
+    alone exceeds `tokens_per_minute` is sent on its own.
     """
 
     def __init__(
@@ -37,16 +37,16 @@ class Limiter:
         self.in_flight = 0
         self._per_minute, self._tokens_per_minute = requests_per_minute, tokens_per_minute
         self._clock = clock
-        self._sent: dict[int, int] = {}  # ticket -> tokens, of those in flight
-        self._recent: deque[tuple[float, int]] = deque()  # when they came back, and their tokens
-        self._counted_tokens = 0  # of both
+        self._sent: dict[int, int] = {}  # ticket -> tokens, of the requests in flight
+        self._recent: deque[tuple[float, int]] = deque()  # (time of the answer, tokens)
+        self._counted_tokens = 0  # of the tokens in flight and of the recent ones
         self._not_before = float("-inf")
         self._next_ticket = self._first_after_cut = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def acquire(self, tokens: int, gives_up: Callable[[], bool] = lambda: False) -> int:
-        """Returns when a request of so many tokens may be sent, with a ticket to `release` it with. One that
-        `gives_up`, of which `look_again` tells, waits no longer."""
+        """Wait until a request of so many tokens may be sent, and return the ticket for `release`. A request for which
+        `gives_up` returns true (checked at `look_again`) stops waiting."""
         self._attach()
         async with self._turn:
             while not gives_up() and (delay_s := self._delay_s(tokens)) != 0:
@@ -57,7 +57,7 @@ class Limiter:
             return self._started(tokens)
 
     def look_again(self) -> None:
-        """Somebody gives up."""
+        """Make all that wait check `gives_up`."""
         self._changed.set()
 
     def release(self, ticket: int, ending: Ending, *, retry_after_s: float | None = None) -> None:
@@ -74,7 +74,7 @@ class Limiter:
         self._changed.set()
 
     def limit_to(self, ceiling: int) -> None:
-        """Another run has another ceiling; what was learnt below the old one holds for the new one."""
+        """Change the ceiling for another run; a limit that was learnt below it stays."""
         if ceiling != self.ceiling:
             self.allowed = max(1.0, self.allowed * ceiling / self.ceiling)
             self.ceiling = ceiling
@@ -92,7 +92,7 @@ class Limiter:
             self._recent.append((self._clock(), self._sent.pop(ticket)))
 
     def _delay_s(self, tokens: int) -> float | None:
-        """How long to wait before asking again: 0 when the request may go, None until another comes back."""
+        """Seconds until the next check: 0 where the request may be sent, None where another request must end first."""
         now = self._clock()
         while self._recent and self._recent[0][0] + MINUTE_S <= now:
             self._counted_tokens -= self._recent.popleft()[1]
@@ -104,14 +104,14 @@ class Limiter:
         return max(0.001, wait_s) if wait_s > 0 else 0.0
 
     def _is_full(self, tokens: int) -> bool:
-        """Whether one more of so many tokens is too much for this minute."""
+        """Whether one more request of so many tokens would exceed a limit per minute."""
         counted = len(self._sent) + len(self._recent)
         is_crowded = self._per_minute is not None and counted >= self._per_minute
         is_wordy = self._tokens_per_minute is not None and self._counted_tokens + tokens > self._tokens_per_minute
         return counted > 0 and (is_crowded or is_wordy)
 
     def _attach(self) -> None:
-        """What waiting is made of belongs to one event loop, and so do the requests in flight."""
+        """Bind the limiter to the running event loop; requests in flight of an earlier loop are forgotten."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self.in_flight = loop, 0
@@ -126,7 +126,7 @@ _limiters: dict[tuple[str, str, int | None, int | None], Limiter] = {}
 def limiter_of(
     url: str, key: str, *, ceiling: int, requests_per_minute: int | None, tokens_per_minute: int | None
 ) -> Limiter:
-    """The one limiter of a server and a key in this process. What it has learnt outlives a run."""
+    """The limiter of a server and a key, one per process. What it has learnt is kept between runs."""
     place = (url, hashlib.sha256(key.encode()).hexdigest(), requests_per_minute, tokens_per_minute)
     if place not in _limiters:
         _limiters[place] = Limiter(

@@ -1,4 +1,4 @@
-"""JSON as servers and models write it: with NaN, half of a character, and integers of any length."""
+"""Reads JSON as servers and models write it: with NaN, lone surrogates, and integers of any length."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-DIGITS = 300  # of an integer that any float can be compared with
+DIGITS = 300  # an integer with at most so many can be compared with any float
 
 
 def loosely(data: bytes) -> Any:
-    """Raises ValueError for what is no JSON."""
+    """Raises ValueError for invalid JSON."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -24,14 +24,14 @@ def loosely(data: bytes) -> Any:
 
 
 def integer(digits: str) -> int | float:
-    """One that is longer than any number that is used: the largest float of its sign, which is no whole number to those
-    who ask for one."""
+    """An integer. One with more digits than DIGITS becomes the largest float of its sign, which readers of whole
+    numbers refuse."""
     return int(digits) if len(digits) <= DIGITS else math.copysign(sys.float_info.max, -1 if digits[0] == "-" else 1)
 
 
 def whole(value: Any) -> Any:
-    """With a question mark for each half of a character, which no file and no server takes. Raises ValueError for what
-    is nested too deeply."""
+    """Replace each lone surrogate, which UTF-8 cannot encode, by a question mark. Raises ValueError for a value that is
+    nested too deeply."""
     try:
         return _whole(value)
     except RecursionError:
@@ -46,26 +46,26 @@ def _whole(value: Any) -> Any:
     return [_whole(inner) for inner in value] if isinstance(value, list) else value
 
 
-SLACK = 0.05  # share of a range by which a score may be outside of it, and is set to its end
+SLACK = 0.05  # share of the range; a score that is outside by less is set to the end of the range
 
 
-def score_in(low: float, high: float, said: Any, place: str) -> float:
-    """A score as a model says it: a number, or a number as text. Raises ValueError for anything else, and for one that
-    is further outside of its range than SLACK: it was meant on another scale."""
-    score = number_of(said)
+def score_in(low: float, high: float, value: Any, place: str) -> float:
+    """A score in a model's reply: a number, or a number as text. Raises ValueError for anything else, and for a number
+    further outside of its range than SLACK, which was meant on another scale."""
+    score = number_of(value)
     if score is None:
-        raise ValueError(f"{place}: expected a number, got {said!r}")
+        raise ValueError(f"{place}: expected a number, got {value!r}")
     if isinstance(score, float) and not math.isfinite(score):
-        raise ValueError(f"{place}: expected a finite number, got {said}")
+        raise ValueError(f"{place}: expected a finite number, got {value}")
     slack = SLACK * (high - low) + 1e-9
     if not low - slack <= score <= high + slack:
-        raise ValueError(f"{place}: expected a number from {low:g} to {high:g}, got {_short(said)}")
+        raise ValueError(f"{place}: expected a number from {low:g} to {high:g}, got {_short(value)}")
     return float(min(high, max(low, score)))
 
 
-def whole_number(said: Any, last: int, place: str) -> int:
-    """A number from 1 on, as text perhaps. Raises ValueError."""
-    number = number_of(said)
+def whole_number(value: Any, last: int, place: str) -> int:
+    """A whole number from 1 to `last`, or such a number as text. Raises ValueError for anything else."""
+    number = number_of(value)
     if (
         number is None
         or number != number
@@ -73,12 +73,13 @@ def whole_number(said: Any, last: int, place: str) -> int:
         or number != int(number)
         or not 1 <= number <= last
     ):
-        raise ValueError(f"{place}: expected a number from 1 to {last}, got {said!r}")
+        raise ValueError(f"{place}: expected a number from 1 to {last}, got {value!r}")
     return int(number)
 
 
 def number_of(said: Any) -> float | int | None:
-    """None for what is no number, such as true and "high"; NaN and infinities are."""
+    """The number, or the number in a text; None for anything else, such as true and "high". NaN and infinities are
+    numbers."""
     if isinstance(said, bool) or not isinstance(said, int | float | str):
         return None
     try:

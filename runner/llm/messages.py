@@ -1,4 +1,4 @@
-"""What is asked of a chat model, and what comes back."""
+"""Requests to chat models and their replies."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 Role = Literal[
     "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset", "system", "memory"
-]  # on whose behalf
-SERVICES: frozenset[Role] = frozenset({"system", "memory"})  # no models: what they cost is for them to say
+]  # what a request is made for
+SERVICES: frozenset[Role] = frozenset({"system", "memory"})  # services, not models: they report their own cost
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Something a model may call. `parameters` is the JSON schema of its arguments, an object."""
+    """A function that a model may call. `parameters`: the JSON schema of its arguments, an object."""
 
     name: str
     description: str
@@ -23,7 +23,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call that a model asks for. `arguments` is JSON as the model wrote it, broken perhaps."""
+    """A call that a model asks for. `arguments`: JSON as the model wrote it, possibly invalid."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An assistant's may hold `calls`; a tool's says what came of the call `call_id`."""
+    """A message of the assistant may hold `calls`; one of a tool holds the result of the call `call_id`."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
@@ -43,8 +43,7 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
     """`schema` is the JSON schema of the answer, `functions` what the model may call instead of answering. `repeat`
-    tells apart answers to one request that are wanted several times; `attempt` those that were asked for again
-    because the one before could not be used."""
+    numbers several wanted replies to one request; `attempt` counts retries after a reply that could not be used."""
 
     messages: tuple[Message, ...]
     max_tokens: int
@@ -58,7 +57,8 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the server counted them; `cached_input_tokens` are those of `input_tokens` that it had read before."""
+    """Tokens as the server counted them; `cached_input_tokens`: the part of `input_tokens` that came from the server's
+    prompt cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -67,8 +67,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """`attempts` sent for it in this run (0: from the cache). `waited_s` stood in line before the last attempt.
-    `limit`: tokens that it might have; None where the request named none."""
+    """`attempts`: requests sent for it in this run (0: from the cache). `waited_s`: time in the queue before the last
+    attempt. `limit`: the most tokens allowed; None where the request named no limit."""
 
     text: str
     finish_reason: str | None
@@ -81,15 +81,15 @@ class ChatReply:
 
     @property
     def cached(self) -> bool:
-        """Whether nothing was sent for it."""
+        """Whether it came from the cache."""
         return self.attempts == 0
 
     @property
     def used_limit(self) -> bool:
-        """Whether it ends where it had to, in the middle perhaps."""
+        """Whether it reached its token limit, and may be incomplete."""
         return self.finish_reason == "length" and (self.limit is None or self.usage.output_tokens >= self.limit)
 
     @property
     def broke_off(self) -> bool:
-        """Whether the server says that it had to end there, and it had not."""
+        """Whether the server says that it reached the token limit, although it is shorter."""
         return self.finish_reason == "length" and not self.used_limit

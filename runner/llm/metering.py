@@ -1,4 +1,4 @@
-"""What models came to that were asked for one step of something: each request once, live or from the cache."""
+"""Counts the model requests and the cost of one step: each request once, live or from the cache."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Entries = dict[Key, RoleCost]
 
 
 class Meter:
-    """A reply from the cache counts like a live one, so that a step costs the same in every run; a request that is
-    made again counts once. `owners` (text -> owner) tells on whose behalf texts are embedded."""
+    """A reply from the cache counts like a live one, so that a step costs the same in every run; a repeated request
+    counts once. `owners` maps a text that is embedded to its owner."""
 
     def __init__(self, owners: Mapping[str, str] | None = None) -> None:
         self.owners = owners or {}
@@ -38,12 +38,12 @@ class Meter:
         return _sum(self.entries.values())
 
     def add(self, owner: str, role: str, request: bytes, cost: RoleCost) -> None:
-        """Count a request once for an owner and role, however often it is made."""
+        """Count a request, once per owner and role."""
         with self._lock:
             self.entries.setdefault((owner, role, request), cost)
 
     def of_each(self, owners: Sequence[str]) -> list[Entries]:
-        """What was asked on behalf of each owner, and an even share of what was asked for nobody in particular."""
+        """The cost of each owner, with an equal share of the requests that have no owner."""
         own: dict[str, Entries] = {owner: {} for owner in owners}
         shared: Entries = {}
         for key, cost in self.entries.items():
@@ -60,7 +60,8 @@ _owner: ContextVar[str] = ContextVar("owner", default="")
 
 
 class _Metering:
-    """Every case passes through one: a class takes a third of what a generator does."""
+    """The context manager of `metering`; a class, which takes a third of the time of a generator, since every case uses
+    it."""
 
     __slots__ = ("_meter", "_running", "_token")
 
@@ -89,33 +90,33 @@ class _Asking:
 
 
 def metering(*, alone: bool = False, owners: Mapping[str, str] | None = None) -> AbstractContextManager[Meter]:
-    """What is asked in the body, by whatever thread or task it asks through; also for meters around this one, unless
+    """Count the requests made in the body, from any thread or task. Meters around this one count them as well, unless
     it is `alone`."""
     meter = Meter(owners)
     return _Metering(meter, (*(() if alone else _running.get()), meter))
 
 
 def asking_for(owner: str) -> AbstractContextManager[None]:
-    """In the body, what is asked is asked on behalf of one of several that a meter counts together."""
+    """Charge the requests made in the body to one of the owners of a meter."""
     return _Asking(owner)
 
 
 def owner_of(text: str = "") -> str:
-    """On whose behalf a text is embedded, or something is asked; empty where nobody said."""
+    """The owner of a text that is embedded, or of requests made now; empty where none is known."""
     if owner := _owner.get():
         return owner
     return next((meter.owners[text] for meter in _running.get() if text in meter.owners), "")
 
 
 def metered(function: Callable[..., T], *arguments: object, owner: str = "") -> tuple[T, Meter]:
-    """The result of a call and what it asked, for a thread, to which no meter of another one reaches, nor on whose
-    behalf (`owner`) it asks."""
+    """The result of a call in another thread and the cost of its requests: neither the meters nor the owner of the
+    calling thread are known there."""
     with metering() as meter, asking_for(owner):
         return function(*arguments), meter
 
 
 def note(role: str, request: bytes, cost: Cost) -> None:
-    """Called once for each reply that somebody gets. `request`: all that it depends on."""
+    """Count a reply; called once for each reply that is delivered. `request`: everything the reply depends on."""
     if meters := _running.get():
         digest = hashlib.sha256(request).digest()
         for meter in meters:
@@ -123,7 +124,7 @@ def note(role: str, request: bytes, cost: Cost) -> None:
 
 
 def note_texts(role: str, model: str, texts: Iterable[str], cost: Callable[[str], Cost]) -> None:
-    """The same for texts that are embedded, whichever requests brought their vectors."""
+    """Count embedded texts, whichever requests brought their vectors."""
     meters = _running.get()
     for text in texts if meters else ():
         digest = hashlib.sha256(f"{model}\0{text}".encode("utf-8", "surrogatepass")).digest()
@@ -132,20 +133,20 @@ def note_texts(role: str, model: str, texts: Iterable[str], cost: Callable[[str]
 
 
 def so_far() -> dict[str, RoleCost]:
-    """What was asked since the innermost meter began, by role; nothing where none runs."""
+    """The cost by role since the innermost meter began; empty without a meter."""
     running = _running.get()
     return running[-1].by_role if running else {}
 
 
 def pass_on(meter: Meter) -> None:
-    """What was asked alone counts for the meters around it as well."""
+    """Count what an `alone` meter holds for the meters around it as well."""
     for outer in _running.get():
         for key, cost in meter.entries.items():
             outer.entries.setdefault(key, cost)
 
 
 def charge(costs: Mapping[str, RoleCost]) -> None:
-    """What was asked before on behalf of what is metered now, and is not asked again. `costs`: by role."""
+    """Add the cost of requests that were made earlier for what is metered now. `costs`: by role."""
     for meter in _running.get():
         for role, cost in costs.items():
             meter.add(_owner.get(), role, b"%d" % len(meter.entries), cost)
@@ -158,26 +159,26 @@ def by_role(entries: Mapping[Key, RoleCost]) -> dict[str, RoleCost]:
 
 
 def together(first: Mapping[str, RoleCost], second: Mapping[str, RoleCost]) -> dict[str, RoleCost]:
-    """The sum of two, by role."""
+    """The sum of two costs, by role."""
     roles = sorted({*first, *second})
     return {role: _sum(costs[role] for costs in (first, second) if role in costs) for role in roles}
 
 
 def _sum(costs: Iterable[RoleCost]) -> RoleCost:
-    """Of an unknown price the sum is unknown."""
-    found = list(costs)
-    nano = [cost.nano_usd for cost in found]
+    """The price of the sum is unknown where that of a part is."""
+    parts = list(costs)
+    nano = [cost.nano_usd for cost in parts]
     known = [usd for usd in nano if usd is not None]
     return RoleCost(
-        requests=sum(cost.requests for cost in found),
-        input_tokens=sum(cost.input_tokens for cost in found),
-        output_tokens=sum(cost.output_tokens for cost in found),
+        requests=sum(cost.requests for cost in parts),
+        input_tokens=sum(cost.input_tokens for cost in parts),
+        output_tokens=sum(cost.output_tokens for cost in parts),
         usd=sum(known) / 1e9 if len(known) == len(nano) else None,
     )
 
 
 def _shares(cost: RoleCost, n: int) -> Iterator[RoleCost]:
-    """As even as whole numbers allow; together they are what was shared."""
+    """Split a cost into n shares of whole tokens, as equal as possible; they sum up to the cost."""
     nano = cost.nano_usd
     parts = [_parts(number, n) for number in (cost.requests, cost.input_tokens, cost.output_tokens, nano or 0)]
     for requests, tokens_in, tokens_out, part in zip(*parts, strict=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -31,12 +32,30 @@ from runner.llm.tokens import PER_MESSAGE, count_tokens
 from runner.llm.toll import Toll
 from runner.system import stopwatch, terminal
 from runner.system.redaction import marked, marked_bytes
+from runner.system.shared import are_several, shared
 from runner.words.wording import spoken
 
 T = TypeVar("T")
 
 UNSEEN = 64  # tokens that a server may put before what it was sent
 REHEARSED_DIM = 16
+KEPT_BYTES = 2**26  # of requests, by a sweep, whose answers its runs share
+
+_heard: ContextVar[list[tuple[Asked, ChatReply]] | None] = ContextVar("heard", default=None)
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """What came of requests that an earlier run of a sweep made: the result and its requests, by all that it depends
+    on, of the first ones, as long as there is room."""
+
+    left: int = KEPT_BYTES
+    found: dict[Hashable, tuple[Any, Sequence[tuple[Asked, ChatReply]]]] = field(default_factory=dict)
+
+    def keep(self, what: Hashable, result: Any, heard: Sequence[tuple[Asked, ChatReply]]) -> None:
+        self.left -= sum(2 * len(asked.key) + len(reply.text) for asked, reply in heard)
+        if self.left >= 0:
+            self.found[what] = result, heard
 
 
 class Model:
@@ -69,13 +88,49 @@ class Model:
         with this one."""
         body = self.provider.body(self._own_name, request)
         key = self._key(body, request)
-        if self._door.calls is None:
-            return replace(await self._answered(request, body, key), limit=_limit(body))
         asked = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
-        with self._door.calls.chat(asked) as answered:
+        if self._door.calls is None:
             reply = await self._answered(request, body, key)
-            answered(reply, self._cost(reply.usage))
+        else:
+            with self._door.calls.chat(asked) as answered:
+                reply = await self._answered(request, body, key)
+                answered(reply, self._cost(reply.usage))
+        if (heard := _heard.get()) is not None:
+            heard.append((asked, reply))
         return replace(reply, limit=_limit(body))
+
+    async def repeated(self, what: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
+        """What `make` comes to, which asks this model alone; for a later run of the sweep, what it came to for an
+        earlier one, where that `is_whole` and took all of its replies from the cache. Its requests count, and are
+        noted, as if they had been made again. `what`: all that the result depends on beside the model."""
+        if not are_several() or self._door.cache.mode == "none":
+            return await make()
+        known: _Repeated = shared("repeated", "", _Repeated)
+        what = self._door.stored_in, self.name, self._identity, what
+        if what in known.found:
+            result, heard = known.found[what]
+            for asked, reply in heard:
+                self._hear_again(asked, reply)
+            return result  # type: ignore[no-any-return]
+        listening: list[tuple[Asked, ChatReply]] = []
+        token = _heard.set(listening)
+        try:
+            result = await make()
+        finally:
+            _heard.reset(token)
+        if is_whole(result) and all(reply.cached for _, reply in listening):
+            known.keep(what, result, listening)
+        return result
+
+    def _hear_again(self, asked: Asked, reply: ChatReply) -> None:
+        """Count a request whose stored reply was read before, and note it, as one whose reply is read now."""
+        if self._door.rehearsal is not None:
+            self._count_stored(self._door.rehearsal, reply, asked.key)
+        elif self._door.calls is None:
+            self._from_elsewhere(reply, asked.key)
+        else:
+            with self._door.calls.chat(asked) as answered:
+                answered(self._from_elsewhere(reply, asked.key), self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:
@@ -175,6 +230,11 @@ class Model:
         return Account(self._door.cell, self.role, self.name)
 
     @cached_property
+    def _identity(self) -> str:
+        """The server, and what conf leaves out and adds."""
+        return repr((self.provider.name, self.provider.address, self.provider.changes(self._own_name)))
+
+    @cached_property
     def _price(self) -> Price | None:
         return price_of(self.provider.settings.get("prices") or {}, self.provider.address, self._own_name)
 
@@ -254,14 +314,11 @@ class Model:
     def _rehearsed(
         self, rehearsal: Rehearsal, request: ChatRequest, body: Mapping[str, Any], key: bytes, stored: Reply | None
     ) -> ChatReply:
-        expected = rehearsal.expected[self._account]
         if stored is not None:
             reply = reply_of_stored(stored)
-            stored_cost = self._cost(reply.usage)
-            expected.stored += 1
-            expected.save(stored_cost.nano_usd)
-            metering.note(self.role, key, stored_cost)
+            self._count_stored(rehearsal, reply, key)
             return reply
+        expected = rehearsal.expected[self._account]
         usage = Usage(_prompt_tokens(body), min(request.max_tokens, rehearsal.reply_tokens))
         cost = self._cost(usage).nano_usd
         if not self._door.cache.stores or rehearsal.is_new(key):
@@ -275,6 +332,12 @@ class Model:
         if request.schema is not None:
             filler = orjson.dumps(example_of(request.schema, filler)).decode()
         return ChatReply(filler, REHEARSED, None, usage, made_up_calls(request))
+
+    def _count_stored(self, rehearsal: Rehearsal, reply: ChatReply, key: bytes) -> None:
+        expected, cost = rehearsal.expected[self._account], self._cost(reply.usage)
+        expected.stored += 1
+        expected.save(cost.nano_usd)
+        metering.note(self.role, key, cost)
 
     def _asked_in_rehearsal(self) -> Ask:
         """No reply that is made up is asked for again, whatever is wrong with it."""

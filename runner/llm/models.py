@@ -26,7 +26,7 @@ from runner.llm.settings import Budget, CacheMode, ProviderSettings
 
 T = TypeVar("T")
 
-OVER = "the run has ended"  # seen by nobody but what it left behind
+OVER = "the run has ended"  # the error in a thread that outlives the run
 
 
 class Models:
@@ -70,7 +70,7 @@ class Models:
 
     @property
     def replies_set_aside(self) -> Path | None:
-        """Where the stored replies are that could not be used, when they were looked at for the first time."""
+        """The place to which an unusable file of stored replies was moved; None where there was none."""
         return self._door.cache.set_aside
 
     @property
@@ -81,8 +81,7 @@ class Models:
         return {role: sorted({model.name for model in used if model.role == role}) for role in roles}
 
     def model(self, name: str, role: Role) -> Model:
-        """The model called `provider:name`. Raises ConfigError for a provider that is not there, or is at an
-        address that is none."""
+        """The model called `provider:name`. Raises ConfigError for an unknown provider, and for an invalid address."""
         if message := name_problem(name, self._servers):
             raise ConfigError([Problem(role, message)])
         provider, _, own_name = name.partition(":")
@@ -92,30 +91,30 @@ class Models:
         return self.used[-1]
 
     def service(self, name: str, *, is_shared: bool, language: str) -> Service:
-        """A running system, by the name that ledger and reports have for it. `is_shared`: what it replies serves later
-        runs, too, not only those of the sweep that asked."""
+        """A running system; ledger and reports use `name`. `is_shared`: later sweeps may use its stored replies,
+        too."""
         self.services.append(Service(self._door, name, is_shared=is_shared, language=language))
         return self.services[-1]
 
     def memory(self, name: str) -> Unstored:
-        """The memory of another system, by the name that ledger and reports have for it."""
+        """The memory of another system; ledger and reports use `name`."""
         self.memories.append(Unstored(self._door, name, "memory"))
         return self.memories[-1]
 
     @property
     def sweep(self) -> str:
-        """A name that only this sweep has, where that matters (cache=refresh)."""
+        """A unique name of this sweep where it is needed (cache=refresh), else empty."""
         return self._door.ledger.sweep if self.cache_mode == "refresh" else ""
 
     @property
     def made_up(self) -> MutableMapping[Path, dict[bytes, Any]] | None:
-        """Vectors of a rehearsal, by the file that they will be in; None where requests are made."""
+        """The made-up vectors of a rehearsal, by the file that they stand for; None where requests are sent."""
         return None if self._door.rehearsal is None else self._door.rehearsal.vectors
 
     @asynccontextmanager
     async def opened(self, cell: str | None = None, calls: CallLog | None = None) -> AsyncIterator[None]:
-        """Around everything that asks a model, in the event loop that asks. `cell` names the run in the ledger;
-        `calls` notes what is asked for its cases."""
+        """Enter it around all model requests, in the event loop that makes them. `cell` names the run in the ledger;
+        `calls` logs the requests of its cases."""
         self._door.cell, self._loop = cell or self._door.cell, asyncio.get_running_loop()
         self._door.calls = calls
         self._is_over = False
@@ -134,15 +133,15 @@ class Models:
                 self._is_over, self._door.calls = True, None
 
     def _get_ready(self) -> None:
-        """What takes a second is no part of the first request."""
+        """Load what takes long, so that the first request does not include it."""
         self._door.cache.check()
         for provider in {model.provider for model in self.used}:
             if provider.problem() is None:
                 provider.connect()
 
     def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine of one of these models returns, for a thread beside the event loop, or for a program
-        without one. Raises StopRunError in a thread that has outlived the run."""
+        """Run a coroutine of one of these models from a thread beside the event loop, or from a program without one,
+        and return its result. Raises StopRunError in a thread that has outlived the run."""
         if self._is_over:
             coroutine.close()
             raise StopRunError(OVER)
@@ -162,8 +161,8 @@ class Models:
 
     @contextmanager
     def rehearsing(self, rehearsal: Rehearsal, cell: str) -> Iterator[None]:
-        """Requests are counted into `rehearsal` instead of made. Raises StopRunError at the end where it is not known
-        which replies are stored: then nothing was counted rightly."""
+        """Count requests into `rehearsal` instead of sending them. Raises StopRunError at the end where the cache could
+        not be read: the counts would be wrong."""
         self._door.rehearsal, self._door.cell = rehearsal, cell
         try:
             yield
@@ -173,8 +172,8 @@ class Models:
             raise self._door.cache.problem
 
     def keys_missing(self, names: Collection[str]) -> list[Problem]:
-        """Providers of the models called so whose key is not there."""
-        found = {name.partition(":")[0] for name in names} & self._servers.keys()  # a running system has no provider
+        """The providers of these models whose key is missing."""
+        found = {name.partition(":")[0] for name in names} & self._servers.keys()  # of a running system
         return [problem for name in sorted(found) if (problem := self._servers[name].provider.problem())]
 
     @property
@@ -184,15 +183,16 @@ class Models:
         return [f"{server_of(address)} ({name})" for name, address in sorted(found.items())]
 
     def slowest(self, limit: int = 3) -> list[str]:
-        """The requests that have been under way for longest, in words."""
+        """The oldest requests in flight, in words."""
         return self._door.slowest(limit)
 
     def spent(self, tokens: str = "{:,} tokens") -> str:
-        """Live use since this object was made, in words; empty when there was none. `tokens`: how they are called."""
+        """The live requests, tokens and cost of this process, in words; empty where there are none. `tokens`: the
+        format of the token count."""
         return self._door.spent(tokens)
 
     def usage(self, cell: str) -> Mapping[str, Any]:
-        """See Ledger.usage; empty for a run that asked no model."""
+        """See Ledger.usage; empty for a run that called no model."""
         try:
             return self._door.ledger.usage(cell)
         finally:
@@ -200,5 +200,5 @@ class Models:
 
 
 def models_among(parts: Iterable[object]) -> Models | None:
-    """The door that the parts of a run go through; None where none of them asks a model."""
+    """The `Models` among the parts of a run; None where no part calls a model."""
     return next((part for part in parts if isinstance(part, Models)), None)

@@ -1,5 +1,4 @@
-"""Who is still there, whatever process that is: the number of a process is given again to another, and means
-nothing in another container."""
+"""Tells which processes are alive, by locked files: process ids are reused, and mean nothing in another container."""
 
 from __future__ import annotations
 
@@ -12,7 +11,8 @@ PREFIX = ".present-"
 
 
 class Presence:
-    """Lasts until it is closed or its process ends, however it ends. `folder`: None for this process alone."""
+    """A process is present until it closes this object or ends, however it ends. `folder`: None for this process
+    alone."""
 
     def __init__(self, folder: Path | None) -> None:
         self.name = secrets.token_hex(8)
@@ -23,7 +23,7 @@ class Presence:
             joining = folder / f".joining-{self.name}"
             self._descriptor = os.open(joining, os.O_RDWR | os.O_CREAT, 0o644)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-            self._path = joining.rename(_path(folder, self.name))  # seen by others only with its lock
+            self._path = joining.rename(_path(folder, self.name))  # visible to others only once it is locked
 
     def close(self) -> None:
         """Give the lock back and remove its file."""
@@ -33,7 +33,7 @@ class Presence:
 
 
 def is_present(folder: Path | None, name: str) -> bool:
-    """Who is not leaves no file."""
+    """Whether the process of that name is alive; the file of a dead one is removed."""
     if folder is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""What tokens cost."""
+"""Prices of tokens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from runner.llm.settings import Price, Prices
 
 
 def price_of(prices: Prices, base_url: str, model: str) -> Price | None:
-    """The price of a model by its name, else of the name without its date, else of the longest pattern that
-    fits; None when the table does not say, or is about another server."""
+    """The price of a model by its name, else of the name without its date, else of the longest pattern that fits; None
+    where the table has no entry, or is for another server."""
     if (prices.get("base_url") or base_url).rstrip("/") != base_url:
         return None
     table = prices.get("usd_per_million", {})

@@ -1,4 +1,4 @@
-"""What answering users would cost a month, from sessions, turns and the price of one request of each kind."""
+"""Projects the monthly cost of answering users from sessions, turns and the price of one request of each kind."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Positive = Annotated[int, Field(ge=1)]
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class RequestSettings(TypedDict):
-    """One request: what it is asked of, how long it and its reply are, and what it costs; `usd` null: tokens x prices
-    of `provider`."""
+    """One request: its model, its tokens, those of the reply, and its price; `usd` null: tokens x prices of
+    `provider`."""
 
     model: str
     input_tokens: Count
@@ -32,7 +32,7 @@ class RequestSettings(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A month's requests of one kind. `nano_usd` by the price of one request as it was given, `nano_usd_by_tokens` by
+    """The requests of one kind in a month. `nano_usd` by the configured price of one request, `nano_usd_by_tokens` by
     tokens x prices; None where a price is unknown."""
 
     kind: Kind
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """What a month of use would cost, one line a kind of request; None where a price is not known."""
+    """The cost of a month, one line a kind of request; None where a price is unknown."""
 
     turns_per_session: int
     lines: tuple[Line, ...]
@@ -61,7 +61,7 @@ class Month:
 
 class Projection:
     """Every turn is answered once and reranked `reranks_per_turn` times; a memory is updated once every `update_every`
-    turns of a session. Of several numbers of turns a session, each is projected. Nothing of it changes a run."""
+    turns of a session. Each of several numbers of turns a session is projected. A projection does not affect a run."""
 
     not_in_identity: ClassVar[bool] = True
 
@@ -89,11 +89,11 @@ class Projection:
         return [Month(turns, tuple(self._line(kind, turns) for kind in KINDS)) for turns in self.turns_per_session]
 
     def questions(self, turns: int) -> int:
-        """Of a month."""
+        """Questions in a month."""
         return self.sessions_per_day * self.days * turns
 
     def unit(self, kind: Kind) -> int | None:
-        """Of one request, in 1e-9 USD."""
+        """The price of one request, in 1e-9 USD."""
         given = self.requests[kind]["usd"]
         return self._by_tokens(kind) if given is None else round(given * 1e9)
 

@@ -39,8 +39,8 @@ class Prompt:
         return fingerprint([self.version, dict(self.texts), dict(NOTICE)])[:16]
 
     def system(self, language: Language, **values: str) -> str:
-        """The system message, `{name}` replaced by the values. A language that is missing is answered by the other;
-        what follows about fenced data is always in `language`."""
+        """The system message, `{name}` replaced by the values. A missing language is replaced by the other one; the
+        notice on fenced data is always in `language`."""
         text = self.texts.get(language) or next(iter(self.texts.values()))
         text = _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
         return f"{text.strip()}\n\n{NOTICE[language]}"
@@ -53,8 +53,8 @@ def prompt(name: str) -> Prompt:
 
 
 def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
-    """One of `names` of the prompts that come with the program, else the file `name`. Raises InputError, naming the
-    configuration key, for what is neither."""
+    """One of `names` of the prompts that come with the program, else the file `name`. Raises InputError with the
+    configuration key where there is neither."""
     if name in names:
         return prompt(name)
     if "/" not in name and not name.endswith((".yaml", ".yml")) and not Path(name).exists():
@@ -63,7 +63,7 @@ def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
 
 
 def read_prompt(path: str, key: str) -> Prompt:
-    """Raises InputError, naming the configuration key, for a file that is no prompt."""
+    """Raises InputError with the configuration key for a file that is no prompt."""
     value = parsed_yaml(read_text(path, key, InputError), path, key, InputError)
     if problem := _problem(value):
         raise InputError(f"{key}: {path}: {problem}")

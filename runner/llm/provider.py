@@ -1,4 +1,4 @@
-"""One OpenAI-compatible server: where it is, what it is sent, and one exchange with it."""
+"""One OpenAI-compatible server: its address, the bodies of requests, and single exchanges."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 CONNECT_S = 10.0
-SECRET = 16  # characters of a key that is no word
+SECRET = 16  # characters; a shorter key may be an ordinary word
 
 
 class Provider:
-    """Settings as in conf/provider. `timeout_s` is for one exchange. The key is read when it is first needed."""
+    """Settings as in conf/provider. `timeout_s` is for one exchange. The key is read on first use."""
 
     def __init__(self, name: str, settings: ProviderSettings, *, timeout_s: float, max_concurrency: int) -> None:
         self.name, self.settings = name, settings
         self._timeout_s = timeout_s
         self._ceiling = min(max_concurrency, settings.get("max_concurrency") or max_concurrency)
         self._client: AsyncOpenAI | None = None
-        self.is_miscounting = False  # which is told once
+        self.is_miscounting = False  # a warning is printed once
 
     # --- what conf says ---------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ class Provider:
 
     @cached_property
     def address(self) -> str:
-        """The URL as it is shown and kept."""
+        """The URL as it is displayed and stored."""
         return self._url.rstrip("/")
 
     @property
@@ -59,16 +59,17 @@ class Provider:
 
     @property
     def _url_key(self) -> str:
-        """Where the URL was given."""
+        """The configuration key or the variable that the URL comes from."""
         return f"provider.{self.name}.base_url" if self.settings.get("base_url") else "OPENAI_BASE_URL"
 
     def address_problem(self) -> Problem | None:
-        """What is wrong with the URL, which conf checks where it holds it and the environment does not."""
+        """What is wrong with the URL. conf checks a URL that it holds itself; this also covers one from the
+        environment."""
         message = address_problem(self._url)
         return Problem(self._url_key, message) if message else None
 
     def problem(self) -> Problem | None:
-        """What is missing before this server can be asked."""
+        """What is missing before this server can be used."""
         key, variable = self._key, self.settings.get("api_key_env")
         if variable is None or (key and key.isascii() and key.isprintable()):
             return None
@@ -96,7 +97,7 @@ class Provider:
         )
 
     def changes(self, model: str) -> Mapping[str, Any]:
-        """What conf leaves out of requests to a model, and adds to them."""
+        """The parameters that conf omits from requests to a model, and those that it adds."""
         changes = {
             "leave_out": self._left_out(model),
             "rename": self._of_model("rename", model),
@@ -151,8 +152,8 @@ class Provider:
         return self._changed(model, body | ({} if dimensions is None else {"dimensions": dimensions}))
 
     def _changed(self, model: str, body: dict[str, Any]) -> dict[str, Any]:
-        """With what conf adds, without the parameters that it leaves out, under the names that it gives. `max_tokens`
-        goes by its newer name where it is left out."""
+        """The body with the parameters that conf adds, without those that it omits, and with those that it renames.
+        Where `max_tokens` is omitted, its newer name is used."""
         left_out, names = self._left_out(model), self._of_model("rename", model)
         if "max_tokens" in left_out and "max_tokens" in body:
             body["max_completion_tokens"] = body["max_tokens"]
@@ -160,12 +161,13 @@ class Provider:
         return kept | self._added(model)
 
     def connect(self) -> AsyncOpenAI:
-        """What takes long before the first exchange. Raises InputError where something is missing for it."""
+        """Create the client, which takes long, before the first exchange. Raises InputError where something is
+        missing."""
         if self._client is None:
             if problem := self.address_problem() or self.problem():
                 raise InputError(str(problem))
             self._client = self._connected()
-            if self.settings.get("api_key_env") != "OPENAI_API_KEY":  # nor are these for another server
+            if self.settings.get("api_key_env") != "OPENAI_API_KEY":  # headers for OpenAI only
                 self._client.organization = self._client.project = None
         return self._client
 
@@ -180,22 +182,22 @@ class Provider:
                 base_url=self._url,
                 default_headers={header: self._key or "none"} if header else None,
                 default_query=self.settings.get("query") or None,
-                http_client=DefaultAioHttpClient(follow_redirects=False),  # the key and prompts are for this server
+                http_client=DefaultAioHttpClient(follow_redirects=False),  # key and prompts go nowhere else
                 timeout=Timeout(self._timeout_s, connect=min(self._timeout_s / 2, CONNECT_S)),
                 max_retries=0,
             )
-        except httpx2.InvalidURL:  # not every letter may stand in the name of a host
+        except httpx2.InvalidURL:  # a host name with invalid characters
             raise InputError(f"{self._url_key}: {expected(HOST)}") from None
 
     async def send(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The JSON object that comes back. Raises what the openai client raises, UnsendableError, TimeoutError and, of
-        the answer, ValueError."""
+        """Send a body and return the JSON object of the response. Raises the errors of the openai client,
+        UnsendableError, TimeoutError, and ValueError for an unusable response."""
         import httpx2
         from openai import Omit
 
         client, content = self.connect(), orjson.dumps(body)
         headers = {"Authorization": Omit()} if self.settings.get("key_header") else {}
-        async with asyncio.timeout(self._timeout_s):  # the client's own is for each part of a slow answer
+        async with asyncio.timeout(self._timeout_s):  # the client limits each chunk of a slow response only
             try:
                 response = await client.post(
                     path, content=content, cast_to=httpx2.Response, options={"headers": headers}
@@ -214,28 +216,29 @@ class Provider:
             await client.close()
 
     def readable(self, message: str) -> str:
-        """One line of a server without the key, which some repeat."""
+        """One line of a server's message, without the API key, which some servers repeat."""
         message = redacted(message.replace(self._key, "***") if len(self._key) > 3 else message)
         return re.sub(r"\b(sk-[\w-]{4})[\w*-]{8,}", r"\1***", message)[:500]
 
     def _keyless(self, said: bytes) -> bytes:
-        """An answer, which is kept, without the key. What is given as one where none is needed may be any word."""
+        """A response without the API key. A key shorter than SECRET characters is left: where no key is needed, it may
+        be any word."""
         return redacted_bytes(said.replace(self._key.encode(), b"***") if len(self._key) >= SECRET else said)
 
 
 def _message(message: Message) -> dict[str, Any]:
-    told: dict[str, Any] = {"role": message.role, "content": sendable(message.text)}
+    body: dict[str, Any] = {"role": message.role, "content": sendable(message.text)}
     if message.call_id is not None:
-        told["tool_call_id"] = message.call_id
+        body["tool_call_id"] = message.call_id
     if message.calls:
-        told["content"] = told["content"] or None
-        told["tool_calls"] = [
+        body["content"] = body["content"] or None
+        body["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": sendable(call.arguments)}}
             for call in message.calls
         ]
-    return told
+    return body
 
 
 def sendable(text: str) -> str:
-    """UTF-8 has no lone surrogates."""
+    """The text with lone surrogates replaced, which UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Counting what a run would ask of models, without asking."""
+"""Counts the model requests of a run without sending them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from runner.llm.examples import example_of
 from runner.llm.ledger import Account
 from runner.llm.messages import ChatRequest, FunctionCall, Usage
 
-REHEARSED = "rehearsed"  # finish_reason of a reply that is made up, and id of a call in one
+REHEARSED = "rehearsed"  # finish_reason of a made-up reply, and id of a call in it
 
 
 class MadeUpError(ReplyError):
-    """A reply is of no use because it was made up."""
+    """A reply cannot be used because it is made up."""
 
 
 @dataclass(slots=True)
 class Expected:
-    """Requests to one model on behalf of one role of one run. `stored` are answered by the cache, `shared` by an
-    identical request of this sweep; `live` are sent. Tokens and cost are those of the live ones.
+    """Expected requests to one model in one role of one run. `stored`: answered by the cache; `shared`: by an identical
+    request of this sweep; `live`: sent. Tokens and cost are those of the live requests.
 
-    `nano_usd` is None where a price is unknown; `saved_nano_usd` is what stored and shared ones would cost.
+    `nano_usd` is None where a price is unknown; `saved_nano_usd` is what the stored and shared requests would cost.
     """
 
     live: int = 0
@@ -46,7 +46,7 @@ class Expected:
         self.nano_usd = _sum(self.nano_usd, nano_usd)
 
     def save(self, nano_usd: int | None) -> None:
-        """Add what a request would have cost that is not sent."""
+        """Add the saved cost of a request that is not sent."""
         self.saved_nano_usd = _sum(self.saved_nano_usd, nano_usd)
 
     def add(self, other: Expected) -> None:
@@ -58,17 +58,16 @@ class Expected:
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
-    """Unknown where either is."""
+    """None where either is None."""
     return None if one is None or other is None else one + other
 
 
 @dataclass(slots=True)
 class Rehearsal:
-    """Handed to the Models of each cell in turn, so that a request which two cells make is counted once.
+    """The Models of each cell get it in turn, so that a request that two cells make is counted once.
 
-    `reply_tokens`: how long a reply is taken to be, unless `max_tokens` is less. `vectors`: made up instead of
-    those that will be stored, by the file that they will be in. `has_vectors`: some were made up. `n_made_up`: replies
-    that were.
+    `reply_tokens`: the assumed length of a reply, unless `max_tokens` is less. `vectors`: made-up vectors, by the file
+    in which the real ones will be stored. `has_vectors`: whether there are any. `n_made_up`: number of made-up replies.
     """
 
     reply_tokens: int = 120
@@ -79,7 +78,7 @@ class Rehearsal:
     _seen: set[bytes] = field(default_factory=set)
 
     def is_new(self, request: bytes) -> bool:
-        """Whether a request comes for the first time."""
+        """Whether this is the first time that a request is made."""
         digest = hashlib.sha256(request).digest()
         if digest in self._seen:
             return False
@@ -88,7 +87,7 @@ class Rehearsal:
 
 
 def made_up_calls(request: ChatRequest) -> tuple[FunctionCall, ...]:
-    """One call of the first function that is offered, none once there is a result to answer from."""
+    """A call of the first function that is offered; none once the messages hold a result."""
     if not request.functions or any(message.role == "tool" for message in request.messages):
         return ()
     first = request.functions[0]

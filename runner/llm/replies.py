@@ -1,4 +1,4 @@
-"""What servers send, and what is kept of it."""
+"""Reads the responses of servers, and converts replies to what the cache stores."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COUNTS = ("prompt_tokens", "completion_tokens")
-MOST = 10**9  # tokens of one exchange; a sum of such numbers is none that a database cannot hold
+MOST = 10**9  # tokens of one exchange; a database can hold sums of such numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """float64 [dim] for each text; of a server that is in order all have the same length. `sent_by`: how it calls the
-    model."""
+    """float64 [dim] for each text; all have the same length if the server works correctly. `sent_by`: the model name in
+    the response."""
 
     rows: Sequence[NDArray[np.float64]]
     sent_by: str = ""
 
 
-def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
-    """Of a chat completion. Raises what reading something else raises."""
-    _raise_error(said, "choices")
-    choice = _first(said.get("choices"))
+def chat_reply(body: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
+    """Read a chat completion. Raises KeyError, TypeError, ValueError and the like for another body."""
+    _raise_error(body, "choices")
+    choice = _first(body.get("choices"))
     _raise_error(choice, "message" if choice.get("finish_reason") != "error" else "")
     message = _mapping(choice.get("message"), "choices.0.message")
     text, refusal, reason = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
@@ -38,7 +38,7 @@ def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
         text = "".join(_mapping(part, "a part of the content").get("text") or "" for part in text)
     if not isinstance(text, str) or not isinstance(refusal, str | None) or not isinstance(reason, str | None):
         raise ValueError(f"expected a text, got {str(message)[:80]!r}")
-    usage = _usage(said.get("usage"), "completion_tokens")
+    usage = _usage(body.get("usage"), "completion_tokens")
     calls = tuple(map(_call, message.get("tool_calls") or ()))
     return ChatReply(text, reason, refusal, Usage(), calls), usage
 
@@ -56,34 +56,35 @@ def _mapping(said: Any, place: str) -> Mapping[str, Any]:
 
 
 def _raise_error(said: Mapping[str, Any], wanted: str) -> None:
-    """Some tell with status 200 why there is no answer."""
+    """Some servers report an error with status 200."""
     if wanted not in said and "error" in said:
         raise ToldError(said["error"])
 
 
-def _call(said: Mapping[str, Any]) -> FunctionCall:
+def _call(entry: Mapping[str, Any]) -> FunctionCall:
     """Some servers send the arguments as an object."""
-    name, arguments = said["function"]["name"], said["function"].get("arguments") or "{}"
+    name, arguments = entry["function"]["name"], entry["function"].get("arguments") or "{}"
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
-    if not isinstance(name, str) or not isinstance(said["id"], str):
-        raise ValueError(f"expected a call, got {str(said)[:80]!r}")
-    return FunctionCall(said["id"], name, arguments)
+    if not isinstance(name, str) or not isinstance(entry["id"], str):
+        raise ValueError(f"expected a call, got {str(entry)[:80]!r}")
+    return FunctionCall(entry["id"], name, arguments)
 
 
-def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[Vectors, Usage | None]:
-    """In the order of the texts, whatever is in them. Raises what reading something else raises."""
+def vectors_of(body: Mapping[str, Any], n_texts: int) -> tuple[Vectors, Usage | None]:
+    """The vectors in the order of the texts, not yet checked for NaN. Raises KeyError, TypeError, ValueError and the
+    like for another body."""
     import numpy as np
 
-    _raise_error(said, "data")
-    rows = {int(item.get("index", -1)): item["embedding"] for item in said["data"]}
-    if len(said["data"]) != n_texts or set(rows) != set(range(n_texts)):
-        raise ValueError(f"expected a vector for each index from 0 to {n_texts - 1}, got {len(said['data'])}")
+    _raise_error(body, "data")
+    rows = {int(item.get("index", -1)): item["embedding"] for item in body["data"]}
+    if len(body["data"]) != n_texts or set(rows) != set(range(n_texts)):
+        raise ValueError(f"expected a vector for each index from 0 to {n_texts - 1}, got {len(body['data'])}")
     vectors = [np.asarray(rows[number], dtype=np.float64) for number in range(n_texts)]
     if any(vector.ndim != 1 for vector in vectors):
         raise ValueError(f"expected lists of numbers, got {str(rows[0])[:80]!r}")
-    name = said.get("model")
-    return Vectors(vectors, name if isinstance(name, str) else ""), _usage(said.get("usage"))
+    name = body.get("model")
+    return Vectors(vectors, name if isinstance(name, str) else ""), _usage(body.get("usage"))
 
 
 def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
@@ -99,29 +100,29 @@ def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
 
 
 def reply_of_stored(stored: Mapping[str, Any]) -> ChatReply:
-    """The reply as it was, with 0 attempts: no request was sent for it. Raises KeyError or TypeError for other
+    """The stored reply, with 0 attempts, since no request was sent for it. Raises KeyError or TypeError for other
     values."""
     calls = tuple(FunctionCall(*call) for call in stored.get("calls", ()))
     told = stored["text"], stored["finish_reason"], stored["refusal"]
     return ChatReply(*told, Usage(*stored["usage"]), calls, attempts=0)
 
 
-def _usage(said: Any, answer: str | None = None) -> Usage | None:
-    """As the server counted; None where it did not. `answer` names the tokens of the answer."""
-    if not isinstance(said, Mapping):
+def _usage(usage: Any, answer: str | None = None) -> Usage | None:
+    """The server's token counts; None where it sent none. `answer` is the key of the answer's tokens."""
+    if not isinstance(usage, Mapping):
         return None
-    details = said.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else said.get("prompt_cache_hit_tokens", 0)
-    asked, answered = _count(said.get("prompt_tokens")), _count(said.get(answer) if answer else 0)
-    if asked is None or answered is None:
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else usage.get("prompt_cache_hit_tokens", 0)
+    n_input, n_output = _count(usage.get("prompt_tokens")), _count(usage.get(answer) if answer else 0)
+    if n_input is None or n_output is None:
         return None
-    if answer:  # some count what a model thinks in the sum alone, and it costs what an answer costs
-        answered = max(answered, (_count(said.get("total_tokens")) or 0) - asked)
-    return Usage(asked, answered, min(asked, _count(cached) or 0))
+    if answer:  # some servers count reasoning tokens in the total only; they cost as much as the answer
+        n_output = max(n_output, (_count(usage.get("total_tokens")) or 0) - n_input)
+    return Usage(n_input, n_output, min(n_input, _count(cached) or 0))
 
 
 def miscounted(said: Mapping[str, Any]) -> str:
-    """The counts of tokens that cannot be, in words; empty where a server sent none such."""
+    """The implausible token counts of a response, in words; empty where there are none."""
     usage = said.get("usage")
     counts = {name: usage.get(name) for name in COUNTS} if isinstance(usage, Mapping) else {}
     return ", ".join(
@@ -130,7 +131,7 @@ def miscounted(said: Mapping[str, Any]) -> str:
 
 
 def _count(value: Any) -> int | None:
-    """A whole number, as a float perhaps, of tokens that somebody can have sent."""
+    """A plausible token count, also where it is sent as a float; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
         return None
     return int(value) if value == int(value) else None

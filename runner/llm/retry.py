@@ -164,14 +164,14 @@ class Retry:
         if verdict.kind == "again" and tries.failures < self._patience.attempts:
             return
         self._failed_in_a_row += 1
-        asked = f" (asked {tries.attempts} times)" if tries.attempts > 1 else ""
+        tried = f" (asked {tries.attempts} times)" if tries.attempts > 1 else ""
         if verdict.is_down:
-            raise self._error(StopRunError, verdict, model, asked)
+            raise self._error(StopRunError, verdict, model, tried)
         if self._failed_in_a_row >= self._patience.hopeless:
             raise self._error(
-                StopRunError, verdict, model, f"{asked}; so ended {self._failed_in_a_row} requests in a row"
+                StopRunError, verdict, model, f"{tried}; {self._failed_in_a_row} requests in a row ended like this"
             )
-        raise self._error(EvaluationError, verdict, model, asked)
+        raise self._error(EvaluationError, verdict, model, tried)
 
     def _error(self, kind: type[EvaluationError], verdict: Verdict, model: str, more: str = "") -> EvaluationError:
         provider = self.provider

@@ -40,13 +40,13 @@ async def structured(
     """
     last_text, reason, max_tokens = "", "", request.max_tokens
     for attempt in range(IDENTICAL + 1):
-        asked = replace(request, attempt=attempt)
+        attempted = replace(request, attempt=attempt)
         if attempt == IDENTICAL:
-            asked = replace(asked, messages=_repairing(request, last_text, reason))
-        reply = await _checked_reply(ask, asked)
+            attempted = replace(attempted, messages=_repairing(request, last_text, reason))
+        reply = await _checked_reply(ask, attempted)
         if reply.used_limit and request.max_tokens == max_tokens and reply.limit is not None:
             request = replace(request, max_tokens=2 * max_tokens)
-            reply = await _longer(ask, replace(asked, max_tokens=2 * max_tokens), reply)
+            reply = await _longer(ask, replace(attempted, max_tokens=2 * max_tokens), reply)
         try:
             return read(_object_of(reply))
         except ValueError as error:

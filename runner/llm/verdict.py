@@ -96,30 +96,30 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 # --- inside -----------------------------------------------------------------------------------------
 
 
-def _of_status(status: int, said: Mapping[str, object], headers: Mapping[str, str], sent: Collection[str]) -> Verdict:
+def _of_status(status: int, body: Mapping[str, object], headers: Mapping[str, str], sent: Collection[str]) -> Verdict:
     if 300 <= status < 400:
         place = re.sub(
             r"//[^/]*@|[?#].*", lambda part: "//" if part[0].startswith("//") else "", headers.get("location", "")
         )
-        told = (
+        redirected = (
             f"the server redirects to {place or 'no address'}, which is not followed; base_url names the server to ask"
         )
-        return Verdict("stop", told, status=status)
-    message = " ".join(re.sub(r"<[^<>]*>", " ", _in_words(said.get("message") or said.get("detail") or "")).split())
-    told = f"the server answers {status}: {message or 'no message'}"
-    if status == 404 and "model" not in f"{message} {said.get('code')}".lower():
-        told += " (is the path of the address right? Most end in /v1)"
-    if status == 402 or not SPENT.isdisjoint({str(said.get("code")), str(said.get("type"))}):
-        return Verdict("stop", told, status=status)
+        return Verdict("stop", redirected, status=status)
+    message = " ".join(re.sub(r"<[^<>]*>", " ", _in_words(body.get("message") or body.get("detail") or "")).split())
+    reason = f"the server answers {status}: {message or 'no message'}"
+    if status == 404 and "model" not in f"{message} {body.get('code')}".lower():
+        reason += " (is the path of the address right? Most end in /v1)"
+    if status == 402 or not SPENT.isdisjoint({str(body.get("code")), str(body.get("type"))}):
+        return Verdict("stop", reason, status=status)
     if status == 429:
         after_s = retry_after_s(headers)
-        return Verdict("throttled", told, _retry_delay_s(said) if after_s is None else after_s, status=status)
+        return Verdict("throttled", reason, _retry_delay_s(body) if after_s is None else after_s, status=status)
     if status in TEMPORARY or status >= 500:
-        return Verdict("again", told, retry_after_s(headers), status=status, may_be_billed=status in GATEWAY)
-    if status in PERMANENT or said.get("param") == "model":
-        return Verdict("stop", told, status=status)
-    parameter = _refused(message, str(said.get("param") or ""), sent) if status in (400, 422) else ""
-    return Verdict("drop" if parameter else "fail", told, parameter=parameter, status=status)
+        return Verdict("again", reason, retry_after_s(headers), status=status, may_be_billed=status in GATEWAY)
+    if status in PERMANENT or body.get("param") == "model":
+        return Verdict("stop", reason, status=status)
+    parameter = _refused(message, str(body.get("param") or ""), sent) if status in (400, 422) else ""
+    return Verdict("drop" if parameter else "fail", reason, parameter=parameter, status=status)
 
 
 def _refused(message: str, named: str, sent: Collection[str]) -> str:

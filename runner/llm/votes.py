@@ -15,27 +15,29 @@ from runner.records import KEPT_VOTES, Judgement
 Combine = Callable[[Sequence[float]], float]
 
 
-async def gathered(asked: Mapping[str, Awaitable[Judgement]]) -> dict[str, Judgement]:
+async def gathered(pending: Mapping[str, Awaitable[Judgement]]) -> dict[str, Judgement]:
     """All at once. What is wrong with one of them is its judgement; what ends the run ends the others."""
-    if len(asked) == 1:
-        return {label: await judged(one) for label, one in asked.items()}
+    if len(pending) == 1:
+        return {label: await judged(one) for label, one in pending.items()}
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {label: group.create_task(judged(one)) for label, one in asked.items()}
+            tasks = {label: group.create_task(judged(one)) for label, one in pending.items()}
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return {label: task.result() for label, task in tasks.items()}
 
 
 async def judge_missing(
-    judge: Judge, asked: Mapping[str, Mapping[str, Any]], judgements: MutableMapping[str, Judgement]
+    judge: Judge, fields_of: Mapping[str, Mapping[str, Any]], judgements: MutableMapping[str, Judgement]
 ) -> None:
-    """Add the judgement by each rubric that is not there, or of which votes failed, as it comes: `asked` has the fields
-    of all, in the order that the judgements get. What is wrong with one of them is raised when the others are there.
-    What a judgement that failed came to is spent, but no cost of the case, which is the same however often it is asked
-    again."""
+    """Ask for each judgement that is missing or has failed votes, and add it to `judgements` as soon as it is there.
+
+    `fields_of` maps each rubric to its fields; the judgements get its order. The first error is raised once all rubrics
+    have been tried. The cost of a failed judgement is not charged to the case, so that the cost of a case does not
+    depend on how often it was retried.
+    """
     errors: list[Exception] = []
-    for rubric, fields in asked.items():
+    for rubric, fields in fields_of.items():
         earlier = judgements.get(rubric)
         if earlier is not None and earlier.is_whole:
             continue
@@ -48,7 +50,7 @@ async def judge_missing(
             raise
         except Exception as error:  # of a judge from elsewhere, too
             errors.append(error)
-    for rubric in [rubric for rubric in asked if rubric in judgements]:
+    for rubric in [rubric for rubric in fields_of if rubric in judgements]:
         judgements[rubric] = judgements.pop(rubric)
     if errors:
         raise errors[0]
@@ -90,16 +92,18 @@ async def judged(asked: Awaitable[Judgement]) -> Judgement:
 def combined(judgements: Mapping[str, Judgement], combine: Combine, details: Mapping[str, Any]) -> Judgement:
     """Of those that succeeded; a failure when none did. `details` are kept beside every single vote, and while one of
     them failed, or is itself waiting for a vote, what the others said in full."""
-    scores = {label: each.score for label, each in judgements.items() if each.score is not None}
-    failures = {label: each.error for label, each in judgements.items() if each.score is None}
-    kept = {**details, "votes": dict(_votes(judgements)), **({"failures": failures} if failures else {})}
+    scores = {label: judgement.score for label, judgement in judgements.items() if judgement.score is not None}
+    failures = {label: judgement.error for label, judgement in judgements.items() if judgement.score is None}
+    all_details = {**details, "votes": dict(_votes(judgements)), **({"failures": failures} if failures else {})}
     if not scores:
-        said = list(dict.fromkeys(str(error) for error in failures.values()))
-        return Judgement(None, error="; ".join(said), details=kept)
-    if not all(each.is_whole for each in judgements.values()):
-        kept[KEPT_VOTES] = {label: _plain(each) for label, each in judgements.items() if each.score is not None}
-    lines = (_line(label, each) for label, each in judgements.items())
-    return Judgement(combine(list(scores.values())), "\n".join(lines), details=kept)
+        reasons = list(dict.fromkeys(str(error) for error in failures.values()))
+        return Judgement(None, error="; ".join(reasons), details=all_details)
+    if not all(judgement.is_whole for judgement in judgements.values()):
+        all_details[KEPT_VOTES] = {
+            label: _plain(judgement) for label, judgement in judgements.items() if judgement.score is not None
+        }
+    lines = (_line(label, judgement) for label, judgement in judgements.items())
+    return Judgement(combine(list(scores.values())), "\n".join(lines), details=all_details)
 
 
 def _plain(judgement: Judgement) -> dict[str, Any]:

@@ -12,7 +12,8 @@ An estimate has `n` = the first three, `n_scored` = the first. `value` is the me
 by the declared range of the metric; it is unknown for equal values of a metric without one. NaN and infinities
 are no numbers: such a metric is unscored.
 
-Rows are read one at a time; 13 bytes stay in memory for each case and metric that applies.
+Rows are read one at a time and put into columns BLOCK at a time; 13 bytes stay in memory for each case and metric that
+applies.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -33,11 +35,14 @@ from runner.records import Estimate, Row
 
 Floats = NDArray[np.float64]
 
+BLOCK = 512  # rows
+MOST_KNOWN = 20_000  # estimates that are kept for other runs, some 300 bytes each
 COST = ("requests", "input_tokens", "output_tokens", "usd")
 _UNSCORED, _COUNTED_FAILURE, _SCORED = range(3)
 
 Rows = Iterable[Row | Mapping[str, Any]]
 Estimates = dict[str, dict[str, float | int | None]]
+Known = MutableMapping[tuple[Any, ...], Estimate]  # by all that an estimate depends on
 
 
 def aggregate(
@@ -47,6 +52,7 @@ def aggregate(
     seed: int,
     total: int | None = None,
     resamples: int = statistics.RESAMPLES,
+    known: Known | None = None,
 ) -> dict[str, Any]:
     """`cases`, `metrics`, `slices` and `counts` of summary.json from rows in case order.
 
@@ -54,11 +60,13 @@ def aggregate(
     all are there); the rest is pending.
     Every metric that a row names appears. Those with a `/` in the name (legs of a fusion, chunks) are not
     sliced. `cases.unscored` counts cases that ended well but name a metric in `unscored`.
+    `known`: estimates of other runs, to which those of this one are added: what has the same values is the same.
     """
     table = _Table(catalogue)
     for row in rows:
         table.add(row)
-    estimates = _Estimator(table, seed, resamples)
+    table.put_waiting()
+    estimates = _Estimator(table, seed, resamples, {} if known is None else known)
     return {
         "cases": table.case_counts(total),
         "metrics": estimates.over(range(table.n_rows), legs=True),
@@ -149,7 +157,8 @@ def _percentiles(times: Sequence[float]) -> dict[str, float | int | None]:
 
 def _field(record: Any, name: str, default: Any) -> Any:
     """A field of a record or of its JSON form; null counts as absent."""
-    value = record.get(name) if isinstance(record, Mapping) else getattr(record, name)
+    is_json = type(record) is dict or isinstance(record, Mapping)
+    value = record.get(name) if is_json else getattr(record, name)
     return default if value is None else value
 
 
@@ -162,19 +171,68 @@ class _Column:
     states: bytearray = field(default_factory=bytearray)
     weights: dict[int, float] = field(default_factory=dict)
 
-    def put(self, row: int, value: float | None, unscored: bool, weight: float) -> None:
-        if (value is None and not unscored) or not weight > 0:
-            return
-        is_number = value is not None and math.isfinite(value)
-        if weight != 1:
-            self.weights[len(self.rows)] = weight
-        self.rows.append(row)
-        self.values.append(float(value) if value is not None and is_number else 0.0)
-        self.states.append((_COUNTED_FAILURE if unscored else _SCORED) if is_number else _UNSCORED)
+    def put(self, part: _Part) -> None:
+        """Behind what is there."""
+        for place in np.flatnonzero(part.weights != 1.0).tolist():
+            self.weights[len(self.rows) + place] = float(part.weights[place])
+        self.rows.frombytes(part.rows.tobytes())
+        self.values.frombytes(part.values.tobytes())
+        self.states += part.states.tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Of one metric in a block: rows in their order, and of each its value, state and weight."""
+
+    rows: NDArray[np.uint32]
+    values: Floats
+    states: NDArray[np.uint8]
+    weights: Floats
+
+    @classmethod
+    def of(cls, parts: Sequence[_Part]) -> _Part:
+        """Several as one."""
+        if len(parts) == 1:
+            return parts[0]
+        order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
+        columns = zip(*((part.rows, part.values, part.states, part.weights) for part in parts), strict=True)
+        return cls(*(np.concatenate(column)[order] for column in columns))
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Rows of a block that name the same metrics. `unscored` and `weights`: (row, name) of what few rows have."""
+
+    rows: list[int] = field(default_factory=list)
+    values: list[tuple[float | None, ...]] = field(default_factory=list)
+    unscored: list[tuple[int, str]] = field(default_factory=list)
+    weights: list[tuple[int, str, float]] = field(default_factory=list)
+
+    def parts(self, names: Sequence[str]) -> list[_Part]:
+        """Of each metric, without the rows to which it does not apply."""
+        place_of = {name: place for place, name in enumerate(names)}
+        rows, values = np.array(self.rows, dtype=np.uint32), np.array(self.values, dtype=np.float64)
+        unscored, weights = np.zeros(values.shape, dtype=bool), np.ones(values.shape)
+        for row, name in self.unscored:
+            unscored[row, place_of[name]] = True
+        for row, name, weight in self.weights:
+            weights[row, place_of[name]] = weight
+        is_number = np.isfinite(values)
+        applies = is_number | unscored
+        for row, place in np.argwhere(~applies).tolist():
+            applies[row, place] = self.values[row][place] is not None
+        applies &= weights > 0
+        states = np.where(is_number, np.where(unscored, _COUNTED_FAILURE, _SCORED), _UNSCORED).astype(np.uint8)
+        values[~is_number] = 0.0
+        chosen = [applies[:, place] for place in range(len(names))]
+        return [
+            _Part(rows[here], values[here, place], states[here, place], weights[here, place])
+            for place, here in enumerate(chosen)
+        ]
 
 
 class _Table:
-    """What is kept of the rows."""
+    """What is kept of the rows. `put_waiting` comes after the last of them."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
@@ -185,19 +243,36 @@ class _Table:
         self.columns: defaultdict[str, _Column] = defaultdict(_Column)
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.slices: dict[str, dict[str, array[int]]] = {"language": {}, "difficulty": {}, "tag": {}}
+        self._waiting: defaultdict[tuple[str, ...], _Alike] = defaultdict(_Alike)  # by the names of rows
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         status, metrics = _field(row, "status", "ok"), _field(row, "metrics", {})
         unscored, weights = _field(row, "unscored", ()), _field(row, "weights", {})
-        for name in dict.fromkeys((*metrics, *unscored)):
-            column = self.columns[self._names.get(name, name)]
-            column.put(self.n_rows, metrics.get(name), name in unscored, weights.get(name, 1.0))
+        names = tuple(dict.fromkeys((*metrics, *unscored)) if unscored else metrics)
+        alike = self._waiting[names]
+        place = len(alike.rows)
+        alike.rows.append(self.n_rows)
+        alike.values.append(tuple(map(metrics.get, names)))
+        alike.unscored += [(place, name) for name in unscored]
+        alike.weights += [(place, name, weight) for name, weight in weights.items() if name in names]
         for label, category in _field(row, "labels", {}).items():
             self.counts[label][category] += 1
         self._slice(row)
         self.statuses[status] += 1
         self.n_unscored += status == "ok" and bool(unscored)
         self.n_rows += 1
+        if self.n_rows % BLOCK == 0:
+            self.put_waiting()
+
+    def put_waiting(self) -> None:
+        """Put the rows of a block into the columns."""
+        parts: dict[str, list[_Part]] = {}
+        for names, alike in self._waiting.items():
+            for name, part in zip(names, alike.parts(names), strict=True):
+                parts.setdefault(self._names.get(name, name), []).append(part)
+        self._waiting.clear()
+        for name, found in parts.items():
+            self.columns[name].put(_Part.of(found))
 
     def _slice(self, row: Row | Mapping[str, Any]) -> None:
         values = {kind: [_field(row, kind, None)] for kind in ("language", "difficulty")}
@@ -238,10 +313,11 @@ class _Sample:
 class _Estimator:
     """Estimates over any set of rows. The same set is worked out once: tags often cover the whole data set."""
 
-    def __init__(self, table: _Table, seed: int, resamples: int) -> None:
+    def __init__(self, table: _Table, seed: int, resamples: int, known: Known) -> None:
         self._table = table
         self._seed = seed
         self._resamples = resamples
+        self._known = known
         self._done: dict[bytes, Estimates] = {}
 
     def over(self, members: Sequence[int], *, legs: bool = False) -> Estimates:
@@ -253,14 +329,32 @@ class _Estimator:
         return {name: estimate for name, estimate in self._done[key].items() if legs or "/" not in name}
 
     def _estimates(self, mask: NDArray[np.bool_], names: Sequence[str]) -> Estimates:
+        keys: dict[str, tuple[Any, ...]] = {}
         groups: dict[tuple[bytes, bool], list[str]] = defaultdict(list)
+        found: dict[str, Estimate] = {}
         for name in names:
             sample = self._sample(name, mask)
-            groups[sample.cases.tobytes(), sample.weights is None].append(name)
-        found = {name: estimate for group in groups.values() for name, estimate in self._group(group, mask)}
+            keys[name] = self._key(name, sample)
+            if (estimate := self._known.get(keys[name])) is not None:
+                found[name] = estimate
+            else:
+                groups[sample.cases.tobytes(), sample.weights is None].append(name)
+        for group in groups.values():
+            found |= self._group(group, mask)
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        self._known.update((keys[name], estimate) for name, estimate in found.items())
         return {name: asdict(found[name]) for name in names}
 
-    def _group(self, names: Sequence[str], mask: NDArray[np.bool_]) -> Iterator[tuple[str, Estimate]]:
+    def _key(self, name: str, sample: _Sample) -> tuple[Any, ...]:
+        """All that the estimate depends on: resamples do on the number of cases, not on which they are."""
+        digest = blake2b(sample.values.tobytes(), digest_size=16)
+        digest.update(sample.scored.tobytes())
+        digest.update(b"" if sample.weights is None else sample.weights.tobytes())
+        shape = len(sample.values), sample.n, sample.weights is None, self._seed, self._resamples
+        return (digest.digest(), *shape, *self._table.catalogue.variant(name).range)
+
+    def _group(self, names: Sequence[str], mask: NDArray[np.bool_]) -> dict[str, Estimate]:
         """Estimates of metrics that have numbers for the same cases, so that they can share resamples. The numbers
         of one group are in memory at a time."""
         estimates, values, weights = [], [], []
@@ -270,11 +364,12 @@ class _Estimator:
             values.append(sample.values)
             weights += [] if sample.weights is None else [sample.weights]
         if len(values[0]) == 0:
-            yield from zip(names, estimates, strict=True)
-            return
-        intervals = self._intervals(names, values, weights)
-        for name, estimate, (low, high) in zip(names, estimates, intervals.tolist(), strict=True):
-            yield name, estimate if math.isnan(low) else replace(estimate, ci_low=low, ci_high=high)
+            return dict(zip(names, estimates, strict=True))
+        intervals = self._intervals(names, values, weights).tolist()
+        return {
+            name: estimate if math.isnan(low) else replace(estimate, ci_low=low, ci_high=high)
+            for name, estimate, (low, high) in zip(names, estimates, intervals, strict=True)
+        }
 
     def _intervals(self, names: Sequence[str], values: list[Floats], weights: list[Floats]) -> Floats:
         """Of columns, which are let go."""
@@ -286,8 +381,8 @@ class _Estimator:
 
     def _sample(self, name: str, mask: NDArray[np.bool_]) -> _Sample:
         column = self._table.columns[name]
-        rows = np.array(column.rows, dtype=np.uint32)
-        states = np.frombuffer(bytes(column.states), dtype=np.uint8)
+        rows = np.frombuffer(column.rows, dtype=np.uint32)
+        states = np.frombuffer(column.states, dtype=np.uint8)
         weights = None
         if column.weights:
             weights = np.ones(len(rows))
@@ -297,7 +392,7 @@ class _Estimator:
         return _Sample(
             n=int(applies.sum()),
             cases=rows[has_number],
-            values=np.array(column.values, dtype=np.float64)[has_number],
+            values=np.frombuffer(column.values, dtype=np.float64)[has_number],
             scored=states[has_number] == _SCORED,
             weights=None if weights is None else weights[has_number],
         )

@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,8 @@ def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
     limits = np.zeros(len(shares))
     alike: dict[int, list[tuple[int, Floats, Floats]]] = defaultdict(list)
     for column, row in enumerate(shares):
+        if row.max() < 0.5 * 10**-_DIGITS:  # so is the limit, which is rounded to 0; squares of less may vanish
+            continue
         if weights is not None and (weights[column] != weights[column, 0]).any():
             limits[column] = _weighted_limit(row, weights[column])
             continue
@@ -92,6 +95,7 @@ def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
     return np.asarray(np.round(limits, _DIGITS))
 
 
+@lru_cache(maxsize=8192)  # columns and slices of a run, and the runs of a sweep, often ask the same
 def _beta_quantile(ones: int, n_cases: int) -> float:
     """The TAIL quantile of the beta distribution of `ones` and n_cases - ones + 1, which scipy.special takes a quarter
     of a second to be imported for. By Newton's method between two bounds."""
@@ -154,9 +158,7 @@ def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases:
 
 
 def _weighted_limit(shares: Floats, weights: Floats) -> float:
-    """Of one column whose cases weigh differently, float64 [n_cases] each."""
-    if not shares.any():
-        return 0.0
+    """Of one column whose cases weigh differently, float64 [n_cases] each; not all shares are 0."""
     values, mass = np.append(shares, 0.0), np.append(weights, weights.max()) / weights.max()
     mean = float((mass * values).sum() / mass.sum())
     spread = float(np.sqrt((mass**2 * (values - mean) ** 2).sum()))

@@ -243,14 +243,15 @@ def leakage(texts: Iterable[str], canaries: Sequence[str]) -> float | None:
     return float(any(shows_inside(text, canaries) for text in texts)) if canaries else None
 
 
-def lost_at(*, answerable: bool, refused: bool, shown: bool | None, right: bool, stale: bool) -> LostAt:
-    """The first place where a probe was lost; `none` where it was answered right. `shown`: whether all that the answer
-    needs was there to read, None where that is not known; `stale`: whether the answer gives what is no longer true."""
+def lost_at(*, answerable: bool, refused: bool, readable: bool | None, right: bool, stale: bool) -> LostAt:
+    """The first stage at which a probe failed; `none` where it was answered right. `readable`: whether the generator
+    could read all that the answer needs, None where that is not known; `stale`: whether the answer gives a fact that is
+    no longer true."""
     if right:
         return "none"
     if not answerable:
         return "made_up"
-    if shown is False:
+    if readable is False:
         return "forgotten"
     if refused:
         return "refused_known"

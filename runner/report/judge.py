@@ -88,31 +88,34 @@ def _votes(votes: list[Agreement], say: Wording) -> Iterator[Table | Note]:
     """How far several votes on one case agree, one row a rubric."""
     rows = [
         [
-            each.name(say),
-            str(each.n),
-            str(each.votes),
-            str(each.failed),
-            four(each.alpha, say),
-            interval(each.low, each.high),
-            four(each.noise_sd, say),
+            agreement.name(say),
+            str(agreement.n),
+            str(agreement.votes),
+            str(agreement.failed),
+            four(agreement.alpha, say),
+            interval(agreement.low, agreement.high),
+            four(agreement.noise_sd, say),
         ]
-        for each in votes
+        for agreement in votes
     ]
     names = ("judge.rubric", "votes.cases", "votes.votes", "votes.failed", "votes.alpha", "interval", "votes.noise")
     yield Table([say(name) for name in names], rows)
     short = [
         [
-            each.name(say),
-            str(each.votes),
-            four(each.noise_sd, say),
-            f"{four(each.alpha, say)} {interval(each.low, each.high, digits=2)}".strip(),
+            agreement.name(say),
+            str(agreement.votes),
+            four(agreement.noise_sd, say),
+            f"{four(agreement.alpha, say)} {interval(agreement.low, agreement.high, digits=2)}".strip(),
         ]
-        for each in votes
+        for agreement in votes
     ]
     shorter = ("votes.panel", "votes.short.votes", "votes.noise", "votes.short.alpha")
     yield Table([say(name) for name in shorter], short, media=TERMINAL)
-    for each in votes:
-        if each.judge is None:
-            yield Note(say(f"votes.{each.grade or 'no_alpha'}", rubric=each.name(say)), "quiet")
-        if each.margin is not None:
-            yield Note(say("votes.margin", rubric=each.name(say), margin=f"{each.margin:.4f}", n=each.n), "quiet")
+    for agreement in votes:
+        if agreement.judge is None:
+            yield Note(say(f"votes.{agreement.grade or 'no_alpha'}", rubric=agreement.name(say)), "quiet")
+        if agreement.margin is not None:
+            yield Note(
+                say("votes.margin", rubric=agreement.name(say), margin=f"{agreement.margin:.4f}", n=agreement.n),
+                "quiet",
+            )

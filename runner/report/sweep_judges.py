@@ -89,13 +89,13 @@ def _most(sweep: Sweep, group: Record) -> Table:
     headers += [say("sweep.judges_question"), say("sweep.judges_answer")]
     rows: list[list[str | Cell]] = [
         [
-            Cell(each["id"], is_data=True),
-            metric.rubric(each["rubric"], say),
-            *(f"{score:.2f}" for score in each["scores"]),
-            Cell(each["question"], is_data=True),
-            Cell(each["answer"], is_data=True),
+            Cell(answer["id"], is_data=True),
+            metric.rubric(answer["rubric"], say),
+            *(f"{score:.2f}" for score in answer["scores"]),
+            Cell(answer["question"], is_data=True),
+            Cell(answer["answer"], is_data=True),
         ]
-        for each in group["most"]
+        for answer in group["most"]
     ]
     return Table(headers, rows, right=range(2, 2 + len(judged_by)), media=FILES)
 

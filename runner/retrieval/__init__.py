@@ -1,1 +1,1 @@
-"""From a corpus to rankings: index, rank every query once, keep the rankings."""
+"""From a corpus to rankings: index, rank every query once, store the rankings."""

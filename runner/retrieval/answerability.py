@@ -1,15 +1,15 @@
-"""How likely what was found answers the question: one score for every retriever, by the words alone.
+"""How likely the retrieved chunks answer the question: one score for all retrievers, computed from words alone.
 
-Relevance of different retrievers has different scales: a share of BM25, a cosine, a sum of both. What is measured here
-is the text of the best hits, whoever found them: the share of the weight of the question's terms that one of the
-first HITS holds (`cover`). A term weighs log(1 + (N - n + 1/2) / (n + 1/2)) where n of N passages hold it (Robertson's
-idf). A logistic model of it, fitted on several sets of questions at once with each left out in turn
-(benchmarks/answerability.py), gives the score. It is shifted, which changes no order, so that .3 is the cut with the
-best mean F1 of calling questions unanswerable, for each retriever of answerability.json by itself.
+Relevance has another scale with each retriever: a share of BM25, a cosine, a sum of both. This score looks at the text
+of the best hits of any retriever: the share of the weight of the question's terms that one of the first HITS holds
+(`cover`). A term weighs log(1 + (N - n + 1/2) / (n + 1/2)) where n of N passages hold it (Robertson's idf). A logistic
+model of it, fitted on several sets of questions at once with each left out in turn (benchmarks/answerability.py), gives
+the score. For each retriever of answerability.json the score is shifted, which preserves its order, so that .3 is the
+cut with the best mean F1 for unanswerable questions.
 
-Left out is what made the score, or its cut, worse on sets that it was not fitted on: the retriever's own score and the
-gap behind it, the agreement of the legs of a fusion, the cover by all hits together and by the best sentence, the
-weight of the heaviest missing term, and how long the question is.
+These features made the score or its cut worse on held-out sets and were left out: the retriever's own score and its gap
+to the next hit, the agreement of the legs of a fusion, the cover by all hits together and by the best sentence, the
+weight of the heaviest missing term, and the length of the question.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from runner.text.tokens import by_script
 from runner.text.words import FUNCTION_WORDS, forms, is_content
 
 MODELS = Path(__file__).with_name("answerability.json")
-DEFAULT_CUT = 0.3  # the cut of spec 004, where each model has its best one
+DEFAULT_CUT = 0.3  # the default cut; every model is shifted to it
 HITS = 3
-SAMPLE = 20_000  # passages at most whose terms are counted, spread evenly over the corpus
+SAMPLE = 20_000  # most passages whose terms are counted, spread evenly over the corpus
 
-_WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?(?![\w])|[가-힣]+")  # Atlas1 and 2019 stay as they are
+_WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?(?![\w])|[가-힣]+")  # no words with digits (Atlas1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +53,24 @@ class AnswerModel:
     cut: float
 
     def log_odds(self, cover: float) -> float:
-        """For a share of the question that the best chunk covers, 0..1."""
+        """The log odds for a cover in 0..1."""
         return self.constant + self.slope * cover
 
     def score(self, cover: float) -> float:
-        """0..1, rising with the cover."""
+        """The score in 0..1 for a cover; it rises with the cover."""
         shifted = self.log_odds(cover) - self.cut + math.log(DEFAULT_CUT / (1 - DEFAULT_CUT))
         return 1 / (1 + math.exp(-shifted))
 
 
 @cache
 def answer_models() -> Mapping[str, AnswerModel]:
-    """By the name that retrievers offer as `answer_model`."""
+    """The models by the name that retrievers offer as `answer_model`."""
     stored: Mapping[str, Any] = json.loads(MODELS.read_text(encoding="utf-8"))["models"]
     return {name: AnswerModel(model["constant"], model["slope"], model["cut"]) for name, model in stored.items()}
 
 
 def answer_model(retriever: object) -> AnswerModel | None:
-    """That a retriever offers. Raises ComponentError for a name that there is no model of."""
+    """The model that a retriever offers. Raises ComponentError for an unknown name."""
     name = offered(retriever, "answer_model")
     if name is not None and name not in answer_models():
         known = f"expected one of {', '.join(answer_models())}, or None"
@@ -79,7 +79,7 @@ def answer_model(retriever: object) -> AnswerModel | None:
 
 
 class Terms:
-    """How many passages hold a term. `hashes` uint32 [n_terms], ascending; `counts` int64 [n_terms]."""
+    """The document frequency of terms. `hashes` uint32 [n_terms], ascending; `counts` int64 [n_terms]."""
 
     def __init__(self, n_passages: int, hashes: NDArray[np.uint32], counts: NDArray[np.int64]) -> None:
         self._n_passages, self._hashes, self._counts = n_passages, hashes, counts
@@ -99,7 +99,7 @@ NO_TERMS = Terms(0, np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64))
 
 
 def terms_of(corpus: Corpus, workspace: Workspace) -> Terms:
-    """Counted once for a corpus (0.1 to 0.3 ms a passage)."""
+    """The document frequencies of a corpus, counted once (0.1 to 0.3 ms a passage)."""
 
     def build(folder: Path) -> None:
         counts = Counter(_hash(term) for text in texts for term in set(by_script(text)))
@@ -128,8 +128,8 @@ def cover_by(hits: Sequence[Chunk], question: str, corpus: Corpus, terms: Terms)
 
 
 def asked_for(question: str) -> str:
-    """The words of a question that a text with the answer may hold: without those that only ask (where does, 어떻게),
-    which a small corpus does not have and would weigh most, and Korean ones without their endings."""
+    """The content words of a question, Korean ones without their endings. Words that only ask (where does, 어떻게) are
+    left out: in a small corpus they are rare and would weigh most."""
     return _WORD.sub(lambda match: _stem(match[0]), question)
 
 
@@ -144,7 +144,7 @@ def _stem(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """A passage as terms, and as its letters: those of CJK stand anywhere, also within a longer run."""
+    """A passage as terms and as characters: a CJK term counts also within a longer run of characters."""
 
     terms: frozenset[str]
     letters: str

@@ -1,7 +1,7 @@
-"""Embeddings on disk: each (model, kind, text) is computed once, whoever asks, in whichever process.
+"""Embeddings on disk: each (model, kind, text) is computed once over all processes.
 
-One SQLite database for each model, under `<root>/embeddings/`. It grows while it is used and outlives
-`cold_start`: what was paid for is not paid for twice.
+One SQLite database a model, under `<root>/embeddings/`. `cold_start` does not clear it, so that nothing is paid for
+twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Rows = Sequence[NDArray[np.floating[Any]]] | NDArray[np.floating[Any]]
 
 
 class Done(Protocol):
-    """Takes the vectors of a batch by its number; `sent_by` is how a server calls its model."""
+    """Receives the vectors of a batch by its number; `sent_by` is the server's name of its model."""
 
     def __call__(self, number: int, rows: Rows, sent_by: str = "", /) -> None: ...
 
@@ -47,28 +47,28 @@ CREATE TABLE embedding (
 )
 """
 LOOKUP = 500  # digests in one SELECT
-ALIKE = 3  # different texts with one vector, and none with another: whoever sends them computes nothing
+ALIKE = 3  # different texts that all have the same vector: the server does not compute embeddings
 LARGEST = float(np.finfo(np.float32).max)
 SHOWN = 40  # characters of a text in a message
-ODD = 3  # vectors of another length, and none of the right one: another model
-SENT_BY = "sent_by"  # key of a description
+ODD = 3  # vectors of another length without one of the right length: it is another model
+SENT_BY = "sent_by"  # key of the description
 ANEW = "cache=refresh cold_start=true requests all vectors again"
 
 
 class EmbeddingStore:
-    """The embeddings of one model. `model` (JSON) says everything that decides what a vector is.
+    """The embeddings of one model. `model` (JSON) holds everything that a vector depends on.
 
     `mode`: `use` reads and stores; `read` and `replay` store nothing; `refresh` reads only what this `sweep` has
-    stored; `none` neither reads nor stores. What may not be stored is remembered by this object. `made_up`: vectors
-    are those of a rehearsal, which are never stored; there they are for all stores that it is handed to. `reads`: a
-    folder that is read beside `root` and not written.
+    stored; `none` neither reads nor stores. Vectors that may not be stored are kept in this object. `made_up`: the
+    vectors of a rehearsal, which are never stored, shared by all stores that get it. `reads`: a folder that is read
+    beside `root` and not written.
 
-    `server` names a model that is asked elsewhere. Its vectors have the length of those that are stored; they are
-    finite, not all zeros, not one number over and over, and not the same for all texts. A vector that is otherwise is
-    not kept, nor is it asked for again by this object; those beside it are kept.
+    `server` names a model on a server. Its vectors must have the length of the stored ones, be finite, not constant,
+    and not the same for all texts. An invalid vector is not stored and not requested again by this object; the valid
+    ones of its batch are stored.
 
-    A damaged vector is computed again; a damaged or foreign file is set aside (`.damaged`), which is told, and a new
-    one begun.
+    A damaged vector is computed again; a damaged or foreign file is set aside (`.damaged`) with a note, and a new one
+    is begun.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class EmbeddingStore:
         self._path, self._stored = root / file, (reads or root) / file
         self._model = json.dumps(model, ensure_ascii=False, sort_keys=True)
         self._mode, self._sweep = mode, sweep
-        self._is_kept = mode in ("use", "refresh")  # what is computed, for others
+        self._is_kept = mode in ("use", "refresh")  # vectors that this process computes, for its other threads
         self._is_rehearsal = made_up is not None
         self._memory = made_up.setdefault(self._stored, {}) if made_up is not None and self._is_kept else {}
         self._seen: set[bytes] = set()
@@ -94,15 +94,15 @@ class EmbeddingStore:
         self._check = (
             None if made_up is not None or not server else ServerCheck(server, self._path if self._is_kept else None)
         )
-        self._refused: dict[bytes, str] = {}  # what is wrong with the vector of a text
+        self._refused: dict[bytes, str] = {}  # digest of a text -> what is wrong with its vector
 
     @property
     def has_made_up(self) -> bool:
-        """Whether vectors of a rehearsal are among those that are known."""
+        """Whether there are made-up vectors of a rehearsal."""
         return self._is_rehearsal and bool(self._memory)
 
     def has(self, texts: Sequence[str], kind: Kind) -> list[bool]:
-        """Which texts would be answered without the model. A blank one always is."""
+        """Which texts need no call of the model. A blank one never does."""
         digests = [_digest(text, kind) for text in texts]
         with self._databases() as databases:
             known = self._read_stored(databases, [digest for digest in dict.fromkeys(digests) if digest])
@@ -119,11 +119,10 @@ class EmbeddingStore:
     ) -> NDArray[np.float32]:
         """float32 [n_texts, dim], rows of length 1, or of zeros for blank texts.
 
-        `compute(batches, done)` gets batches of at most `batch_size` texts, none blank, none twice, none that is
-        stored. It calls `done(number, vectors)` for each batch that comes back, from any thread: its vectors
-        are on disk then, whatever happens to the other batches. `stored` is told the texts that came from
-        elsewhere, each once. Raises EvaluationError for what is no vector, and StopRunError where another model
-        answers in the place of this one.
+        `compute(batches, done)` gets batches of at most `batch_size` texts without blank, repeated and stored ones. It
+        calls `done(number, vectors)` for each finished batch, from any thread; the vectors are then on disk, whatever
+        happens to the other batches. `stored` is called with the texts whose vectors came from the store, each once.
+        Raises EvaluationError for an invalid vector, and StopRunError where another model answers under this name.
         """
         digests = [_digest(text, kind) for text in texts]
         wanted = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
@@ -149,7 +148,7 @@ class EmbeddingStore:
     # --- what a server sent -------------------------------------------------------------------------
 
     def _accepted(self, databases: Sequence[Database], batch: Mapping[bytes, str], rows: Rows, sent_by: str) -> Vectors:
-        """The vectors that are some."""
+        """The valid vectors of a batch, after they were stored."""
         if self._check is None or len(rows) != len(batch):
             return dict(zip(batch, _unit_rows(np.asarray(rows), len(batch)), strict=True))
         if self._check.length is None and self._mode != "none":
@@ -179,7 +178,7 @@ class EmbeddingStore:
 
     @contextmanager
     def _databases(self) -> Iterator[list[Database]]:
-        """The one that is written, and perhaps one that is only read."""
+        """The database that is written, and the read-only one where there is one."""
         paths = dict.fromkeys((self._path, self._stored))
         with ExitStack() as opened:
             yield [opened.enter_context(self._database(path)) for path in paths]
@@ -201,7 +200,7 @@ class EmbeddingStore:
             asked = [digest for digest in digests if digest not in known]
             if asked and database.path is not None and database.path.exists():
                 known |= database.read(partial(_read, asked, sweep))
-        if self._name:  # zeros were kept once; they are none of a server
+        if self._name:  # an earlier version stored vectors of zeros; a server never sends them
             return {digest: vector for digest, vector in known.items() if vector.any()}
         return known
 
@@ -246,20 +245,20 @@ class EmbeddingStore:
 
 
 class ServerCheck:
-    """What is known of the vectors of a server, to tell those that are none. `length`: of those that are stored,
-    else of most that came first. `path`: where these are stored."""
+    """Checks the vectors of a server. `length`: of the stored vectors, else the most frequent one of the first batch.
+    `path`: of the database."""
 
     def __init__(self, name: str, path: Path | None) -> None:
         self._name, self._path = name, path
         self.length: int | None = None
-        self._sent_by = ""  # how the server calls the model whose vectors are of this length
-        self._odd: Counter[int] = Counter()  # lengths of what came since a vector that fits
+        self._sent_by = ""  # the server's name of the model with vectors of this length
+        self._odd: Counter[int] = Counter()  # lengths of the vectors since the last one that fits
         self._alike: dict[bytes, str] = {}
         self._first: NDArray[np.float32] | None = None
         self._differ = False
 
     def learn(self, databases: Sequence[Database], sweep: str) -> None:
-        """The length that is stored, of the latest where there are several."""
+        """Read the length of the stored vectors, or of the latest where there are several lengths."""
         for database in databases:
             if database.path is not None and database.path.exists():
                 vector, self._sent_by = database.read(lambda rows: _latest(rows, sweep))
@@ -268,24 +267,24 @@ class ServerCheck:
                     return
 
     def faults(self, batch: Sequence[bytes], rows: Rows, sent_by: str) -> dict[bytes, str]:
-        """What is wrong with vectors, by the digest of their texts. Raises StopRunError where they are those of another
-        model."""
+        """What is wrong with vectors, by the digest of their texts. Raises StopRunError where another model made
+        them."""
         lengths = {digest: len(row) for digest, row in zip(batch, rows, strict=True)}
-        found = {digest: fault for digest, row in zip(batch, rows, strict=True) if (fault := _fault(row))}
-        sizes = Counter(length for digest, length in lengths.items() if digest not in found)
+        wrong = {digest: fault for digest, row in zip(batch, rows, strict=True) if (fault := _fault(row))}
+        sizes = Counter(length for digest, length in lengths.items() if digest not in wrong)
         if self.length is None and sizes:
             self.length, self._sent_by = max(sizes, key=lambda size: (sizes[size], size)), sent_by
         if sizes[self.length or 0]:
             self._odd.clear()
         else:
             self._odd.update(sizes)
-        odd = {digest: size for digest, size in lengths.items() if digest not in found and size != self.length}
+        odd = {digest: size for digest, size in lengths.items() if digest not in wrong and size != self.length}
         if any(count >= ODD for count in self._odd.values()):
             raise StopRunError(
                 f"{self._name} sends vectors {self._unlike(next(iter(odd.values())), sent_by)}: another model answers "
                 f"under this name; bring the former back, give the new one another name, or: {ANEW}"
             )
-        return found | {digest: f"one {self._unlike(size, sent_by)}" for digest, size in odd.items()}
+        return wrong | {digest: f"one {self._unlike(size, sent_by)}" for digest, size in odd.items()}
 
     def _unlike(self, size: int, sent_by: str) -> str:
         now, before = (f" (as {name!r})" if name else "" for name in (sent_by, self._sent_by))
@@ -293,7 +292,7 @@ class ServerCheck:
         return f"of {size} numbers{now}, and {others} have {self.length}{before}"
 
     def alike(self, batch: Mapping[bytes, str], vectors: Vectors) -> Mapping[bytes, str]:
-        """All texts so far, where there are several and all have one and the same vector; else nothing."""
+        """All texts so far where there are several and all have the same vector; else empty."""
         for digest, vector in vectors.items() if not self._differ else ():
             self._first = vector if self._first is None else self._first
             self._differ |= not np.array_equal(vector, self._first)
@@ -305,7 +304,7 @@ class ServerCheck:
 
 
 def in_turn(compute: Callable[[list[str]], NDArray[np.float32]]) -> Compute:
-    """One batch after the other."""
+    """A `compute` that handles one batch after the other."""
 
     def all_batches(batches: Sequence[list[str]], done: Done) -> None:
         for number, batch in enumerate(batches):
@@ -331,7 +330,7 @@ def _rows(
 
 
 def _fault(row: NDArray[np.floating[Any]]) -> str:
-    """Why a row is no vector; empty where it is one."""
+    """Why a row is an invalid vector; empty where it is valid."""
     if not len(row):
         return "an empty list"
     if not (np.abs(row) <= LARGEST).all():
@@ -342,12 +341,12 @@ def _fault(row: NDArray[np.floating[Any]]) -> str:
 
 
 def _short(text: str) -> str:
-    """Of a text that may hold anything."""
+    """An excerpt of a text for messages."""
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 
 def _latest(rows: sqlite3.Connection, sweep: str) -> tuple[NDArray[np.float32] | None, str]:
-    """A vector, and how its server called the model."""
+    """The latest vector, and the server's name of its model."""
     select = "SELECT digest, vector, checksum FROM embedding WHERE ? = '' OR sweep = ? ORDER BY rowid DESC LIMIT 1"
     found = rows.execute(select, (sweep, sweep)).fetchone()
     descriptions = (json.loads(text) for (text,) in rows.execute("SELECT description FROM model ORDER BY rowid DESC"))
@@ -358,7 +357,7 @@ def _latest(rows: sqlite3.Connection, sweep: str) -> tuple[NDArray[np.float32] |
 
 
 def _digest(text: str, kind: Kind) -> bytes:
-    """Nothing for a blank text, which no model is asked about."""
+    """The key of a text; empty for a blank text, which is never sent to a model."""
     if not text.strip():
         return b""
     return hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""Vectors in a FAISS index: a file, built whole, searched in the memory of this process."""
+"""A FAISS index: built once into a file, and searched in the memory of this process."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FILE, FACTS = "index.faiss", "facts.json"
 
 
 def build(folder: Path, vectors: NDArray[np.float32], settings: IndexSettings) -> None:
-    """Writes the index, and what the report says of it, into a folder."""
+    """Write the index, and its facts for the report, into a folder."""
     import faiss
 
-    faiss.omp_set_num_threads(1)  # the order of insertion decides how hnsw and ivf turn out
+    faiss.omp_set_num_threads(1)  # hnsw and ivf depend on the order of insertion
     index = _filled(vectors, settings)
     faiss.write_index(index, str(folder / FILE))
     facts: dict[str, Any] = {"kind": settings.kind, "n_chunks": len(vectors), "dim": vectors.shape[1]}
@@ -50,7 +50,7 @@ def _filled(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
         index = faiss.IndexFlatIP(dim)
     index.add(vectors)
     if settings.kind == "ivf":
-        index.make_direct_map()  # to get vectors back by their number
+        index.make_direct_map()  # to read vectors by their number
     return index
 
 
@@ -65,7 +65,7 @@ def _effort(settings: IndexSettings, wanted: int) -> Any:
 
 
 class FaissIndex:
-    """What `build` wrote, mapped into memory."""
+    """An index that `build` wrote, mapped into memory."""
 
     def __init__(self, folder: Path, settings: IndexSettings) -> None:
         import faiss
@@ -95,4 +95,4 @@ class FaissIndex:
         return Hits(numbers, scores.astype(np.float64), self._index.reconstruct_batch(numbers))
 
     def close(self) -> None:
-        """Nothing: its memory goes with it."""
+        """Nothing to do: the memory is freed with the object."""

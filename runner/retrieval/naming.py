@@ -1,8 +1,8 @@
-"""Which documents a running system answered from, by what it says of its contexts.
+"""Finds the documents that a running system answered from, by the ids and texts of its contexts.
 
-An id is that of a document or a chunk of the corpus, or one that the labels know; `document#3` of an unknown chunk
-stands for its document. A context without such an id is the document in which its text stands, letter by letter but for
-spaces, where that is one document alone.
+A known id is that of a document or a chunk of the corpus, or one in the labels; `document#3` of an unknown chunk stands
+for its document. A context without a known id belongs to the document that contains its text, apart from white space,
+if exactly one does.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Literal
 
 from runner.records import Context, Corpus, NamedContext, Query, Ranking, SystemReply
 
-SHORTEST = 20  # characters of a text that names the one document which holds it
-END = "\0"  # of a document among all texts; no text holds it
+SHORTEST = 20  # characters; a shorter text does not identify a document
+END = "\0"  # between documents in the joined text; no text contains it
 NamedBy = Literal["ids", "texts", "unidentified", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """`by`: how all contexts of a reply were named; `unidentified` where that of one, or of all, is not known.
-    `strange`: ids that nobody knows, or beginnings of texts."""
+    """The identified contexts of a reply. `by`: how they were identified; `unidentified` where one of them was not.
+    `strange`: unknown ids, or beginnings of unknown texts."""
 
     ranking: Ranking
     contexts: tuple[Context, ...]
@@ -34,13 +34,13 @@ class Named:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether the contexts could be told by id or text, so that they are a ranking."""
+        """Whether all contexts were identified by id or text, so that they are a ranking."""
         return self.by in ("ids", "texts")
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Of one context: the id that it goes by, None where that is not known."""
+    """The identity of one context: its id, None where it is unknown."""
 
     id: str | None
     by: Literal["ids", "texts", "strange", "nothing"]
@@ -80,7 +80,7 @@ class Naming:
         return next((each for each in (id, id.rpartition("#")[0]) if each and any(each in ids for ids in known)), None)
 
     def _contexts(self, named: list[NamedContext], places: list[_Place]) -> Iterator[Context]:
-        """What the system read, as far as its text is known."""
+        """The contexts of the system with their texts, as far as they are known."""
         for number, (each, place) in enumerate(zip(named, places, strict=True), start=1):
             text = each.text or (self.corpus.text_of(place.id) if place.id is not None else None)
             if text:
@@ -90,7 +90,7 @@ class Naming:
     # --- by text ----------------------------------------------------------------------------------
 
     def _holding(self, text: str) -> str | None:
-        """The chunk that is the text, else the one document that holds it."""
+        """The chunk with this text, else the only document that contains it."""
         wanted = " ".join(text.split())
         if (chunk := self._chunks.get(wanted)) is not None:
             return chunk or None
@@ -106,18 +106,18 @@ class Naming:
 
     @cached_property
     def _chunks(self) -> dict[str, str]:
-        """Text -> id of the chunk; empty for a text that chunks of two documents have."""
-        found: dict[str, str] = {}
+        """Text -> id of the chunk; empty for a text in chunks of two documents."""
+        id_of: dict[str, str] = {}
         for chunk in self.corpus.chunks:
             text = " ".join(chunk.text.split())
-            other = found.setdefault(text, chunk.id)
+            other = id_of.setdefault(text, chunk.id)
             if other and self.corpus.document_of(other) != chunk.document_id:
-                found[text] = ""
-        return found
+                id_of[text] = ""
+        return id_of
 
     @cached_property
     def _documents(self) -> tuple[str, list[int]]:
-        """The texts of all documents, and where each begins."""
+        """The joined texts of all documents, and the offset of each."""
         texts = [" ".join(document.text.split()) + END for document in self.corpus.documents]
         return "".join(texts), [0, *accumulate(map(len, texts))][:-1]
 
@@ -129,7 +129,7 @@ def _by(ways: list[Literal["ids", "texts", "strange", "nothing"]]) -> NamedBy:
 
 
 def _ranking(named: list[NamedContext], places: list[_Place]) -> Ranking:
-    """By score where all have one, else as they are told; each id once."""
+    """The ids by score where all have one, else in the order of the reply; each id once."""
     scores = [each.score for each in named if each.score is not None]
     hits: dict[str, float] = {}
     for rank, (each, place) in enumerate(zip(named, places, strict=True), start=1):

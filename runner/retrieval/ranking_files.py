@@ -1,4 +1,4 @@
-"""Rankings on disk, written as they come and read one by one, so that memory does not grow with them.
+"""Rankings on disk, written and read one by one, so that memory does not grow with their number.
 
 table.npy table_offsets.npy    UTF-8 of all ids that occur, and where each begins
 latency_ms.npy                 float64 [n_queries], NaN where no live search was timed
@@ -27,12 +27,12 @@ from runner.records import Ranking, RoleCost, Trajectory, trajectory_of, traject
 
 HIT = np.dtype([("id", "<i4"), ("score", "<f8"), ("relevance", "<f8")])  # id: place in the table
 TRAJECTORY, COST = "trajectory", "cost"
-FORMAT = 2  # what stands here, for keys of what is kept
+FORMAT = 2  # version of these files, for keys in the cache
 
 
 class RankingFiles:
-    """What a RankingWriter left in `folder`, which may be deleted meanwhile. Strings are decoded once. `identity`: of
-    what was written at one time."""
+    """Reads what a RankingWriter wrote to `folder`, which may be deleted meanwhile. Strings are decoded once.
+    `identity`: unique for each writing."""
 
     def __init__(self, folder: Path) -> None:
         self.legs: tuple[str, ...] = tuple(json.loads((folder / "legs.json").read_text(encoding="utf-8")))
@@ -57,7 +57,7 @@ class RankingFiles:
         return [float(latency) for latency in self._latency_ms[~np.isnan(self._latency_ms)]]
 
     def cost(self, place: int) -> dict[str, RoleCost]:
-        """By role, what the query at a place cost when it was ranked."""
+        """The cost by role of ranking the query at a place."""
         told = b"" if self._costs is None else self._costs[place]
         return {role: RoleCost(*numbers) for role, numbers in json.loads(told).items()} if told else {}
 
@@ -100,7 +100,7 @@ class RankingWriter:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Whatever is not written yet is, and all files are closed."""
+        """Write what is pending, and close all files."""
         with self._open:
             encoded = [name.encode("utf-8", "surrogatepass") for name in self._numbers]
             ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
@@ -113,7 +113,7 @@ class RankingWriter:
     def add(
         self, place: int, ranking: Ranking, latency_ms: float | None, cost: Mapping[str, RoleCost] | None = None
     ) -> None:
-        """Store what the query at a place got."""
+        """Store the ranking of the query at a place."""
         if latency_ms is not None:
             self._latency_ms[place] = latency_ms
         self._whole.add(place, self._hits(ranking))
@@ -140,7 +140,7 @@ class RankingWriter:
 
 
 class _StretchWriter:
-    """Bytes of the queries one after another as they come, and at the end where those of each are."""
+    """Writes the bytes of queries in order of arrival, and at the end the offsets of each."""
 
     def __init__(self, folder: Path, name: str, n_queries: int) -> None:
         self._file = (folder / f"{name}.bin").open("wb")
@@ -161,7 +161,7 @@ class _StretchWriter:
 
 
 class _Stretches:
-    """The bytes of each query. Threads may ask at once."""
+    """Reads the bytes of each query; thread-safe."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._stretches: NDArray[np.int64] = np.load(folder / f"{name}.npy")
@@ -174,5 +174,5 @@ class _Stretches:
 
 
 def _is_mapped(path: Path) -> bool:
-    """Small files are read."""
+    """Whether to map a file into memory; small files are read."""
     return path.stat().st_size > 4096

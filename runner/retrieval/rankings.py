@@ -1,4 +1,4 @@
-"""The rankings of all queries: made once, kept on disk, shared by every cell that differs only in k."""
+"""The rankings of all queries: computed once, stored on disk, shared by all cells that differ only in k."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from runner.system.shared import shared_of
 from runner.system.store import fingerprint, fingerprint_of_each
 from runner.system.writing import replacing
 
-HITS_KEPT = 1_000_000  # by a sweep, of rankings that its cells read: some 60 bytes each
+HITS_KEPT = 1_000_000  # hits that a sweep keeps in memory for its cells, about 60 bytes each
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """The ranking of one query (empty where `error` says why there is none).
 
-    `error` is "timeout" for a query over its deadline. `latency_ms` is there where a live search was
-    timed alone, in this run or in the one that made the rankings. `cost`: by role of the models that were asked for it,
-    by whichever run.
+    `error` is "timeout" for a query over its deadline. `latency_ms`: set where a live search was timed alone, in this
+    run or the one that made the rankings. `cost`: of the models, by role, in whichever run.
     """
 
     ranking: Ranking
@@ -38,10 +37,10 @@ class Ranked:
 
 
 class Rankings(Mapping[str, Ranked]):
-    """Query id -> Ranked, in the order of the queries. Entries are made when they are asked for.
+    """Query id -> Ranked, in the order of the queries; entries are read on access.
 
-    `reused`: read from disk, so that latencies are those of the run that made it. `errors`: query id
-    -> what went wrong.
+    `reused`: the rankings were read from disk, and latencies are those of the run that made them. `errors`: query id ->
+    error.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class Rankings(Mapping[str, Ranked]):
 
     @property
     def latencies_ms(self) -> list[float]:
-        """Of live searches, each timed alone, in the order of the queries."""
+        """The latencies of live searches that were timed alone, in the order of the queries."""
         return self._files.latencies_ms()
 
     def __len__(self) -> int:
@@ -72,8 +71,8 @@ class Rankings(Mapping[str, Ranked]):
 
 @dataclass(slots=True)
 class Reading:
-    """What a ranking comes to whatever k is. The rest is added as it is asked for: `values` of the measures by prefix
-    and cutoff, `record` and `hits` for the row, `contexts` by their places (None: without a text)."""
+    """Results of one ranking that do not depend on k, computed on demand: `values` of the measures by prefix and
+    cutoff, `record` and `hits` for the row, `contexts` by place (None: without a text)."""
 
     entry: Ranked
     documents: Documents
@@ -85,18 +84,18 @@ class Reading:
 
 
 class Readings:
-    """Those that the cells of a sweep share, by query id: of the first queries, as long as there is room."""
+    """The readings that the cells of a sweep share, by query id, for the first queries up to a limit."""
 
     def __init__(self, room: int = HITS_KEPT) -> None:
         self._room = room
         self._by_id: dict[str, Reading] = {}
 
     def get(self, query_id: str) -> Reading | None:
-        """None where it is not kept."""
+        """The reading of a query; None where it is not kept."""
         return self._by_id.get(query_id)
 
     def keep(self, query_id: str, reading: Reading) -> None:
-        """For the cells that follow."""
+        """Keep a reading for the next cells."""
         ranking = reading.entry.ranking
         self._room -= len(ranking.ids) + sum(len(leg.ids) for leg in ranking.legs.values()) + len(reading.documents.ids)
         if self._room >= 0:
@@ -104,12 +103,11 @@ class Readings:
 
 
 def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace) -> Rankings:
-    """Rank every query, or read what an earlier run ranked. Index first.
+    """Rank every query, or read the rankings of an earlier run. The retriever must be indexed.
 
-    A query that fails or takes too long has an error, and rankings with errors are not kept. The key leaves out
-    everything but the corpus, the retriever, the queries and the depth, so cells that differ in k alone rank once.
-    Where requests to models are to be sent again (`sweep` of the retriever), only what this sweep has ranked is read,
-    and later runs read that.
+    A query that fails or takes too long has an error, and rankings with errors are not stored. The key consists of the
+    corpus, the retriever, the queries and the depth, so cells that differ in k alone rank once. Where model requests
+    must be sent again (`sweep` of the retriever), only rankings of this sweep are read, and later runs read those.
     """
     retriever = searcher.retriever
     key = {
@@ -151,12 +149,12 @@ def _keep_mark(path: Path, sweep: str) -> None:
 
 
 def _text_of(path: Path) -> str:
-    """Empty where there is no such file."""
+    """The text of a file; empty where there is none."""
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def _search(searcher: Searcher, queries: Sequence[Query], writer: RankingWriter) -> dict[str, str]:
-    """What went wrong, by query id."""
+    """Search all queries and return the errors by query id."""
     from threadpoolctl import threadpool_limits
 
     errors = {}
@@ -169,14 +167,14 @@ def _search(searcher: Searcher, queries: Sequence[Query], writer: RankingWriter)
 
 
 class _IncompleteError(Exception):
-    """Some query has no ranking: nothing to keep."""
+    """Some query has no ranking: do not store the folder."""
 
     def __init__(self, rankings: Rankings) -> None:
         self.rankings = rankings
 
 
 def query_fingerprint(queries: Sequence[Query], labels: bool) -> str:
-    """Over what a retriever may look at, in order."""
+    """A hash over everything of the queries that a retriever may read, in order."""
     return shared_of("seen", queries, labels, lambda: fingerprint_of_each(_seen(queries, labels)))
 
 
@@ -199,7 +197,7 @@ def _seen(queries: Sequence[Query], labels: bool) -> Iterator[list[Any]]:
 class Documents:
     """Documents, best first: score descending, ties by document id descending (as bytes).
 
-    Each stands where its best chunk does: `chunks`, `scores` and `relevance` are of that chunk.
+    A document has the rank of its best chunk: `chunks`, `scores` and `relevance` are those of that chunk.
     """
 
     ids: tuple[str, ...]
@@ -209,7 +207,7 @@ class Documents:
 
 
 def documents(ranking: Ranking, corpus: Corpus) -> Documents:
-    """A ranking of chunks as one of documents. An id that is no chunk of the corpus stands for itself."""
+    """Turn a ranking of chunks into one of documents. An id that is no chunk of the corpus is taken as a document."""
     best: dict[str, int] = {}
     chunks, scores, relevance = corpus.chunk_by_id, ranking.scores, ranking.relevance
     for place, chunk_id in enumerate(ranking.ids):
@@ -219,7 +217,7 @@ def documents(ranking: Ranking, corpus: Corpus) -> Documents:
             best[document_id] = place
     ids, places = list(best), list(best.values())
     best_scores = [scores[place] for place in places]
-    if not all(map(gt, best_scores, best_scores[1:])):  # ties, of which the ids of documents decide
+    if not all(map(gt, best_scores, best_scores[1:])):  # ties, which document ids break
         ordered = sorted(best.items(), key=lambda item: (scores[item[1]], item[0]), reverse=True)
         ids, places = [id for id, _ in ordered], [place for _, place in ordered]
         best_scores = [scores[place] for place in places]

@@ -1,4 +1,4 @@
-"""Searching all queries: a timed probe, the rest in batches, and a deadline on every attempt."""
+"""Searches all queries: a timed probe, the rest in batches, and a deadline for every attempt."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from runner.system.threads import Worker
 
 T = TypeVar("T")
 
-PROBE = 1000  # queries that are searched alone, on the clock; the others in batches
+PROBE = 1000  # queries that are searched alone and timed; the others go in batches
 BATCH = 64
-ASKING_BATCH = 1024  # of a retriever that may ask a model, which many requests can do at once
-ASKING_PROBE = 200  # queries at most that such a retriever is timed with: they are asked one after the other
-AGENT_PROBE = 20  # and one that has several replies of models to wait for before it has found something
-ASKING_ATTEMPTS = 8  # of timeout_ms each, for a search that may ask a model: its requests are repeated
+ASKING_BATCH = 1024  # queries a batch of a retriever that calls a model with many texts in a request
+ASKING_PROBE = 200  # most timed queries of such a retriever, since they run one after the other
+AGENT_PROBE = 20  # most timed queries of a retriever that waits for several model replies a query
+ASKING_ATTEMPTS = 8  # multiple of timeout_ms for a search that may call a model: its requests are retried
 TIMEOUT = "timeout"
 EMPTY = Ranking((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came back for one query. `latency_ms` only where a live search was timed alone, without what stood in
-    line, and needed no second attempt at anything. `asked` of models on behalf of the query."""
+    """The result of one query. `latency_ms`: set where a live search was timed alone and nothing was retried, without
+    time in queues. `asked`: cost of the models, by role."""
 
     ranking: Ranking = EMPTY
     latency_ms: float | None = None
@@ -41,11 +41,12 @@ class Found:
 
 
 class Searcher:
-    """Searches one retriever until every query has `depth` documents or its chunks are exhausted.
+    """Searches with one retriever until every query has `depth` documents or its chunks are exhausted.
 
-    Up to `probe` queries, drawn with `seed`, are searched one at a time and timed, after `warmup` searches that are
-    not (none that could cost anything), the others in batches. At most ASKING_PROBE are in the probe where each may
-    ask a model, AGENT_PROBE where a retriever has several questions under way at once (`concurrency`).
+    Up to `probe` queries, drawn with `seed`, are searched one at a time and timed, after `warmup` untimed searches
+    (none where a search may cost something); the others are searched in batches. The probe has at most ASKING_PROBE
+    queries where a search may call a model, and AGENT_PROBE where the retriever works on several questions at once
+    (`concurrency`).
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Searcher:
         self._worker = Worker()
 
     def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, Found]]:
-        """Each query once, as (place in `queries`, what was found), the timed probe first."""
+        """Search each query once; yields (place in `queries`, result), the timed probe first."""
         chosen = np.random.default_rng(self._seed).permutation(len(queries))[: self._probe_size]
         timed = sorted(chosen.tolist())
         untimed = sorted(set(range(len(queries))) - set(timed))
@@ -95,7 +96,7 @@ class Searcher:
             yield place, self._deepened([query], [found])[0]
 
     def _warm_up(self, queries: Sequence[Query]) -> None:
-        """Searches the first `warmup`, or lets a retriever that remembers get ready, where that is of use."""
+        """Search the first `warmup` queries, or let a retriever with a cache prepare itself."""
         if self._cached is None:
             for query in queries[: self._warmup]:
                 self._single(query, self._first_depth)
@@ -115,9 +116,9 @@ class Searcher:
     # --- many at a time ---------------------------------------------------------------------------
 
     def _batch(self, queries: Sequence[Query], depth: int) -> list[Found]:
-        """A batch that fails or is late is searched again query by query: a bad query costs only itself.
+        """Search a batch; where it fails or is late, search its queries one by one, so that a bad query fails alone.
 
-        A batch that may be paid for gets the time of all its queries: leaving it behind would pay twice.
+        A batch that may cost money gets the time of all its queries: to give it up would mean to pay twice.
         """
         timeout_s = self._timeout_s * (1 if self._cached is None else len(queries))
         found = self._attempt(lambda: self._search(queries, depth), timeout_s)
@@ -135,7 +136,7 @@ class Searcher:
         return [Found(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
 
     def _attempt(self, function: Callable[[], T], timeout_s: float) -> T | str:
-        """The result, or what went wrong. What is wrong with the configuration is wrong for all: it raises."""
+        """The result or the error. A configuration error raises, since it holds for all queries."""
         try:
             return self._worker.call(function, timeout_s)
         except TimeoutError as error:
@@ -149,12 +150,12 @@ class Searcher:
 
     @property
     def _first_depth(self) -> int:
-        """In chunks. Where documents have several chunks, more chunks than documents are needed."""
+        """The first depth in chunks; higher than `depth` where documents have several chunks."""
         per_document = ceil(len(self.corpus.chunks) / max(1, len(self.corpus.documents)))
         return self.depth * min(max(1, per_document), 4)
 
     def _deepened(self, queries: Sequence[Query], searched: list[Found]) -> list[Found]:
-        """Searches again, twice as deep each time, where documents are missing that deeper chunks may have."""
+        """Search again, twice as deep each time, for queries with too few documents and more chunks to come."""
         depth = self._first_depth
         while depth < len(self.corpus.chunks):
             places = [place for place, result in enumerate(searched) if self._lacks_documents(result.ranking, depth)]
@@ -168,26 +169,26 @@ class Searcher:
         return [replace(result, ranking=self._trimmed(result.ranking)) for result in searched]
 
     def _lacks_documents(self, ranking: Ranking, depth: int) -> bool:
-        """False where the chunks that match are exhausted."""
+        """Whether documents are missing; false where the matching chunks are exhausted."""
         if any(self._lacks_documents(leg, depth) for leg in ranking.legs.values()):
             return True
         return len(ranking.ids) >= depth and len(set(map(self.corpus.document_of, ranking.ids))) < self.depth
 
     def _trimmed(self, ranking: Ranking) -> Ranking:
         """The first `depth` chunks, then only chunks that bring a new document, to `depth` documents."""
-        seen: set[str] = set()
-        kept = []
+        documents: set[str] = set()
+        places = []
         for place, chunk_id in enumerate(ranking.ids):
-            if place >= self.depth and len(seen) >= self.depth:
+            if place >= self.depth and len(documents) >= self.depth:
                 break
             document = self.corpus.document_of(chunk_id)
-            if place < self.depth or document not in seen:
-                kept.append(place)
-            seen.add(document)
+            if place < self.depth or document not in documents:
+                places.append(place)
+            documents.add(document)
         return Ranking(
-            ids=tuple([ranking.ids[place] for place in kept]),
-            scores=tuple([ranking.scores[place] for place in kept]),
-            relevance=tuple([ranking.relevance[place] for place in kept]),
+            ids=tuple([ranking.ids[place] for place in places]),
+            scores=tuple([ranking.scores[place] for place in places]),
+            relevance=tuple([ranking.relevance[place] for place in places]),
             legs={name: self._trimmed(leg) for name, leg in ranking.legs.items()},
             trajectory=ranking.trajectory,
         )

@@ -60,14 +60,14 @@ from runner.system.store import fingerprint
 from runner.system.threads import in_thread
 from runner.text.refusals import refusal_for
 
-UNNAMED = re.compile(r"context-\d+")  # a context that was given as a text alone: nobody knows of which document
-GATE = "retrieval_gate"  # in names of metrics and labels: what `min_score` says beside an answer that decides
+UNNAMED = re.compile(r"context-\d+")  # a context given as a text alone, of an unknown document
+GATE = "retrieval_gate"  # prefix of metrics and labels: the decision of `min_score` where the answer decides
 TIMED_OUT = "the query was not answered within timeout_ms"
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What was found for one query: chunks, the documents they stand for, and the k contexts."""
+    """The retrieval result of one query: chunks, their documents, and the k contexts."""
 
     ranking: Ranking
     documents: Documents
@@ -87,7 +87,7 @@ class Retrieved:
 
     @property
     def message(self) -> str | None:
-        """What an agent says in place of an answer."""
+        """The agent's message in place of an answer."""
         return None if self.ranking.trajectory is None else self.ranking.trajectory.message
 
 
@@ -143,7 +143,7 @@ class Retrieval:
         self._names: dict[str, Sequence[tuple[int, Sequence[tuple[int, str]]]]] = {}
 
     def load(self) -> CaseSet[Query]:
-        """The data are read, and their hashes taken, once for all cells of a sweep."""
+        """Read and hash the data, once for all cells of a sweep."""
         settings = settings_of(self.dataset)
         loaded = _loaded(self.dataset) if settings is None else shared("data", settings, lambda: _loaded(self.dataset))
         data, self.corpus = loaded.data, loaded.data.corpus
@@ -182,7 +182,7 @@ class Retrieval:
         return Preparation(facts, timing)
 
     def _shared_readings(self, rankings: Rankings, queries: Sequence[Query]) -> Readings | None:
-        """None where no other cell has the same: of one run, or of rankings that are not kept."""
+        """The readings shared with other cells; None for a single run, and for rankings that are not stored."""
         if not are_several() or rankings.errors:
             return None
         model = offered(self.retriever, "answer_model")
@@ -190,12 +190,12 @@ class Retrieval:
         return shared("readings", depends, Readings)
 
     def described(self) -> Preparation:
-        """Where a running system is asked, and nothing is indexed or ranked here."""
+        """The report facts where a running system answers, and nothing is indexed or ranked here."""
         counts = {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks)}
         return Preparation({"index": counts} if self.corpus.documents else {})
 
     def told(self, query: Query, reply: SystemReply) -> Retrieved:
-        """What a running system says that it found, all of which it may have answered from."""
+        """The contexts that a running system reports; it may have answered from all of them."""
         named = self._naming.of(query, reply)
         found = documents(named.ranking, self.corpus)
         return Retrieved(
@@ -207,7 +207,7 @@ class Retrieval:
         return Naming(self.corpus)
 
     async def index(self, workspace: Workspace) -> Mapping[str, Any]:
-        """Everything that a search needs, once the corpus is loaded. Returns what the retriever tells of its index."""
+        """Prepare everything that a search needs, after `load`. Returns the retriever's facts about its index."""
         facts = await in_thread(self.retriever.index, self.corpus, workspace)
         self._answer_model = answer_model(self.retriever)
         if self._answer_model is not None:
@@ -225,24 +225,23 @@ class Retrieval:
         )
 
     async def look_up(self, query: Query) -> Retrieved:
-        """What is found for a query that nobody knew before the index stood: its ranking is not stored. Raises as
-        `retrieved`."""
+        """Search for a query that is not part of the data set; its ranking is not stored. Raises as `retrieved`."""
         ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
         return self._retrieved(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
 
     def retrieved(self, query: Query) -> Retrieved:
-        """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
-        be ranked."""
+        """The result of a query; charges the case for the cost of its ranking. Raises TimeoutError or EvaluationError
+        where the query could not be ranked."""
         reading = self._reading(query)
         charge(reading.entry.cost)
         return self._retrieved(query, reading)
 
     def found(self, query: Query) -> Retrieved:
-        """As `retrieved`, without a charge: to look at it once more."""
+        """As `retrieved`, without a charge, for another look at the result."""
         return self._retrieved(query, self._reading(query))
 
     def _reading(self, query: Query) -> Reading:
-        """Where the query could not be ranked, its cost is charged before the error is raised."""
+        """Where the query could not be ranked, charge its cost and raise the error."""
         if self.rankings is None:
             raise RuntimeError("prepare() comes before retrieved()")
         known = None if self._readings is None else self._readings.get(query.id)
@@ -278,12 +277,12 @@ class Retrieval:
         )
 
     def ranking_values(self, query: Query) -> Mapping[str, float | None]:
-        """Of what was found, whatever came of it; nothing where the query was not ranked."""
+        """The ranking metrics of a query, also where its case failed; empty where the query was not ranked."""
         if self.rankings is None:
             return {}
         try:
             values = self.scores(query, self.found(query)).values
-        except (TimeoutError, EvaluationError):  # its row says so
+        except (TimeoutError, EvaluationError):  # its row has the error
             return {}
         return {name: value for name, value in values.items() if not name.startswith("unanswerable_")}
 
@@ -312,47 +311,47 @@ class Retrieval:
         return isinstance(self.retriever, Reference)
 
     def gives_up(self, found: Retrieved) -> bool:
-        """Whether retrieval alone says "no answer here": by a best hit that is not relevant enough; an agent by a
-        message in place of an answer, whatever the relevance of its hits."""
+        """Whether retrieval alone declares the query unanswerable: its best hit is not relevant enough, or an agent
+        gave a message in place of an answer."""
         if found.ranking.trajectory is not None:
             return found.message is not None
         return diagnosis.predicted_unanswerable(found.answer_score, self.min_score)
 
-    def refusal(self, query: Query, found: Retrieved, generator: Generator) -> Answer | None:
-        """What is said without asking the generator: an agent's message in place of an answer, or a fixed sentence
-        where the best hit is below the generator's `refuse_below`; None where it is to be asked."""
-        if found.message is not None:
-            return Answer(found.message, refused=True)
+    def refusal(self, query: Query, retrieved: Retrieved, generator: Generator) -> Answer | None:
+        """The answer where the generator is not called: an agent's message, or a fixed sentence where the best hit is
+        below the generator's `refuse_below`; None where the generator must be called."""
+        if retrieved.message is not None:
+            return Answer(retrieved.message, refused=True)
         least = offered(generator, "refuse_below")
-        if least is None or not diagnosis.predicted_unanswerable(found.answer_score, least):
+        if least is None or not diagnosis.predicted_unanswerable(retrieved.answer_score, least):
             return None
         return Answer(refusal_for(query), refused=True)
 
-    def scores(self, query: Query, found: Retrieved, *, declined: bool | None = None) -> Scores:
-        """Ranking metrics at k and at the cutoffs (those of chunks and of legs carry a prefix), whether the query was
-        rightly told to have no answer, and what an agent did for it.
+    def scores(self, query: Query, retrieved: Retrieved, *, declined: bool | None = None) -> Scores:
+        """Ranking metrics at k and at the cutoffs (those of chunks and of legs with a prefix), whether the query was
+        rightly declared unanswerable, and what an agent did for it.
 
-        `declined`: whether the delivered answer says that there is none. Then it alone decides, and what `min_score`
-        would have said is counted beside it. None: no answer is delivered, and retrieval decides.
+        `declined`: whether the delivered answer says that there is none. It alone decides then, and the decision of
+        `min_score` is counted beside it. None: no answer is delivered, and retrieval decides.
         """
-        values = self._of_ranking(query, found) if found.is_known else {}
-        label = diagnosis.answerability(self.gives_up(found) if declined is None else declined, query.answerable)
+        values = self._of_ranking(query, retrieved) if retrieved.is_known else {}
+        label = diagnosis.answerability(self.gives_up(retrieved) if declined is None else declined, query.answerable)
         values |= diagnosis.unanswerable_values(label)
         weights, labels = diagnosis.unanswerable_weights(label), {"answerability": str(label)}
-        is_searched = found.is_known and found.named is None
-        if declined is not None and found.ranking.trajectory is None and is_searched:
-            gate = diagnosis.answerability(self.gives_up(found), query.answerable)
+        is_searched = retrieved.is_known and retrieved.named is None
+        if declined is not None and retrieved.ranking.trajectory is None and is_searched:
+            gate = diagnosis.answerability(self.gives_up(retrieved), query.answerable)
             values |= diagnosis.unanswerable_values(gate, GATE)
             weights |= diagnosis.unanswerable_weights(gate, GATE)
             labels[GATE] = gate
-        if (trajectory := found.ranking.trajectory) is not None:
+        if (trajectory := retrieved.ranking.trajectory) is not None:
             gold = {id for id, grade in query.relevance.items() if grade > 0}
             values |= trajectory_values(trajectory, gold, self.corpus.document_of)
             labels |= trajectory_labels(trajectory)
         return Scores(values, weights=weights, labels=labels)
 
     def _has_chunks(self, found: Retrieved) -> bool:
-        """A running system may name documents alone."""
+        """Whether chunks are known; a running system may name documents only."""
         return found.named is None or not self.corpus.chunk_ids.isdisjoint(found.ranking.ids)
 
     def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
@@ -367,31 +366,31 @@ class Retrieval:
     def lost_at(
         self,
         query: Query,
-        found: Retrieved,
+        retrieved: Retrieved,
         *,
         declined: bool | None = None,
         right: bool | None = None,
     ) -> str:
-        """The stage at which a question failed (runner.metrics.diagnosis); `declined` and `right` tell of its
+        """The stage at which a question failed (runner.metrics.diagnosis); `declined` and `right` describe its
         answer."""
-        if declined is None and found.message is not None:
+        if declined is None and retrieved.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
         known = self.corpus.document_by_id
-        is_open = not gold or not found.is_known  # nobody can tell whether retrieval lost it
+        is_open = not gold or not retrieved.is_known  # it is unknown whether retrieval failed
         if is_open and query.answerable:
             return _unexplained(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
             gold_in_corpus=is_open or not self.corpus.documents or any(id in known for id in gold),
-            gold_rank=1 if is_open else self._gold_rank(found, gold, is_answered=declined is not None),
+            gold_rank=1 if is_open else self._gold_rank(retrieved, gold, is_answered=declined is not None),
             k=self.k,
-            refused=self.gives_up(found) if declined is None and not query.answerable else declined,
+            refused=self.gives_up(retrieved) if declined is None and not query.answerable else declined,
             right=right,
         )
 
     def _gold_rank(self, found: Retrieved, gold: Set[str], *, is_answered: bool) -> int | None:
-        """What counts for an answer is what its generator saw."""
+        """The rank of the first gold document; for an answered question, among the contexts that the generator saw."""
         gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
         if gold_rank is not None and is_answered and found.has_texts:
             named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
@@ -401,16 +400,16 @@ class Retrieval:
         return gold_rank
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """What agents did for all questions together, for summary.json."""
+        """Sums over what agents did for all questions, for summary.json."""
         return AgentSums(self.k).over(rows)
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        """Those of `scores`."""
+        """The metrics of `scores`."""
         return (*METRICS, *agent.METRICS, *diagnosis.METRICS, *diagnosis.GATE_METRICS)
 
     def names(self, query: Query) -> tuple[str, ...]:
-        """Metrics that apply to a query, scored or not."""
+        """Names of the metrics that apply to a query, scored or not."""
         if not query.answerable:
             return ("unanswerable_recall", "unanswerable_f1")
         if not any(grade > 0 for grade in query.relevance.values()):
@@ -425,7 +424,7 @@ class Retrieval:
         relevance: Mapping[str, int],
         known: MutableMapping[tuple[str, int], Sequence[float | None]],
     ) -> dict[str, float | None]:
-        """By the names of rows. Those of the fixed cutoffs, which no k changes, are added to the `known` ones."""
+        """Values by their names in rows. Those of the fixed cutoffs, which do not depend on k, are added to `known`."""
         missing = [cutoff for cutoff in self.cutoffs if (prefix, cutoff) not in known]
         numbers = [*ranking_metrics(ids, relevance, missing).values()] if missing else []
         n = len(MEASURES)
@@ -438,7 +437,7 @@ class Retrieval:
         return values
 
     def _row_names(self, prefix: str) -> Sequence[tuple[int, Sequence[tuple[int, str]]]]:
-        """By cutoff, (place of the measure, name): at k first."""
+        """Cutoff -> [(place of the measure, name)], k first."""
         if prefix not in self._names:
             names = []
             for cutoff in self.cutoffs:
@@ -458,7 +457,7 @@ def _is_answer_alone(query: Query) -> bool:
 
 
 def _unexplained(declined: bool | None, right: bool | None) -> str:
-    """Of an answerable question of which it is not known what was found, or what should have been."""
+    """The stage of an answerable question whose retrieved or gold documents are unknown."""
     if right or (right is None and not declined):
         return "none"
     return "refused_unexplained" if declined else "wrong_unexplained"
@@ -486,46 +485,46 @@ def _overlapping(corpus: Corpus, document_id: str, start: int, end: int) -> list
 
 
 def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether two stretches (start, end) of a document share at least half of the shorter one."""
+    """Whether two spans (start, end) of a document share at least half of the shorter one."""
     shared = min(one[1], other[1]) - max(one[0], other[0])
     return 2 * shared >= min(one[1] - one[0], other[1] - other[0])
 
 
-def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
-    """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents with their
-    ranks, the best max(k, 10) hits, what an agent did to find them, and where gold chunks stand that are labelled by
-    id, so that they can be found again in a corpus cut otherwise."""
-    reading = Reading(Ranked(found.ranking, None, None), found.documents, None)
-    if found.reading is not None and found.reading.documents is found.documents:
-        reading = found.reading
+def record_of(query: Query, retrieved: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
+    """The part of a row that comes from retrieval: the question with the turns before it, its gold documents with their
+    ranks, the best max(k, 10) hits, the trajectory of an agent, and the places of gold chunks that are labelled by id,
+    so that they can be found in a corpus that is chunked differently."""
+    reading = Reading(Ranked(retrieved.ranking, None, None), retrieved.documents, None)
+    if retrieved.reading is not None and retrieved.reading.documents is retrieved.documents:
+        reading = retrieved.reading
     if reading.record is None:
-        reading.record = _record_but_hits(query, found, corpus)
+        reading.record = _record_but_hits(query, retrieved, corpus)
     depth, hits = max(k, 10), reading.hits
-    hits += _hits(found, corpus, range(len(hits), depth))
+    hits += _hits(retrieved, corpus, range(len(hits), depth))
     return {**reading.record, "retrieved": hits[:depth]}
 
 
-def _record_but_hits(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any]:
+def _record_but_hits(query: Query, retrieved: Retrieved, corpus: Corpus) -> dict[str, Any]:
     history = [{"role": turn.role, "text": turn.text} for turn in query.history]
-    trajectory = found.ranking.trajectory
+    trajectory = retrieved.ranking.trajectory
     return {
         **({"history": history} if history else {}),
-        **({"chunk_gold": _chunk_gold(query, found, corpus)} if query.expected_chunks else {}),
+        **({"chunk_gold": _chunk_gold(query, retrieved, corpus)} if query.expected_chunks else {}),
         "query": query.text,
         "answerable": query.answerable,
         "expected": list(query.relevance),
         "gold": gold_digest(query),
-        **_gold_ranks(query, found),
-        **({"answer_score": found.answer_score} if trajectory is None else {}),
+        **_gold_ranks(query, retrieved),
+        **({"answer_score": retrieved.answer_score} if trajectory is None else {}),
         "retrieved": [],
         **({} if trajectory is None else {"trajectory": trajectory_record(trajectory)}),
     }
 
 
-def _chunk_gold(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any]:
-    """`labels`: the place of each labelled chunk, [document, start, end], or null where there is no such chunk;
-    `spans`: chunks that are relevant by a span; `chunks`: places of all chunks of these documents, with the rank
-    where the ranking has them."""
+def _chunk_gold(query: Query, retrieved: Retrieved, corpus: Corpus) -> dict[str, Any]:
+    """`labels`: the place of each labelled chunk, [document, start, end], null for an unknown chunk; `spans`: chunks
+    that are relevant by a span; `chunks`: the places of all chunks of these documents, with the rank of those in the
+    ranking."""
     by_span = relevant_chunks(replace(query, expected_chunks=()), corpus)
     documents = {id.rpartition("#")[0] for id in (*query.expected_chunks, *by_span)}
     places = {
@@ -533,7 +532,7 @@ def _chunk_gold(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any
         for document in sorted(documents)
         for chunk in corpus.chunks_of(document)
     }
-    ranks = {id: rank for rank, id in enumerate(found.ranking.ids, start=1)}
+    ranks = {id: rank for rank, id in enumerate(retrieved.ranking.ids, start=1)}
     return {
         "labels": {id: places.get(id) for id in query.expected_chunks},
         "spans": list(by_span),
@@ -541,18 +540,18 @@ def _chunk_gold(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any
     }
 
 
-def _gold_ranks(query: Query, found: Retrieved) -> dict[str, Any]:
-    """`gold_ranks`: where each gold document stands in the ranking, as far as that goes, null beyond it; `ranked`: how
-    many documents it has. Nothing where it is not known what was found."""
+def _gold_ranks(query: Query, retrieved: Retrieved) -> dict[str, Any]:
+    """`gold_ranks`: the rank of each gold document, null where the ranking lacks it; `ranked`: number of documents in
+    the ranking. Empty where the retrieved documents are unknown."""
     gold = [id for id, grade in query.relevance.items() if grade > 0]
-    if not gold or not found.is_known:
+    if not gold or not retrieved.is_known:
         return {}
-    ranks = {id: rank for rank, id in enumerate(found.documents.ids, start=1)}
+    ranks = {id: rank for rank, id in enumerate(retrieved.documents.ids, start=1)}
     return {"gold_ranks": {id: ranks.get(id) for id in gold}, "ranked": len(ranks)}
 
 
 def _hits(found: Retrieved, corpus: Corpus, places: range) -> list[dict[str, Any]]:
-    """Documents of these places as the row of a case keeps them."""
+    """The documents at these places in the form of a row."""
     best = found.documents
     return [
         {

@@ -1,8 +1,8 @@
-"""Where the vectors of a corpus are kept: what a store must offer, and what is done with one.
+"""Stores for the vectors of a corpus: the protocol, and how a collection is filled and searched.
 
-A collection is named by a hash of its content (texts, embedder, kind of index), so it is filled once, whoever asks, and
-never changed. Its points are numbered 0 to size - 1, in the order of the corpus. They are sent in batches, in that
-order: what is there already is counted, and a fill that was cut off goes on behind it.
+The name of a collection is a hash of its content (texts, embedder, kind of index), so it is filled once and never
+changed. Its points are numbered 0 to size - 1 in the order of the corpus, and sent in batches in this order. A fill
+that was interrupted resumes after the points that are there.
 
     class ListStore:
         kinds = ("flat",)
@@ -43,17 +43,17 @@ from runner.system.threads import LoopThread
 
 T = TypeVar("T")
 Kind = Literal["flat", "hnsw", "ivf"]
-NAME = re.compile(r"runner_[0-9a-f]{24}")  # of a collection: all that `clean stores` looks at
-LAYOUT = 1  # of points in a store; another number is another collection
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # before a further attempt
+NAME = re.compile(r"runner_[0-9a-f]{24}")  # names of our collections; `clean stores` ignores others
+LAYOUT = 1  # version of the stored points, part of the collection name
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # seconds before a further attempt
 FIND_BATCH = 64  # queries in one search
-RECALL_SAMPLE = 200  # points whose neighbours are compared with the exact ones
+RECALL_SAMPLE = 200  # points of which the recall of an index is measured
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """How a collection is searched: `flat` compares every vector; `hnsw` walks a graph in which each has `links`
-    neighbours, looking at `effort` candidates; `ivf` looks into `probes` of `lists` clusters."""
+    """The kind of index: `flat` compares every vector; `hnsw` searches a graph with `links` neighbours a vector and
+    `effort` candidates; `ivf` searches `probes` of `lists` clusters."""
 
     kind: Kind = "flat"
     links: int = 32
@@ -63,13 +63,13 @@ class IndexSettings:
     seed: int = 42
 
     def lists_of(self, count: int) -> int:
-        """Clusters of so many vectors: 4 x the square root of their number where `lists` is None, of at least 39
-        vectors each."""
+        """The number of clusters for so many vectors: `lists`, or 4 x the square root where it is None; with at least
+        39 vectors each."""
         return min(self.lists or max(1, min(round(4 * count**0.5), count // 39)), count)
 
     @property
     def built(self) -> Mapping[str, Any]:
-        """What decides how the index turns out, as far as the kind has it."""
+        """The settings of this kind on which the content of the index depends."""
         if self.kind == "hnsw":
             return {"kind": self.kind, "links": self.links, "effort": self.effort}
         return {"kind": self.kind, **({"lists": self.lists} if self.kind == "ivf" else {})}
@@ -77,8 +77,8 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What is opened, and made where it is missing. `dim`: length of its vectors, which have length 1 and are compared
-    by inner product. `root`: where a store of files keeps it, unless its settings say where."""
+    """A collection to open, or to create where it is missing. `dim`: length of its vectors, which have norm 1 and are
+    compared by inner product. `root`: default folder of a store in files."""
 
     name: str
     size: int
@@ -89,8 +89,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Some neighbours in the order of the corpus: point start + n has the n-th id and text and vectors[n] (float32
-    [n_points, dim])."""
+    """Consecutive points: point start + n has the n-th id and text and vectors[n] (float32 [n_points, dim])."""
 
     start: int
     ids: Sequence[str]
@@ -99,15 +98,16 @@ class Points:
 
     @property
     def numbers(self) -> range:
-        """Of the points."""
+        """The numbers of the points."""
         return range(self.start, self.start + len(self.ids))
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What is near to one query, best first: numbers int64 [n], scores float64 [n] (inner products), and the vectors
-    as they were sent, float32 [n, dim]: of these the scores are computed again, in double precision, so that near ties
-    have one order in every store. None where a store does not give them back: its own scores decide then."""
+    """The nearest points of one query, best first: numbers int64 [n], scores float64 [n] (inner products), and the
+    vectors as they were sent, float32 [n, dim]. Scores are recomputed from the vectors in double precision, so that
+    near ties have the same order in every store. `vectors` None: the store does not return them, and its own scores
+    count."""
 
     numbers: NDArray[np.int64]
     scores: NDArray[np.float64]
@@ -116,7 +116,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A collection that a store has. `made`: when, None where nobody knows."""
+    """A collection in a store. `made`: its time of creation, None where it is unknown."""
 
     name: str
     n_points: int
@@ -125,8 +125,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """How a store is asked: points in a batch, the deadline of one attempt of a request, further attempts. `place`:
-    where it is, for messages; `setting`: the key in conf that says so."""
+    """How requests to a store are made: points a batch, the deadline of one attempt, and the number of retries.
+    `place`: the address for messages; `setting`: the key of the address in conf."""
 
     batch_size: int = 512
     timeout_ms: int = 30_000
@@ -149,7 +149,7 @@ Variable = Annotated[str, _checked_by(variable_problem)]  # the NAME of an envir
 
 
 def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
-    """That the environment variable which a setting names is not there."""
+    """The problem of an environment variable that a setting names and that is not set."""
     if name is None or os.environ.get(name):
         return []
     message = f"the environment variable {name} is not set; it holds the secret for {place}; null sends none"
@@ -157,13 +157,13 @@ def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
 
 
 def lacking(store: str, packages: str, error: Exception) -> InputError:
-    """For packages that are not installed; the extra is called as the choice of the store is."""
+    """The error for packages that are not installed; the extra has the name of the store."""
     word = "packages" if " and " in packages else "package"
     return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
 
 
 def refused(transfer: Transfer, setting: str, reason: str) -> StopRunError:
-    """For a store that asks for another name or password."""
+    """The error for a store that refuses the user or password."""
     return StopRunError(
         f"{setting}: the store at {transfer.place} refuses access ({reason}); {setting}=NAME names the environment "
         f"variable that holds the right secret"
@@ -171,7 +171,7 @@ def refused(transfer: Transfer, setting: str, reason: str) -> StopRunError:
 
 
 class TransferSettings(TypedDict, total=False):
-    """What every store that is asked takes (`**transfer: Unpack[TransferSettings]`)."""
+    """The settings of every store on a server (`**transfer: Unpack[TransferSettings]`)."""
 
     batch_size: Annotated[int, Field(ge=1, le=10_000)]
     timeout_ms: Annotated[int, Field(ge=1)]
@@ -179,34 +179,33 @@ class TransferSettings(TypedDict, total=False):
 
 
 class AwayError(EvaluationError):
-    """A store did not answer, or said that it cannot just now: the same request may succeed when it is sent again."""
+    """A store did not answer, or is temporarily unavailable: the same request may succeed when it is sent again."""
 
 
 class OpenCollection(Protocol):
-    """A connected collection. What it raises is AwayError where the same request may succeed later, StopRunError
-    where it will not; a deadline cancels it."""
+    """A connected collection. Its methods raise AwayError where the same request may succeed later, and StopRunError
+    where it will not; a deadline cancels them."""
 
     @property
     def n_points(self) -> int:
-        """How many points are there; of a collection that was cut off while it was filled, those with the lowest
-        numbers."""
+        """Number of points; a collection whose fill was interrupted has those with the lowest numbers."""
 
     async def add(self, points: Points) -> None:
-        """Adds points, or puts them in the place of those with the same numbers."""
+        """Add points, or replace those with the same numbers."""
 
     async def finish(self) -> None:
-        """Called once all points are there: builds an index."""
+        """Called after all points were added, for example to build an index."""
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
         """The `depth` nearest points of each query (float32 [n_queries, dim])."""
 
     async def close(self) -> None:
-        """Lets go of files and connections."""
+        """Close files and connections."""
 
 
 @runtime_checkable
 class Store(Protocol):
-    """Keeps collections of vectors. `kinds` of index that it has; `transfer`: how it is asked.
+    """Stores collections of vectors. `kinds`: of index that it offers; `transfer`: how requests are made.
 
     class ServerStore:
         kinds = ("flat", "hnsw")
@@ -222,13 +221,13 @@ class Store(Protocol):
     transfer: Transfer
 
     async def open(self, collection: Collection) -> OpenCollection:
-        """The collection of this name, made where it is not there. Raises AwayError and StopRunError as its methods
-        do, and StopRunError where it has vectors of another length."""
+        """Open the collection of this name, or create it. Raises AwayError and StopRunError as its methods do, and
+        StopRunError where its vectors have another length."""
 
 
 @runtime_checkable
 class Within(Protocol):
-    """A store that is none: the index is a file of this program, which is searched in its memory.
+    """The store without a server: the index is a file of this program, which is searched in memory.
 
     class NoStore:
         is_within = True
@@ -252,22 +251,22 @@ class Keeping(Protocol):
     """
 
     async def stored(self, root: Path) -> Sequence[Stored]:
-        """Those that this program made."""
+        """The collections that this program made."""
 
     async def drop(self, name: str, root: Path) -> None:
-        """Deletes one."""
+        """Delete a collection."""
 
 
 OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Keeping)}
 
 
 def collection_name(content: Mapping[str, Any]) -> str:
-    """Of JSON values that say what stands in it."""
+    """The name of a collection, from JSON values that describe its content."""
     return f"runner_{fingerprint([LAYOUT, content])[:24]}"
 
 
 def away(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
-    """For a store that did not answer so often."""
+    """The error for a store that did not answer in so many attempts."""
     return StopRunError(
         f"{transfer.setting}: the store at {transfer.place} cannot be reached: {reason} (asked {attempts} times); is "
         "it up, and the address right? Run the same command again to resume"
@@ -275,7 +274,7 @@ def away(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
 
 
 def of_another_length(name: str, dim: int, wanted: int, transfer: Transfer) -> StopRunError:
-    """For a collection that somebody else filled under our name."""
+    """The error for a collection of our name with vectors of another length."""
     return StopRunError(
         f"store: the collection {name} at {transfer.place} has vectors of {dim} numbers, and the embedder makes "
         f"{wanted}; delete it: python -m runner clean stores"
@@ -283,8 +282,8 @@ def of_another_length(name: str, dim: int, wanted: int, transfer: Transfer) -> S
 
 
 class StoreIndex:
-    """One collection of a store, for a thread beside the event loop: filled, searched, closed, and opened again where
-    it is searched later. Requests go out on an event loop of its own."""
+    """One collection of a store, with blocking methods for a thread beside the event loop. A search after `close` opens
+    it again. Requests run in an event loop of its own."""
 
     def __init__(self, store: Store, collection: Collection) -> None:
         self._store, self._collection = store, collection
@@ -298,18 +297,17 @@ class StoreIndex:
 
     @property
     def size(self) -> int:
-        """How many points a whole collection has."""
+        """Number of points of the complete collection."""
         return self._collection.size
 
     def fill(
         self, ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], *, anew: bool = False
     ) -> int:
-        """Sends what is not there yet, or all of it `anew`, and returns how many points that was. Raises
-        StopRunError."""
+        """Send the missing points, or with `anew` all points, and return their number. Raises StopRunError."""
         return self._loop.run(self._fill(ids, texts, vectors, anew=anew))
 
     def facts(self, vectors: NDArray[np.float32]) -> dict[str, Any]:
-        """For the report, once it is filled with these vectors. Of an index that is not exact, its recall."""
+        """Facts for the report of a collection filled with these vectors, with the recall of an approximate index."""
         collection = self._collection
         kind = collection.index.kind
         facts: dict[str, Any] = {"kind": kind, "n_chunks": self.size, "dim": self.dim, "collection": collection.name}
@@ -322,11 +320,11 @@ class StoreIndex:
         return {**facts, "recall_at_10": Recall(vectors, collection.index.seed).of(search)}
 
     def is_whole(self) -> bool:
-        """Whether every point is there."""
+        """Whether it has all points."""
         return self._loop.run(self._opened()).n_points >= self.size
 
     def nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
-        """For each query; a batch of queries is one request of the store. Raises StopRunError."""
+        """The nearest points of each query; a batch of queries is one request. Raises StopRunError."""
 
         async def find(start: int) -> Sequence[Hits]:
             batch = vectors[start : start + FIND_BATCH]
@@ -342,7 +340,7 @@ class StoreIndex:
         return self._loop.run(find_all())
 
     def close(self) -> None:
-        """What is searched afterwards opens the collection again."""
+        """Close the connection; a later search opens the collection again."""
         if self._open is not None:
             self._loop.run(self._forget())
         self._loop.close()
@@ -363,7 +361,7 @@ class StoreIndex:
         opened = await self._opened()
         size = self._store.transfer.batch_size
         there = 0 if anew else opened.n_points
-        first = there if there >= self.size else there - there % size  # a batch that was cut off is sent again
+        first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
             end = start + size
             points = Points(start, ids[start:end], texts[start:end], vectors[start:end])
@@ -373,7 +371,7 @@ class StoreIndex:
         return self.size - first
 
     async def _repeated(self, ask: Callable[[], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
-        """What `ask` returns. `is_long`: without a deadline."""
+        """Call `ask` with retries. `is_long`: without a deadline."""
         transfer = self._store.transfer
         wait_s, reason = FIRST_WAIT_S, ""
         for attempt in range(transfer.retries + 1):
@@ -389,22 +387,22 @@ class StoreIndex:
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         raise away(transfer, reason, transfer.retries + 1)
 
-    def _checked(self, found: Sequence[Hits], n_queries: int) -> Sequence[Hits]:
-        """What a store returned, if that is hits: numbers of its own would be wrong scores later."""
+    def _checked(self, hits_of_queries: Sequence[Hits], n_queries: int) -> Sequence[Hits]:
+        """Check the hits of a store: unknown numbers would become wrong scores later."""
         name = type(self._store).__name__
-        if len(found) != n_queries:
-            raise StopRunError(f"store ({name}): returned {len(found)} lists of hits for {n_queries} queries")
-        for hits in found:
+        if len(hits_of_queries) != n_queries:
+            raise StopRunError(f"store ({name}): returned {len(hits_of_queries)} lists of hits for {n_queries} queries")
+        for hits in hits_of_queries:
             if not np.all((hits.numbers >= 0) & (hits.numbers < self.size)):
                 raise StopRunError(f"store ({name}): returned a point that is none of its {self.size}")
             if len(set(hits.numbers.tolist())) != len(hits.numbers) or len(hits.scores) != len(hits.numbers):
                 raise StopRunError(f"store ({name}): returned a point twice, or points without scores")
-        return found
+        return hits_of_queries
 
 
 @dataclass
 class Recall:
-    """The share of the ten exact nearest neighbours that a search finds, for points drawn with `seed`."""
+    """Measures the share of the ten exact nearest neighbours that a search finds, for points drawn with `seed`."""
 
     vectors: NDArray[np.float32]
     seed: int
@@ -415,11 +413,11 @@ class Recall:
 
     @property
     def depth(self) -> int:
-        """A point is its own nearest neighbour."""
+        """One more than the neighbours, since a point is its own nearest neighbour."""
         return min(11, len(self.vectors))
 
     def of(self, search: Callable[[NDArray[np.float32], int], Sequence[Sequence[int]]]) -> float:
-        """`search`: queries and depth -> the numbers that it finds for each."""
+        """The recall. `search`: (queries, depth) -> the numbers of the nearest points of each."""
         import faiss
 
         queries = self.vectors[self.chosen]

@@ -10,7 +10,7 @@ import runner
 
 
 class _Callable(ModuleType):
-    """`runner.run(…)` is a function of runner.commands._api, also once this package of the same name is loaded."""
+    """`runner.run(…)` stays a function of runner.commands._api after this package of the same name is imported."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return runner.__getattr__("run")(*arguments, **named)

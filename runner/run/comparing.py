@@ -1,8 +1,9 @@
-"""What a run is held against when it has ended: `compare=BASELINE`, looked up before it starts, and the values of
-`threshold`, checked before it starts.
+"""Compares a finished run with `compare=BASELINE` and the values of `threshold`, both of which are checked before it
+starts.
 
-The parent looks up once, for all runs of a sweep, and leaves the place in the state of the command (runner.run.state):
-a run may be served by another process, and the latest run of an experiment must not be its own sister.
+The parent looks up the baseline once for all runs of a sweep, and writes its place to the state of the command
+(runner.run.state): another process may serve a run, and the latest run of an experiment must not be another run of this
+sweep.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ if TYPE_CHECKING:
     from runner.report.comparison_words import Record
 
 FILES = ("compare.json", "compare.md")
-DOWNLOADS = "baselines"  # in cache_dir: what came from MLflow
+DOWNLOADS = "baselines"  # in cache_dir: snapshots downloaded from MLflow
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """None: nothing to compare with."""
+    """`place` None: no baseline."""
 
     place: Place | None
 
     def leave(self, folder: Path) -> None:
-        """For the runs of this folder."""
+        """Write the baseline to the state, for the runs of this folder."""
         place = self.place
         known = None if place is None else {"path": str(place.path.resolve()), "label": place.label}
         write_state(folder, "baseline", known)
 
 
 def look_up(cells: Sequence[Cell]) -> Baseline:
-    """Everything about `compare`, `baseline`, `save_snapshot` and `junit` that can be wrong before the first run
-    starts. Raises ConfigError, and InputError or TrackingError for a reference that names no run."""
+    """Check `compare`, `baseline`, `save_snapshot` and `junit` before the first run starts. Raises ConfigError, and
+    InputError or TrackingError for a reference that names no run."""
     cfg = cells[0].cfg
     _check(cells)
     chosen_baseline(cells)
@@ -105,17 +106,17 @@ def _check(cells: Sequence[Cell]) -> None:
 
 
 def _undeclared(cfg: DictConfig) -> Iterator[Problem]:
-    """Thresholds of metrics that the evaluation does not declare, or that it cannot have."""
+    """Problems of thresholds on metrics that the evaluation does not declare, or that these runs cannot have."""
     if wanted := thresholds_of(cfg)[0]:
         try:
             catalogue = declared_by(build(cfg.evaluation).root)
-        except Exception:  # its own run tells, with a log
+        except Exception:  # its own run reports it, with a log
             return
         yield from thresholds.undeclared(wanted, catalogue, list(cfg.cutoffs))
 
 
 def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:
-    """Raises ConfigError for thresholds of slices in which no case is, before the first of them is asked."""
+    """Raises ConfigError for thresholds of slices without cases, before the first case is run."""
     wanted = thresholds_of(cfg)[0]
     if not any(threshold.dimension for threshold in wanted):
         return
@@ -129,7 +130,7 @@ def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:
 
 
 def _foreign(path: Path) -> list[Problem]:
-    """A file that is no snapshot is not written over."""
+    """The problem where the file is no snapshot: it is not overwritten."""
     from runner.compare.snapshots import read_snapshot
 
     try:
@@ -149,8 +150,8 @@ def _store(cfg: DictConfig) -> str | None:
 
 
 def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
-    """Copy the snapshot, compare with the baseline, tell what of the thresholds was reached; the outcome with what that
-    adds to it. What goes wrong in comparing is no failure of the run: its results stand."""
+    """Copy the snapshot, compare with the baseline and check the thresholds. Returns the outcome with what they add to
+    it. An error while comparing does not make a failed run: its results stand."""
     records: list[Record] = []
     outcome = _against_baseline(job, outcome, records)
     if not (records or run.summary.get(thresholds.RECORDS)):
@@ -168,18 +169,19 @@ def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
 
 
 def thresholds_in(job: Job, summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
-    """For summary.json: what the run was to reach; nothing where nothing was asked for, or of a reference."""
+    """The thresholds and whether the run reached them, for summary.json; empty without thresholds, and for a reference
+    run."""
     wanted = [] if _is_reference(job) else thresholds_of(job.cfg)[0]
     return {thresholds.RECORDS: thresholds.check(wanted, summary, catalogue)} if wanted else {}
 
 
 def _is_reference(job: Job) -> bool:
-    """A run of baselines=auto is no candidate for anything."""
+    """Whether this is a run of baselines=auto, which is never a candidate."""
     return job.sweep_id is not None and job.folder.name in NAMES
 
 
 def _against_baseline(job: Job, outcome: Outcome, records: list[Record]) -> Outcome:
-    """The record of the comparison is added to `records`."""
+    """Compare the run with its baseline, and add the record to `records`."""
     from runner.compare.snapshot import FILE, write_bytes
 
     for name in FILES:
@@ -226,7 +228,7 @@ def _own(folder: Path) -> Side:
 
 
 def why(record: Record, language: str = "en") -> str:
-    """In one line, why the exit code of a comparison is not 0."""
+    """Why the exit code of a comparison is not 0, in one line."""
     from runner.report.comparison_words import gate_lines, own, warnings
     from runner.words.wording import LANGUAGES
 
@@ -236,7 +238,7 @@ def why(record: Record, language: str = "en") -> str:
 
 
 def _joined(outcome: Outcome, exit_code: int, message: str) -> Outcome:
-    """A run that failed by itself stays what it is."""
+    """The outcome with this exit code and message; that of a failed run is unchanged."""
     if outcome.exit_code == 4 == exit_code:
         return replace(outcome, error_message=f"{outcome.error_message} {message}")
     if exit_code == 0 or outcome.exit_code != 0:

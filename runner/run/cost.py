@@ -1,4 +1,4 @@
-"""Before a command asks models: what it will ask and cost is told, and too much is not spent without consent."""
+"""Prints the expected requests and cost of a command before it starts, and asks for consent to a high cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from runner.words.wording import LANGUAGES, wording
 
 
 def agree_on_cost(cells: Sequence[Cell], times: int = 1) -> None:
-    """Nothing for runs that ask no model. `times`: how many runs each cell stands for. Raises what `agree` raises."""
+    """Does nothing for runs that call no model. `times`: how many runs each cell stands for. Raises what `agree`
+    raises."""
     cfg = cells[0].cfg
     if not any("models" in reached(cell.cfg) for cell in cells):
         return
@@ -30,8 +31,8 @@ def agree_on_cost(cells: Sequence[Cell], times: int = 1) -> None:
 
 
 def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
-    """Raises ConfigError for keys that are missing, StopRunError where cache=replay lacks a reply, and InputError
-    when the person at the terminal says no."""
+    """Raises ConfigError for missing keys, StopRunError where cache=replay lacks a reply, and InputError where the
+    person at the terminal refuses."""
     _check(planned, models)
     from runner.run.plan_report import cost_line
 
@@ -55,7 +56,7 @@ def _check(planned: Planned, models: Models) -> None:
 
 
 def _beyond(total: Expected, cfg: DictConfig) -> list[str]:
-    """Limits that what is planned will pass."""
+    """The budget limits that the plan exceeds."""
     say = LANGUAGES[cfg.report.language]
     planned = {
         "usd": None if total.nano_usd is None else total.nano_usd / 1e9,

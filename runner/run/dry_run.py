@@ -16,7 +16,7 @@ from runner.system import terminal
 from runner.words.bilingual import in_language
 from runner.words.wording import LANGUAGES, Wording
 
-SHOWN = 10  # problems of one file; verbose=true shows all
+SHOWN = 10  # problems shown a file; verbose=true shows all
 
 
 def problem_lines(problems: Sequence[tuple[str, str]], say: Wording, *, verbose: bool) -> list[str]:
@@ -30,12 +30,12 @@ def problem_lines(problems: Sequence[tuple[str, str]], say: Wording, *, verbose:
 
 
 def dry_run(plan: Plan, *, demands_gold: bool = False) -> int:
-    """0 when the data of every cell is sound, 1 when a record would be skipped, or, where that is demanded, a label
-    names what is not there. Raises as loading does."""
+    """Check the data of every cell. Returns 0 where they are sound, 1 where a record would be skipped or, with
+    `demands_gold`, where a label names an unknown document. Raises what loading raises."""
     preflight(plan.runs)
     look_up(plan.cells)
     say = LANGUAGES[plan.cells[0].cfg.report.language]
-    seen: dict[str, int] = {}
+    is_unsound_by_text: dict[str, int] = {}
     for cell in plan.runs:
         options = options_of(cell.cfg)
         case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
@@ -46,13 +46,14 @@ def dry_run(plan: Plan, *, demands_gold: bool = False) -> int:
         is_unsound = any(
             problem.severity == "error" or (demands_gold and is_of_gold(problem)) for problem in case_set.problems
         )
-        seen.setdefault("\n".join(lines), is_unsound)
-    terminal.lines(*seen)
+        is_unsound_by_text.setdefault("\n".join(lines), is_unsound)
+    terminal.lines(*is_unsound_by_text)
     terminal.note(say("dry_run.one") if len(plan.runs) == 1 else say("dry_run.many", n=len(plan.runs)))
-    return int(any(seen.values()))
+    return int(any(is_unsound_by_text.values()))
 
 
 def is_of_gold(problem: DataProblem) -> bool:
-    """A label that names nothing (runner.data.gold): a run keeps the question, and its answer counts as lost."""
+    """Whether a label names an unknown document or chunk (runner.data.gold). A run keeps such a question and counts the
+    gold as missing."""
     field = problem.field or ""
     return field.startswith("expected_") or field in ("document", "notes")

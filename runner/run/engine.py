@@ -1,7 +1,7 @@
 """Cases in, rows out: the one loop that serves every evaluation.
 
-A pool of workers shares one iterator. A case is run, judged and scored; whatever goes wrong in it
-becomes its row. Only what is wrong for every case (StopRunError, InputError) ends the run.
+A pool of workers shares one iterator. A case is run, judged and scored; an error in it becomes its row. Only an error
+that would hit every case (StopRunError, InputError) ends the run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Tell = Callable[[float, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`patience_s`: how long no case may end before somebody is told which are in flight."""
+    """`patience_s`: seconds without a finished case after which the cases in flight are listed."""
 
     concurrency: int
     case_timeout_s: float
@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why no further case was started."""
+    """Why the engine stopped before the last case."""
 
     exit_code: int
     message: str
@@ -49,7 +49,7 @@ class Stop:
         return cls(error.exit_code, str(error))
 
 
-INTERRUPTED = Stop(130, "interrupted")  # 130: what a shell reports for a process ended by Ctrl-C
+INTERRUPTED = Stop(130, "interrupted")  # 130: the exit code of a process that Ctrl-C ended
 
 
 async def run_cases(
@@ -60,9 +60,9 @@ async def run_cases(
     tell: Tell,
     earlier: Earlier = lambda _: None,
 ) -> Stop | None:
-    """Run every case and hand each row to `record`; None when all were run. A case whose error ends the run
-    has no row, those in flight beside it end as they would have. `tell` gets, when nothing moves, for how many
-    seconds, and the cases in flight. `earlier`: the row, not finished, that a case has of an earlier command."""
+    """Run every case and pass each row to `record`. Returns None when all were run. A case whose error ends the run
+    gets no row; the other cases in flight are finished. `tell` is called when no case ends for a while, with the
+    seconds and the cases in flight. `earlier` returns the unfinished row that an earlier command left for a case."""
     crew = _Crew(evaluation, cases, limits, record, earlier)
     try:
         async with patient(
@@ -76,7 +76,7 @@ async def run_cases(
 
 
 class _Crew:
-    """What the workers of one run share."""
+    """The state that the workers of one run share."""
 
     def __init__(
         self,
@@ -105,10 +105,11 @@ class _Crew:
                 self.stop = self.stop or Stop.of(error)
             place.case = None
             place.since = self.flight.ended = time.perf_counter()
-            await asyncio.sleep(0)  # a case without I/O would otherwise hold the loop, and Ctrl-C with it
+            await asyncio.sleep(0)  # otherwise cases without I/O block the loop, and with it Ctrl-C
 
     def _keep(self, row: Row) -> None:
-        """A row that cannot be written (what a component put into it holds itself, say) is that of a failed case."""
+        """Record a row. Where it cannot be written (a component put a recursive object into it, for example), the case
+        fails."""
         try:
             self.record(row)
         except (RunnerError, OSError):
@@ -126,7 +127,7 @@ async def run_case(
     place: Place | None = None,
     earlier: Mapping[str, Any] | None = None,
 ) -> Row:
-    """One case to its row; `earlier`, of an earlier command, is gone on with. Only the end of the run passes through:
+    """Run one case and return its row, resuming from `earlier`, an unfinished row. Raises only what ends the run:
     cancellation, StopRunError, InputError."""
     with metering() as meter, asking_for(case.id):
         row = await _run_case(evaluation, case, timeout_s, place or Place(), earlier)
@@ -137,7 +138,7 @@ async def run_case(
 async def _run_case(
     evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place, earlier: Mapping[str, Any] | None
 ) -> Row:
-    place.stage, output, kept = "run", None, NOTHING
+    place.stage, output, output_record = "run", None, NOTHING
     judgements: dict[str, Judgement] = {}
     try:
         async with deadline(timeout_s):
@@ -145,39 +146,39 @@ async def _run_case(
             if output is None or earlier is None:
                 with stopwatch() as watch:
                     output = await evaluation.run(case)
-                kept = _output_record(evaluation, output, watch)
+                output_record = _output_record(evaluation, output, watch)
             else:
-                kept = _Kept(*kept_of(evaluation, output), earlier["latency_ms"])
+                output_record = _OutputRecord(*kept_of(evaluation, output), earlier["latency_ms"])
                 judgements = _scored(earlier["judgements"])
                 charge({role: RoleCost(**cost) for role, cost in (earlier.get("cost") or {}).items()})
             place.stage = "judge"
             await _judge(evaluation, case, output, judgements)
         place.stage = "score"
-        return _row(case, "ok", evaluation.score(case, output, judgements), kept, judgements)
+        return _row(case, "ok", evaluation.score(case, output, judgements), output_record, judgements)
     except (Exception, BaseExceptionGroup, SystemExit, asyncio.CancelledError) as error:
         stage = place.stage
         if _ends_the_run(error, stage):
             raise
         status: Status = "timeout" if isinstance(error, TimeoutError) else "failed"
         scores = _scores_of_failed(evaluation, case, output if stage == "judge" else None, judgements)
-        return _row(case, status, scores, kept, judgements, stage=stage, error=_text(error, timeout_s))
+        return _row(case, status, scores, output_record, judgements, stage=stage, error=_text(error, timeout_s))
 
 
 async def _restored(evaluation: Evaluation[Any, Any], case: Case, earlier: Mapping[str, Any] | None) -> Any | None:
-    """What an earlier row was written for; None where the case is to be run."""
+    """The output that an earlier row holds; None where the case must be run."""
     if earlier is None or earlier["output"] is None or not _can_rejudge(evaluation):
         return None
     return await evaluation.restored(case, earlier)
 
 
 def _scored(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, Judgement]:
-    """Those of a row that did not fail."""
+    """The judgements of a row that did not fail."""
     found = {rubric: Judgement(**said) for rubric, said in judgements.items()}
     return {rubric: said for rubric, said in found.items() if said.score is not None and not said.error}
 
 
 async def _judge(evaluation: Evaluation[Any, Any], case: Case, output: Any, judgements: dict[str, Judgement]) -> None:
-    """Those that came stay where another raises an error."""
+    """Add the missing judgements; those that succeeded stay where another one raises an error."""
     if _can_rejudge(evaluation):
         await evaluation.judge_missing(case, output, judgements)
     else:
@@ -185,30 +186,31 @@ async def _judge(evaluation: Evaluation[Any, Any], case: Case, output: Any, judg
 
 
 def _can_rejudge(evaluation: Evaluation[Any, Any]) -> TypeGuard[Rejudging]:
-    """As `isinstance` says, at a tenth of its cost, which every case would pay."""
+    """The same as `isinstance` with the protocol, at a tenth of its cost."""
     return callable(getattr(evaluation, "restored", None)) and callable(getattr(evaluation, "judge_missing", None))
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """What a row has of an output. `latency_ms`: of the stages together, None when one was not timed; of the whole
-    run where no stage tells its time."""
+class _OutputRecord:
+    """The parts of a row that come from the output. `latency_ms`: the sum over the stages, None where one was not
+    timed; the time of the whole `run` where the output has no timings."""
 
     record: Mapping[str, Any] | None
     timings: Mapping[str, Timing]
     latency_ms: float | None
 
 
-NOTHING = _Kept(None, {}, None)
+NOTHING = _OutputRecord(None, {}, None)
 
 
-def _output_record(evaluation: Evaluation[Any, Any], output: Any, run: Watch) -> _Kept:
-    """Asked for once, before the judge is: what an output cannot tell fails its case, and costs no judgement."""
+def _output_record(evaluation: Evaluation[Any, Any], output: Any, run: Watch) -> _OutputRecord:
+    """Read the record and the timings before the judge is called: an output without them fails its case and costs no
+    judgement."""
     record, timings = kept_of(evaluation, output)
     if not timings:
-        return _Kept(record, timings, run.ms if run.live else None)
+        return _OutputRecord(record, timings, run.ms if run.live else None)
     times = [timing.ms for timing in timings.values()]
-    return _Kept(record, timings, None if None in times else sum(ms for ms in times if ms is not None))
+    return _OutputRecord(record, timings, None if None in times else sum(ms for ms in times if ms is not None))
 
 
 def _ends_the_run(error: BaseException, stage: str) -> bool:
@@ -221,7 +223,7 @@ def _ends_the_run(error: BaseException, stage: str) -> bool:
 def _scores_of_failed(
     evaluation: Evaluation[Any, Any], case: Case, output: Any, judgements: Mapping[str, Judgement]
 ) -> Scores:
-    """Without some of its judgements an output still has the scores of its other metrics."""
+    """The scores of a failed case: an output without some of its judgements still has its other metrics."""
     for known in (output, None):
         with suppress(Exception, BaseExceptionGroup, SystemExit):
             scores = evaluation.score(case, known, judgements)
@@ -234,7 +236,7 @@ def _row(
     case: Case,
     status: Status,
     scores: Scores,
-    kept: _Kept,
+    output_record: _OutputRecord,
     judgements: Judgements,
     stage: str | None = None,
     error: str | None = None,
@@ -244,15 +246,15 @@ def _row(
         id=case.id,
         status=status,
         metrics=values,
-        output=kept.record,
-        latency_ms=kept.latency_ms,
+        output=output_record.record,
+        latency_ms=output_record.latency_ms,
         language=case.language,
         difficulty=case.difficulty,
         tags=case.tags,
         labels=scores.labels,
         unscored=unscored,
         weights=scores.weights,
-        timings=kept.timings,
+        timings=output_record.timings,
         judgements=judgements,
         stage=stage,
         error=error,
@@ -260,7 +262,7 @@ def _row(
 
 
 def _finite(scores: Scores) -> tuple[dict[str, float | None], tuple[str, ...]]:
-    """NaN and infinities are failures, never numbers."""
+    """The values without NaN and infinities, which count as failed."""
     values = dict(scores.values)
     broken = [name for name, value in values.items() if value is not None and not _is_number(value)]
     for name in broken:
@@ -280,7 +282,7 @@ def _text(error: BaseException, timeout_s: float) -> str:
 
 
 def _forget_cancellation() -> None:
-    """The interrupt has been dealt with: what follows (writing results) must not be cancelled by it."""
+    """Uncancel the task: the interrupt is handled, and must not cancel the writing of results."""
     task = asyncio.current_task()
     while task is not None and task.cancelling():
         task.uncancel()

@@ -1,4 +1,4 @@
-"""Where a command puts its run or sweep: a folder of its own, locked while it is at work."""
+"""Finds or makes the folder of a run or sweep, and locks it while a command works in it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def run_folder(plan: Plan) -> Iterator[Path]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """A folder, which is made where it is missing, is this process's alone. Raises InputError."""
+    """Lock a folder for this process, and make it where it is missing. Raises InputError where another process holds
+    it."""
     try:
         make_folder(folder)
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -53,7 +54,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _unfinished(plan: Plan) -> Path | None:
-    """The newest default folder of the same command, unless it is in use, or nothing is missing in it."""
+    """The newest default folder of the same command; None where it is in use or complete."""
     for folder in sorted(Path("outputs").glob(f"*-{_suffix(plan)}"), reverse=True)[:1]:
         state = read_json(folder / ("sweep.json" if plan.is_sweep else "run.json"))
         if state is not None and not (state.get("status") == "completed" and _is_whole(folder, plan)):
@@ -67,7 +68,7 @@ def _is_whole(folder: Path, plan: Plan) -> bool:
 
 
 def _new(plan: Plan) -> Path:
-    """A folder that this process has made; a second start in the same second gets the next number."""
+    """Make a new folder; a second start in the same second gets the next number."""
     for number in count(1):
         start = time.strftime("%Y%m%d-%H%M%S") + ("" if number == 1 else f".{number}")
         folder = Path("outputs") / f"{start}-{_suffix(plan)}"
@@ -86,10 +87,10 @@ def _suffix(plan: Plan) -> str:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether another process holds the lock of the folder of a run or sweep; also where that cannot be told.
+    """Whether another process holds the lock of a run or sweep folder; true also where that cannot be determined.
 
-    Nothing is written, and the lock is asked for as one that others may share: who looks at the same time is not taken
-    for a run.
+    Nothing is written, and the check takes a shared lock, so that two processes that check at the same time do not take
+    each other for a run.
     """
     try:
         descriptor = os.open(folder / ".lock", os.O_RDONLY)
@@ -107,7 +108,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def _check_is_ours(folder: Path, plan: Plan) -> None:
-    """A folder given by the user is new, or holds an earlier attempt at the very same thing."""
+    """Raises InputError unless the user's folder is new or holds an earlier attempt of the same command."""
     if folder.exists() and not folder.is_dir():
         raise ConfigError([Problem("out", f"{folder} is a file; expected a folder")])
     run, sweep = read_json(folder / "run.json"), read_json(folder / "sweep.json")
@@ -117,7 +118,7 @@ def _check_is_ours(folder: Path, plan: Plan) -> None:
 
 
 def check_cache(folder: Path) -> None:
-    """Raises InputError for a cache folder that cannot be made or written to."""
+    """Raises InputError for a cache folder that cannot be made or written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -1,4 +1,4 @@
-"""What is being worked on, for a person who waits."""
+"""The cases in flight, for a person who waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMED = 3
 
 @dataclass(slots=True)
 class Place:
-    """What one worker is at; `case` is None when it is at nothing."""
+    """What one worker works on; `case` is None while it is idle."""
 
     case: str | None = None
     stage: str = "run"
@@ -23,18 +23,18 @@ class Place:
 
 @dataclass(slots=True)
 class Flight:
-    """The places of all workers, and when a case last ended (on the clock of time.perf_counter)."""
+    """The places of all workers, and the time when a case last ended (time.perf_counter)."""
 
     places: list[Place] = field(default_factory=list)
     ended: float = field(default_factory=time.perf_counter)
 
     def place(self) -> Place:
-        """A place for one more worker."""
+        """Add the place of a worker."""
         self.places.append(Place())
         return self.places[-1]
 
     def slowest(self) -> str:
-        """`q-17 (judge, 31 s), q-3 (run, 30 s)`: the cases that have been in flight for longest."""
+        """`q-17 (judge, 31 s), q-3 (run, 30 s)`: the oldest cases in flight."""
         now = time.perf_counter()
         busy = sorted((place for place in self.places if place.case is not None), key=lambda place: place.since)
         return ", ".join(f"{place.case} ({place.stage}, {now - place.since:.0f} s)" for place in busy[:NAMED])
@@ -42,8 +42,8 @@ class Flight:
 
 @asynccontextmanager
 async def patient(last: Callable[[], float], tell: Callable[[float], None], patience_s: float) -> AsyncIterator[None]:
-    """While the body runs, `tell` how many seconds have passed since `last` (on the clock of time.perf_counter),
-    whenever it is `patience_s` or more since that and since it was told."""
+    """While the body runs, call `tell` with the seconds since `last` (time.perf_counter) each time that `patience_s`
+    have passed since `last` and since the previous call."""
 
     async def watch() -> None:
         wait_s = patience_s

@@ -1,4 +1,4 @@
-"""What one run is told, what run.json says of it, and how it can end."""
+"""The job of one run, its run.json, and its outcome."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ OUTCOME = ".outcome.json"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a pass over a run ended; `running`: well, and a later pass resumes it. `elapsed_s`: of all passes so far;
-    `told`: the terminal has its message; `unfinished`: cases with a row that lacks something that was asked for;
-    `cases`: of the whole run, where a later pass resumes it."""
+    """How a pass over a run ended. Status `running`: it ended well, and a later pass resumes the run. `elapsed_s`: over
+    all passes so far; `told`: the message was printed; `unfinished`: cases whose row lacks a judgement; `cases`: number
+    of cases of the whole run, where a later pass resumes it."""
 
     status: str  # running | completed | partial | failed
     exit_code: int
@@ -38,20 +38,20 @@ class Outcome:
     cases: int = 0
 
     def write(self, folder: Path) -> None:
-        """Write it beside the rows."""
+        """Write the outcome beside the rows."""
         write_json(folder / OUTCOME, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Outcome | None:
-        """None before the first pass of a command has ended."""
+        """The outcome in a folder; None before the first pass of a command has ended."""
         found = read_json(folder / OUTCOME)
         return Outcome(**found) if found else None
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one run is told: its configuration, its folder, and its place in a sweep. `before`: what an earlier
-    pass of the same command over the same run came to."""
+    """The configuration of one run, its folder, and its place in a sweep. `before`: the outcome of an earlier pass of
+    the same command over this run."""
 
     cfg: DictConfig
     folder: Path
@@ -83,19 +83,19 @@ class Job:
 
     @property
     def say(self) -> Wording:
-        """In the language of its report."""
+        """The wording in the language of the report."""
         return LANGUAGES[self.cfg.report.language]
 
     @property
     def stop(self) -> Stop:
-        """Why the run is closed before its end: for a reason of its own, or because the sweep ended."""
+        """Why the run is closed early: for its own reason, or because the sweep ended."""
         if self.before is not None and self.before.status == "partial":
             return Stop(self.before.exit_code, str(self.before.error_message))
         return Stop(3, f"the sweep ended early: {self.wave.reason}")
 
 
 def head_of(job: Job) -> dict[str, Any]:
-    """run.json at the start. When the first attempt in the folder began is kept."""
+    """run.json at the start; `started_at` of the first attempt in the folder is kept."""
     before = read_json(job.folder / "run.json") or {}
     return {
         "schema": SCHEMA,

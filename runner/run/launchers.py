@@ -1,4 +1,5 @@
-"""Launchers that run the cells of a sweep in other processes or on other machines: what Hydra's plugins leave open."""
+"""What Hydra's launchers need besides their settings to run the cells of a sweep in other processes or on other
+machines."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher"
 
 
 def is_here(hydra: DictConfig | None) -> bool:
-    """Whether the runs of a sweep are made in this process, one after the other."""
+    """Whether the launcher runs the cells in this process, one after the other."""
     return hydra is None or str(hydra.launcher.get("_target_")) == LAUNCHER
 
 
 def go_to(place: Mapping[str, Any] | None) -> None:
-    """In a worker, into the folder in which the command was given: paths and modules are looked for from there."""
+    """In a worker: change to the folder in which the command was given, from which paths and modules are resolved."""
     if place is not None and os.path.realpath(place["path"]) != os.path.realpath(Path.cwd()):
         os.chdir(place["path"])
     if place is not None and place["path"] not in sys.path:
@@ -33,7 +34,7 @@ def go_to(place: Mapping[str, Any] | None) -> None:
 
 
 def prepare(nodes: Iterable[DictConfig | None]) -> None:
-    """What a launcher needs before it gets its jobs, told the `hydra` nodes of them."""
+    """Prepare the launcher before it gets its jobs; `nodes`: the `hydra` nodes of the cells."""
     for hydra in nodes:
         target = "" if hydra is None else str(hydra.launcher.get("_target_"))
         if hydra is not None and target == RAY:
@@ -44,7 +45,7 @@ def prepare(nodes: Iterable[DictConfig | None]) -> None:
 
 
 def _fit_cluster(hydra: DictConfig) -> None:
-    """The launcher of Ray sets a size of memory, which a cluster that runs already refuses."""
+    """Drop the memory size that the Ray launcher sets, which a running cluster refuses."""
     init = OmegaConf.select(hydra, "launcher.ray.init")
     if init is not None and (init.get("address") or os.environ.get("RAY_ADDRESS")):
         with flag_override(init, ["struct", "readonly"], [False, False]):
@@ -52,8 +53,7 @@ def _fit_cluster(hydra: DictConfig) -> None:
 
 
 def _wait_for_all_jobs() -> None:
-    """The launcher of submitit raises what the first job raises while others still run, and then nobody waits for
-    them: ours waits for all."""
+    """The submitit launcher raises the first error while other jobs still run; this one waits for all jobs first."""
     from hydra_plugins.hydra_submitit_launcher import submitit_launcher
 
     plugin: Any = submitit_launcher
@@ -61,7 +61,7 @@ def _wait_for_all_jobs() -> None:
 
 
 def _launch(self: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-    """As the launcher of the plugin."""
+    """The method of the plugin's launcher."""
     import submitit
     from hydra.core.singleton import Singleton
 
@@ -88,7 +88,7 @@ def _executor_settings(launcher: Any) -> dict[str, Any]:
 
 
 def _resources(launcher: Any) -> dict[str, Any]:
-    """What all executors know keeps its name, the rest is of one of them."""
+    """The submitit parameters: common ones keep their names, the others get the prefix of their executor."""
     from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
 
     shared = set(OmegaConf.structured(BaseQueueConf).keys())

@@ -1,4 +1,4 @@
-"""Which questions a run takes of those that there are: parts by a hash of the id, the same in every run and process."""
+"""Splits questions by a hash of the id, in the same way in every run and process."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ CaseT = TypeVar("CaseT", bound=Case)
 
 
 def place_of(id: str, purpose: str) -> float:
-    """Where the hash of an id lies between 0 and 1. What is cut for one purpose is cut at random for another."""
+    """The hash of an id as a number in 0..1. Splits for different `purpose`s are independent."""
     digest = blake2b(id.encode("utf-8", "surrogatepass"), digest_size=6, person=purpose.encode()).digest()
     return float(int.from_bytes(digest, "big") / 2**48)
 
 
 def is_held_out(id: str, share: float) -> bool:
-    """Whether a search that leaves out this share of the questions never sees this one."""
+    """Whether a search that holds out this share of the questions holds out this one."""
     return place_of(id, "search") < share
 
 
 def of_search(cases: Sequence[CaseT], search: SearchOptions) -> Sequence[CaseT]:
-    """The questions that a search sees, or those that it does not. Raises InputError where there are none."""
+    """The questions that a search sees, or those that it holds out. Raises InputError where there are none."""
     if search.questions == "all":
         return cases
     wanted = search.questions == "held_out"

@@ -1,7 +1,7 @@
 """The passes over the runs of a command: one, or wave after wave. Hydra launches the jobs of a pass.
 
-It launches them in this process or, with another launcher, in others. A job leaves its outcome in its folder,
-because a launcher may lose a failure of a worker.
+The jobs run in this process or, with another launcher, in others. A job writes its outcome to its folder, because a
+launcher may lose the error of a worker.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from runner.words.wording import LANGUAGES, Wording
 
 COMPOSED = ".hydra"
 MOST_FAILURES = 2  # of a launcher one after the other: then it is no single run that it fails with
-HELD_OUT = "held_out-"  # before the number of a run: the folder of the same over what a search did not see
+HELD_OUT = "held_out-"  # prefix of a run's number: the folder of the same configuration over the held-out questions
 LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
 
 
 def serve(plan: Plan, folder: Path) -> int:
-    """Wave after wave. When a run stops early no further wave starts, and what is there is summed up.
-    Returns 130 when interrupted."""
+    """Make wave after wave. When a run stops early, no further wave starts and the runs are summed up. Returns 130 when
+    interrupted."""
     code = 0
     for wave in waves.waves_of(plan.runs, folder):
         if not _adds(plan, folder, wave):
@@ -52,45 +52,45 @@ def serve(plan: Plan, folder: Path) -> int:
 
 
 def _adds(plan: Plan, folder: Path, wave: Wave) -> bool:
-    """Whether a wave takes any run further: of four cases, half of the waves have no new one. True for the first pass,
-    before which nobody knows how many cases there are."""
+    """Whether a wave adds a case to any run; with four cases, half of the waves add none. True for the first pass,
+    since the number of cases is not known yet."""
     outcomes = [Outcome.read(folder / name) for name in plan.folders]
     sizes = [outcome.cases for outcome in outcomes if outcome is not None and outcome.status == "running"]
     return not sizes or any(map(wave.adds_to, sizes))
 
 
 def serve_jobs(plan: Plan, folder: Path, names: Collection[str]) -> int:
-    """Some of the runs, all at once, as far as the launcher can. Returns 130 when interrupted."""
+    """Make some of the runs, in parallel as far as the launcher can. Returns 130 when interrupted."""
     cells = dict(zip(plan.folders, plan.runs, strict=True))
     return _pass(plan, folder, Wave(), {name: cells[name] for name in names})
 
 
 def _pass(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None = None) -> int:
-    """One pass over runs; over the shards of each, where they have any, between preparing and summing up."""
+    """Make one pass over runs; with shards: prepare, make a pass over the shards of each run, and sum up."""
     runs = dict(zip(plan.folders, plan.runs, strict=True)) if jobs is None else jobs
     for name in runs:
-        shards.join(folder / name)  # of a command that was killed
+        shards.join(folder / name)  # shards of a command that was killed
     if shards.count_of(plan.cells[0].cfg) == 1 or wave.is_closing:
         return _round(plan, folder, wave, jobs)
     if code := _round(plan, folder, Wave(0), jobs):
         return code
-    code, made = 0, [_job_of(plan, folder, name, cell, wave) for name, cell in runs.items()]
-    made = [job for job in made if job.before is not None and job.before.status == "running"]
+    code, shard_jobs = 0, [_job_of(plan, folder, name, cell, wave) for name, cell in runs.items()]
+    shard_jobs = [job for job in shard_jobs if job.before is not None and job.before.status == "running"]
     try:
         if launchers.is_here(plan.cells[0].hydra):
-            shards.make_here(made)
+            shards.make_here(shard_jobs)
         else:
-            _launch_shards(plan, folder, made)
+            _launch_shards(plan, folder, shard_jobs)
     except KeyboardInterrupt:
         terminal.note(LANGUAGES[plan.language]("progress.interrupted", folder=folder))
         code = INTERRUPTED.exit_code
-    stopped = [reason for job in made if (reason := shards.settle(job)) is not None]
+    stopped = [reason for job in shard_jobs if (reason := shards.settle(job)) is not None]
     last = replace(wave, reason=stopped[0]) if stopped else wave
     return max(code, _round(plan, folder, last, jobs))
 
 
 def _job_of(plan: Plan, folder: Path, name: str, cell: Cell, wave: Wave) -> Job:
-    """Of a run that has prepared, for its shards."""
+    """The job of a prepared run, for its shards."""
     cfg, place = cell.cfg.copy(), folder / name
     cfg.out = str(folder)
     sweep = read_json(folder / "sweep.json") if plan.is_sweep else None
@@ -100,7 +100,7 @@ def _job_of(plan: Plan, folder: Path, name: str, cell: Cell, wave: Wave) -> Job:
 
 
 def _launch_shards(plan: Plan, folder: Path, made: Sequence[Job]) -> None:
-    """By the launcher. What was lost with its worker is launched once more."""
+    """Launch all shards; a shard that was lost with its worker is launched once more."""
     cell = plan.cells[0]
     for job in made:
         _begin(plan, folder, job.wave)
@@ -116,7 +116,7 @@ def _launch_shards(plan: Plan, folder: Path, made: Sequence[Job]) -> None:
 
 
 def _begin(plan: Plan, folder: Path, wave: Wave) -> None:
-    """Note for passes in other processes what they cannot be told otherwise."""
+    """Write the state that passes in other processes need."""
     if plan.is_sweep or shards.count_of(plan.cells[0].cfg) > 1:
         waves.begin(wave, folder)
         if not launchers.is_here(plan.cells[0].hydra):
@@ -141,7 +141,8 @@ def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None
 
 
 def _launch_lost(plan: Plan, folder: Path, wave: Wave) -> None:
-    """Runs whose worker was lost are resumed once, one by one: one that kills its worker takes no other along."""
+    """Resume runs whose worker was lost, once and one by one, so that a run that kills its worker does not affect the
+    others."""
     say, failures = LANGUAGES[plan.language], 0
     for name, cell in zip(plan.folders, plan.runs, strict=True) if plan.is_sweep else ():
         if failures < MOST_FAILURES and not _is_over(folder / name, wave):
@@ -151,23 +152,24 @@ def _launch_lost(plan: Plan, folder: Path, wave: Wave) -> None:
 
 
 def _is_over(folder: Path, wave: Wave) -> bool:
-    """Whether a run got to the end of its part in this wave, or ended early for a reason of its own."""
+    """Whether a run finished its part of this wave, or stopped early for its own reason."""
     outcome = Outcome.read(folder)
     return outcome is not None and (outcome.wave == wave.number or outcome.status == "failed")
 
 
 def _commands(plan: Plan) -> Iterator[list[str]]:
-    """What Hydra is to be told: all cells at once, then each reference, which is in no grid with them."""
+    """The override lines for Hydra: one for all cells, then one for each reference run, which is not part of the
+    grid."""
     yield list(plan.overrides)
     for name, cell in plan.references.items():
         yield [*cell.overrides, f"hydra.sweep.subdir={name}"]
 
 
 def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[str, Cell] | None = None) -> bool:
-    """False where the launcher failed, which may have lost workers. `jobs` by the names of their folders: these runs,
-    which are no grid."""
+    """Launch the jobs. Returns False where the launcher failed, which may have lost workers. `jobs`: single runs by the
+    names of their folders, instead of the grid."""
     words = [f"out={single_quoted(str(folder))}", *overrides]
-    if not launchers.is_here(plan.cells[0].hydra):  # a worker may begin in another folder
+    if not launchers.is_here(plan.cells[0].hydra):  # a worker may start in another folder
         words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
     composed = plan.runs if plan.frozen is None else ()  # its files are in another place by now
     try:
@@ -177,7 +179,7 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
             start(task, words, is_sweep=plan.is_sweep or bool(told), composed=composed, jobs=told)
     except OSError as error:
         terminal.fail(in_words(error, folder))
-    except Exception as error:  # a launcher that lost its workers; what they left tells which
+    except Exception as error:  # the launcher lost workers; the outcomes in the folders tell which
         say = LANGUAGES[plan.language]
         terminal.fail(say("progress.launcher", error=f"{type(error).__name__}: {error}"))
         return launchers.is_here(plan.cells[0].hydra)
@@ -191,14 +193,14 @@ def _without_out(overrides: Sequence[str]) -> list[str]:
 
 
 def _job(out: str, name: str, cell: Cell) -> list[str]:
-    """What is told of one run; what is for Hydra is told of all together."""
+    """The overrides of one run; those for Hydra are given once for all runs."""
     own = [word for word in _without_out(cell.overrides) if not parse(word).is_hydra_override()]
     return [out, *own, f"hydra.sweep.subdir={name}"]
 
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
-    """The first reason for which a run did not get to the end of its part in this wave. A run that failed by
-    itself, as with data that cannot be read, is out, and the others go on."""
+    """The first reason why a run did not finish its part of this wave. A run that failed by itself, for example with
+    unreadable data, is left out and the others go on."""
     for name in plan.folders:
         outcome = Outcome.read(folder / name)
         if outcome is None or (outcome.wave != wave.number and outcome.status != "failed"):
@@ -212,7 +214,7 @@ def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
 
 
 def task(cfg: DictConfig) -> None:
-    """What Hydra runs for each job, here or in a worker process."""
+    """The function that Hydra calls for each job, in this or a worker process."""
     redaction.learn_environment()
     redaction.learn(OmegaConf.to_container(cfg))
     with redaction.guarded_streams():
@@ -267,7 +269,7 @@ def _task(cfg: DictConfig) -> None:
 
 
 def _leave_configuration(cfg: DictConfig, hydra: Any, folder: Path) -> None:
-    """What Hydra would write of a job, interpolations as they stand."""
+    """Write the configuration files that Hydra would write, with interpolations unresolved."""
     place = folder / COMPOSED
     place.mkdir(parents=True, exist_ok=True)
     nodes = {"config": cfg, "hydra": hydra, "overrides": hydra.overrides.task}
@@ -278,7 +280,7 @@ def _leave_configuration(cfg: DictConfig, hydra: Any, folder: Path) -> None:
 
 
 def _leave(outcome: Outcome, folder: Path) -> None:
-    """A run without an outcome did not finish, for all that its parent knows."""
+    """Write the outcome; the parent counts a run without one as unfinished."""
     try:
         outcome.write(folder)
     except OSError as error:
@@ -286,7 +288,7 @@ def _leave(outcome: Outcome, folder: Path) -> None:
 
 
 def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
-    """What a run is called in the terminal."""
+    """The name of a run in the terminal."""
     if name.isdecimal():
         called = f"{int(name) + 1}/{len(sweep['cells'])}"
     elif name.startswith(HELD_OUT):
@@ -297,5 +299,5 @@ def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
 
 
 def _config_folders(places: Sequence[str]) -> list[str]:
-    """Folders of YAML that somebody wrote, as seen from where the command was given."""
+    """The users' configuration folders, relative to the folder in which the command was given."""
     return [str(from_here(Path(place.removeprefix("file://")))) for place in places if place.startswith("file://")]

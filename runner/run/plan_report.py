@@ -1,4 +1,4 @@
-"""What a command will ask of models, as a table and as one line."""
+"""The expected model requests of a command, as a table and as one line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from runner.words.wording import Wording, wording
 
 
 def plan_view(planned: Planned, language: str) -> list[RenderableType]:
-    """What `plan` shows: requests, tokens and cost of the command, then of a month of use."""
+    """The output of `plan`: requests, tokens and cost of the command, then of a month of use."""
     return [*_asked_view(planned, language), *_projected(planned, language)]
 
 
 def _projected(planned: Planned, language: str) -> Iterator[RenderableType]:
-    """Runs of one command are in use alike, unless that is what is swept."""
+    """The projections to show: one for all runs, unless the sweep changes it."""
     from runner.run.plan_report import projection_view
 
     views: dict[str, tuple[Projection, list[int | None]]] = {}
@@ -42,7 +42,7 @@ def _asked_view(planned: Planned, language: str) -> list[RenderableType]:
 
 
 def _table(planned: Planned, say: Wording) -> Table:
-    first = 1 if len(planned.cells) == 1 else 0  # a run alone needs no name
+    first = 1 if len(planned.cells) == 1 else 0  # a single run needs no name
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for number, column in enumerate(say("columns").split(",")[first:], start=first):
         table.add_column(column, justify="left" if number < 3 else "right", no_wrap=number > 2, overflow="fold")
@@ -78,7 +78,7 @@ def cost_line(planned: Planned, language: str) -> str:
 
 
 def _to_services(planned: Planned, say: Wording) -> Iterator[str]:
-    """To what is no model, of which nobody knows what it costs."""
+    """The requests to services, whose cost is unknown."""
     if planned.asked:
         yield say("system", asked=f"{planned.asked.total():,}", systems=_counts(planned.asked))
     if planned.remembered:
@@ -94,7 +94,7 @@ def _counts(requests: Counter[str]) -> str:
 
 
 def usd(nano: int | None, say: Wording) -> str:
-    """To the hundredth of a cent below a dollar."""
+    """Four decimals below a dollar, two from there on."""
     if nano is None:
         return say("unknown")
     return f"${nano / 1e9:,.2f}" if nano >= 10**9 else f"${nano / 1e9:.4f}"
@@ -127,19 +127,27 @@ def _duration(seconds: float, say: Wording) -> str:
     return say("minutes" if minutes else "seconds", value=round(seconds / 60 if minutes else seconds))
 
 
-def projection_view(projection: Projection, asked: Sequence[int | None], language: str) -> list[RenderableType]:
-    """`asked`: 1e-9 USD that models of a run cost for one question, for each run that asks any."""
+def projection_view(
+    projection: Projection, nano_usd_a_question: Sequence[int | None], language: str
+) -> list[RenderableType]:
+    """`nano_usd_a_question`: cost of the models for one question, in 1e-9 USD, for each run that calls any."""
     say = wording(language, "projection")
     title = say("title", days=projection.days, sessions=f"{projection.sessions_per_day:,}")
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("turns", *KINDS, "usd", "by_tokens"):
         table.add_column(say(name), justify="right", no_wrap=True)
     for month in projection.months():
-        each = [_usd(line.nano_usd, say) for line in month.lines]
+        by_kind = [_usd(line.nano_usd, say) for line in month.lines]
         totals = [_usd(month.nano_usd, say), _usd(month.nano_usd_by_tokens, say)]
-        table.add_row(str(month.turns_per_session), *each, *totals)
+        table.add_row(str(month.turns_per_session), *by_kind, *totals)
     units = [_unit(projection, kind, say) for kind in KINDS]
-    return [Text(), Text(title), table, Text(), *map(Text, (*units, *_cost_lines(projection, asked, say)))]
+    return [
+        Text(),
+        Text(title),
+        table,
+        Text(),
+        *map(Text, (*units, *_cost_lines(projection, nano_usd_a_question, say))),
+    ]
 
 
 def _unit(projection: Projection, kind: Kind, say: Wording) -> str:

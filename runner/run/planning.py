@@ -1,4 +1,4 @@
-"""What a command will ask of models, before it asks: every cell is gone through with requests counted, not made."""
+"""Counts the model requests of a command before it sends any, by rehearsing every cell."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from runner.system.shared import sharing
 from runner.system.store import Store
 from runner.words.wording import spoken
 
-SECONDS = 1.5  # a request is taken to last
+SECONDS = 1.5  # assumed duration of a request
 
 
 @dataclass(frozen=True)
 class CellPlan:
-    """`stopped` says why a run will end before it calls a model. `projection`: of what is evaluated, in use."""
+    """The plan of one cell. `stopped`: why the run will end before it calls a model. `projection`: the monthly cost of
+    what is evaluated."""
 
     swept: Sequence[str]
     n_cases: int
@@ -43,8 +44,8 @@ class CellPlan:
 
     @property
     def nano_usd_a_case(self) -> int | None:
-        """What its models cost for a case on average, without judges and as if nothing were stored; None where a
-        price is unknown."""
+        """The average cost of its models for a case, without judges and without stored replies; None where a price is
+        unknown."""
         own = [found for account, found in self.expected.items() if account.role != "judge"]
         costs = [cost for found in own for cost in (found.nano_usd, found.saved_nano_usd)]
         known = [cost for cost in costs if cost is not None]
@@ -53,7 +54,7 @@ class CellPlan:
 
 @dataclass(frozen=True)
 class Planned:
-    """`concurrency`: requests that will be under way at once."""
+    """The plan of a command. `concurrency`: requests in flight at once."""
 
     cells: Sequence[CellPlan]
     concurrency: int
@@ -69,7 +70,7 @@ class Planned:
 
     @property
     def seconds(self) -> float:
-        """A guess at how long the requests take: SECONDS each, `concurrency` at a time."""
+        """The estimated duration: SECONDS a request, `concurrency` at a time."""
         return self.total.live * SECONDS / self.concurrency
 
     @property
@@ -79,7 +80,7 @@ class Planned:
 
     @property
     def asked(self) -> Counter[str]:
-        """Questions to be put to running systems, by their names."""
+        """Requests to be sent to running systems, by their names."""
         return self._live(lambda account: account.role == "system")
 
     @property
@@ -96,11 +97,11 @@ class Planned:
 
 
 def plan_cells(cells: Sequence[Cell], agree: Callable[[Planned], None] | None = None) -> Planned:
-    """Loads, indexes and ranks as the runs will, then goes through all cases. Nothing is stored where they look for it,
-    unless they follow at once: after `agree`, which raises where they do not, what was built is handed over to them.
+    """Load, index and rank as the runs will, then rehearse all cases. Nothing is stored where runs look for it, except
+    with `agree`: it raises where the runs will not follow; otherwise they get what was built here.
 
-    Requests are exact as long as no reply needs to be asked for again and two runs do not get the same answer
-    to different prompts; tokens of replies that are not there yet are assumed. Raises what loading raises.
+    The number of requests is exact unless replies have to be retried, or two runs get the same answer to different
+    prompts; the tokens of future replies are assumed. Raises what loading raises.
     """
     rehearsal = Rehearsal()
     with ExitStack() as opened:
@@ -134,20 +135,20 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch]) -> CellPla
 
 
 async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], workspace: Workspace) -> str | None:
-    """Serve cases without paying, so that requests are counted. Returns why the run would stop, or None."""
+    """Run the cases with counted instead of sent requests. Returns why the run would stop, or None."""
     async with models.opened(), opened_with(evaluation):
         try:
             await evaluation.prepare(cases, workspace)
         except StopRunError as error:
             if not (isinstance(workspace, RehearsalWorkspace) and workspace.is_made_up):
-                return str(error)  # what made-up vectors find stops no run
+                return str(error)  # made-up vectors say nothing about the real run
         except ComponentError as error:
             return str(error)
         if isinstance(evaluation, JudgeChecking):
-            with suppress(ComponentError):  # it ends the run; the cases are counted as if it did not
+            with suppress(ComponentError):  # it will end the run; the cases are counted nevertheless
                 await evaluation.check_judge()
         for case in cases:
-            with suppress(RunnerError, TimeoutError):  # such a case fails in the run, too
+            with suppress(RunnerError, TimeoutError):  # the case will fail in the run, too
                 output = await evaluation.run(case)
                 await evaluation.judge(case, output)
     if (aside := models.replies_set_aside) is not None:

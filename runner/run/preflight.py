@@ -1,4 +1,4 @@
-"""What every run of a command needs from outside, looked for before the first of them starts."""
+"""Checks what the runs of a command need from outside before the first one starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES = ("sqlite:", "unix:", "file:")
 
 
 def preflight(cells: Sequence[Cell]) -> list[str]:
-    """What `receivers` gives. Raises ConfigError with everything that the components of any cell miss."""
+    """The result of `receivers`. Raises ConfigError with everything that components of the cells lack."""
     problems: dict[Problem, None] = {}
     hosts: dict[str, None] = {}
     for cell in cells:
@@ -32,7 +32,7 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
             continue
-        except Exception:  # a bug of one component: its own run tells, with a log
+        except Exception:  # a bug of one component: its own run reports it, with a log
             built = None
         problems |= dict.fromkeys(() if built is None else _problems(built))
         hosts |= dict.fromkeys(_hosts_of(cell, built))
@@ -42,8 +42,8 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
 
 
 def receivers(cells: Sequence[Cell]) -> list[str]:
-    """Servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`. None of models of
-    a run whose components cannot be built: it ends before it asks any."""
+    """The servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`. A run whose
+    components cannot be built ends before it calls a model, so its models are left out."""
     return list(dict.fromkeys(host for cell in cells for host in _hosts_of(cell, _built(cell))))
 
 
@@ -55,14 +55,14 @@ def _hosts_of(cell: Cell, built: Built | None) -> Iterator[str]:
 
 
 def announce(cfg: DictConfig, built: Built, language: str) -> None:
-    """Say which servers get data, before the first request of a command that makes no run."""
+    """Print which servers get data, before the first request of a command without a run."""
     hosts = dict.fromkeys(_hosts(cfg, models_among(built.parts.values()), set(built.parts)))
     if hosts:
         terminal.note(LANGUAGES[language]("progress.receivers", hosts=", ".join(hosts)))
 
 
 def _hosts(cfg: DictConfig, models: Models | None, parts: Set[str]) -> Iterator[str]:
-    """`parts`: keys of components."""
+    """The servers of one configuration. `parts`: keys of components."""
     if models is not None and models.cache_mode != "replay":
         yield from models.servers
     for key in sorted(parts):
@@ -72,13 +72,13 @@ def _hosts(cfg: DictConfig, models: Models | None, parts: Set[str]) -> Iterator[
 def _built(cell: Cell) -> Built | None:
     try:
         return build(cell.cfg.evaluation)
-    except Exception:  # its own run tells, with a log
+    except Exception:  # its own run reports it, with a log
         return None
 
 
 def _servers(node: Any) -> Iterator[str]:
     """Addresses among the settings of a store, a system or a tracking store."""
-    if not isinstance(node, DictConfig) or "providers" in node:  # of which `models` knows those that are asked
+    if not isinstance(node, DictConfig) or "providers" in node:  # `models` knows which of them are used
         return
     for name in node:
         value = value_of(node, name)
@@ -87,7 +87,7 @@ def _servers(node: Any) -> Iterator[str]:
 
 
 def _problems(built: Built) -> Iterator[Problem]:
-    """What components miss, and what is wrong with the metrics that the evaluation declares."""
+    """What components lack, and the errors in the metrics that the evaluation declares."""
     for part in built.parts.values():
         if isinstance(part, Preflight):
             yield from part.preflight()

@@ -1,4 +1,4 @@
-"""How far a run is: a bar with ETA, failures and what was spent on a terminal, plain lines elsewhere. On stderr."""
+"""Progress of a run on stderr: a bar with ETA, failures and cost in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from runner.words.wording import Wording
 
 PLAIN_SECONDS = 10.0
 
-Spent = Callable[[], str]  # tokens and cost so far in words, empty when there is nothing to tell
+Spent = Callable[[], str]  # tokens and cost so far in words, empty where there are none
 
 
 class Progress(Protocol):
-    """Shows how many cases are done. A case moves it on once, whatever becomes of it."""
+    """Shows how many cases are done. Every case counts once, also a failed one."""
 
     def advance(self, *, failed: bool, unscored: bool = False) -> None:
-        """`unscored`: a case that ended well and lacks a score, because a judge gave none."""
+        """Count a case. `unscored`: it did not fail, but a judge gave no score."""
 
     def note(self, text: str) -> None:
-        """A line of its own."""
+        """Write a line above the bar."""
 
 
 class Plain:
-    """A line at most every ten seconds, and one at the end."""
+    """Progress as lines: at most one every ten seconds, and one at the end."""
 
     def __init__(self, total: int, label: str, spent: Spent, say: Wording) -> None:
         self.total, self.label, self.spent, self.say = total, label, spent, say
@@ -61,7 +61,7 @@ def _unscored(count: int, say: Wording) -> str:
 
 
 class Bar:
-    """Progress as a line of the terminal that is drawn anew in place."""
+    """Progress as one line of the terminal that is redrawn."""
 
     def __init__(self, bar: Any, task: Any, spent: Spent, say: Wording) -> None:
         self.bar, self.task, self.spent, self.say = bar, task, spent, say
@@ -79,8 +79,8 @@ class Bar:
 
 @contextmanager
 def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
-    """For work that has no count: a spinner on a terminal; elsewhere a line once it took long. Yields what
-    writes a line beside it."""
+    """Progress of work without a count: a spinner in a terminal, elsewhere a line after a while. Yields a function that
+    writes a line above it."""
     started = time.monotonic()
     if sys.stderr.isatty():
         from rich.text import Text

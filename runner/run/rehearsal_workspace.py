@@ -1,5 +1,5 @@
-"""Where a rehearsal keeps what is expensive to build. It reads what is stored, and writes only to a folder of its own:
-what follows from vectors and replies that are made up is for no run."""
+"""The workspace of a rehearsal. It reads stored data and writes only to a scratch folder: results of made-up vectors
+and replies must not reach a run."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from typing import Any
 from runner.llm.rehearsal import Rehearsal
 from runner.system.store import MANIFEST, SCRATCH, Store, module_of, remove_leftovers
 
-EMBEDDINGS, NOTES = "embeddings", "notes.sqlite"  # stores that grow while they are used, of what was computed
+EMBEDDINGS, NOTES = "embeddings", "notes.sqlite"  # stores of computed values that grow while they are used
 
 
 class Scratch:
-    """The folder of one rehearsal, beside what is stored under `root`; `workspace` for each of its cells."""
+    """The scratch folder of one rehearsal, beside the store `root`; `workspace` is called for each cell."""
 
     def __init__(self, root: Path, folder: Path, rehearsal: Rehearsal) -> None:
         self.root, self.folder, self.rehearsal = root, folder, rehearsal
         self.made_up: set[Path] = set()
 
     def workspace(self, real: Store) -> RehearsalWorkspace:
-        """The workspace of a rehearsal; it reads what the real one has stored."""
+        """A workspace that reads what the real one has stored."""
         return RehearsalWorkspace(real, self)
 
     def hand_over(self) -> None:
-        """For the runs that follow: moves what was built of nothing but what is stored to where they look for it,
-        unless something is there. What they would build is the same."""
+        """Move what was built without made-up data to the store of the runs that follow, unless it is there already.
+        They would build the same."""
         store = Store(self.root)
         for manifest in sorted(self.folder.glob(f"*/*/{MANIFEST}")):
             if manifest.parent not in self.made_up:
@@ -45,8 +45,8 @@ class Scratch:
 
 @contextmanager
 def scratch_for(root: Path, rehearsal: Rehearsal) -> Iterator[Scratch]:
-    """On the disk of `root`, so that what was built can be moved; elsewhere where nothing can be written there. A root
-    that was made for it and is still empty goes again."""
+    """A scratch folder on the disk of `root`, so that results can be moved; in the temporary folder where `root` is not
+    writable. A root that was made for it and is still empty is removed."""
     is_new = not root.exists()
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -59,14 +59,13 @@ def scratch_for(root: Path, rehearsal: Rehearsal) -> Iterator[Scratch]:
             yield Scratch(root, Path(folder), rehearsal)
     finally:
         if is_new:
-            with suppress(OSError):  # something is in it
+            with suppress(OSError):  # it is not empty
                 root.rmdir()
 
 
 class RehearsalWorkspace:
-    """A Workspace for one cell. What a run has stored is read where it is, all else is built in the scratch folder,
-    which cells share unless they are cold, as runs share what is stored. `is_made_up` tells whether this cell was given
-    something that follows from made-up vectors or replies."""
+    """The workspace of one cell. It reads what runs have stored and builds the rest in the scratch folder, which cells
+    share unless they start cold. `is_made_up`: whether the cell used results of made-up vectors or replies."""
 
     def __init__(self, real: Store, scratch: Scratch) -> None:
         self._real, self._scratch, self._rehearsal = real, scratch, scratch.rehearsal
@@ -110,11 +109,11 @@ class RehearsalWorkspace:
 
 
 def _merge(source: Path, target: Path) -> None:
-    """What one SQLite file has and the other, of the same tables, lacks. One that cannot be used is left alone: the run
+    """Copy the rows that another SQLite file with the same tables lacks. An unusable file is left alone: the run
     computes what is missing."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with suppress(OSError):
-        os.link(source, target)  # which replaces nothing
+        os.link(source, target)  # never replaces a file
         return
     with suppress(sqlite3.Error), closing(sqlite3.connect(target, timeout=60.0, isolation_level=None)) as connection:
         connection.execute("ATTACH ? AS other", (str(source),))

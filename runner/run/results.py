@@ -1,4 +1,4 @@
-"""From the rows of a run to its summary, its errors and its verdict."""
+"""Computes the summary, the errors and the outcome of a run from its rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import orjson
 from runner.config.components import Built
 from runner.config.options import RunOptions
 from runner.llm.models import models_among
-from runner.metrics.aggregate import Costs, Times, aggregate
+from runner.metrics.aggregate import Costs, Known, Times, aggregate
 from runner.metrics.catalogue import declared_in
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.judging import RubricVotes
@@ -23,14 +23,15 @@ from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome
 from runner.system.journal import Journal, is_finished
 from runner.system.metadata import SCHEMA
+from runner.system.shared import shared
 from runner.system.writing import replacing
 
-SHOWN_CHARS = 300  # of an error, where it is one of many
+SHOWN_CHARS = 300  # characters of an error among many
 
 
 class Tally:
-    """What is counted of rows while they pass once. `errors`: ids of those for errors.jsonl; `unfinished`: how many
-    lack something that was asked for."""
+    """Counts over rows that are read once. `errors`: ids of the rows for errors.jsonl; `unfinished`: number of rows
+    that lack a judgement."""
 
     def __init__(self) -> None:
         self.times, self.costs, self.votes = Times(), Costs(), RubricVotes()
@@ -38,7 +39,7 @@ class Tally:
         self.unfinished = 0
 
     def passing(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """The same rows, each counted on its way."""
+        """Yield the rows and count them."""
         for row in rows:
             self.times.add(row)
             self.costs.add(row)
@@ -51,8 +52,8 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What the engine left behind, before it is summed up: what was wrong with the data, and the ids of all cases.
-    `stop`: why cases are pending; `elapsed_s`: of all passes over the run; `tally`: of the rows, once summed up."""
+    """The result of the engine: the problems of the data and the ids of all cases. `stop`: why cases are pending;
+    `elapsed_s`: over all passes of the run; `tally`: counts of the rows, filled while they are summed up."""
 
     problems: Sequence[DataProblem]
     ids: Sequence[str]
@@ -68,9 +69,10 @@ def summary_of(
     """summary.json of a run, from the rows of its journal."""
     ids, tally = finished.ids, finished.tally
     rows = tally.passing(journal.rows(ids))
-    numbers = aggregate(rows, declared_in(head), seed=options.seed, total=len(ids))
+    known: Known = shared("estimates", "", dict)
+    numbers = aggregate(rows, declared_in(head), seed=options.seed, total=len(ids), known=known)
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
-    idle |= set(offered(built.root, "idle"))  # of an evaluation they are whole groups
+    idle |= set(offered(built.root, "idle"))  # an evaluation counts in whole groups
     baselines = [
         f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
         for key, part in built.parts.items()
@@ -109,7 +111,7 @@ def summary_of(
 def outcome_of(
     summary: Mapping[str, Any], options: RunOptions, stop: Stop | None, errors: Mapping[str, int]
 ) -> Outcome:
-    """`errors` counts the reasons for which cases failed."""
+    """The outcome of a finished pass. `errors` counts the reasons of failed cases."""
     cases = summary["cases"]
     done = cases["ok"] + cases["failed"] + cases["timeout"]
     if stop is not None:
@@ -130,8 +132,8 @@ def _most_common(errors: Mapping[str, int]) -> str:
 
 
 def write_errors(path: Path, problems: Iterable[DataProblem], rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """errors.jsonl: bad lines of data, then the cases that failed or have a metric that could not be scored.
-    Returns how often each reason was that of a case."""
+    """Write errors.jsonl: bad lines of data, then the cases that failed or have an unscored metric. Returns the number
+    of cases by reason."""
     reasons: Counter[str] = Counter()
     with replacing(path) as scratch, scratch.open("wb") as file:
         for problem in problems:
@@ -149,6 +151,6 @@ def write_errors(path: Path, problems: Iterable[DataProblem], rows: Iterable[Map
 
 
 def _reason(row: Mapping[str, Any]) -> str:
-    """Why a case failed; of one that ended well, why its judges did not score it."""
+    """Why a case failed, or why its judges did not score it."""
     judges = [judgement["error"] for judgement in row["judgements"].values() if judgement["error"]]
     return row["error"] or "; ".join(dict.fromkeys(judges)) or f"not scored: {', '.join(row['unscored'])}"

@@ -1,4 +1,4 @@
-"""One run: a validated configuration and a folder in, the files of the run and an exit code out."""
+"""Makes one run: from a validated configuration and a folder to the files of the run and an exit code."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ from runner.system.writing import in_words, write_text
 from runner.words.bilingual import beside, in_language
 from runner.words.wording import Wording, speak
 
-PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
+PROVENANCE = ".journal.json"  # holds the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
-ROWS_BY = ("runner.run.engine", "runner.system.journal")  # whatever is evaluated
+ROWS_BY = ("runner.run.engine", "runner.system.journal")  # in every evaluation
 LOG = "error.log"
 ASKING = (
     "models",
     "generator",
     "system",
     "judge",
-)  # identities of what asks models; the first is that of the retriever
+)  # identities of components that call models; the first is that of the retriever
 
 
 def execute(job: Job) -> Outcome:
-    """Run, write every file of the folder, upload, print."""
+    """Run, write the files of the folder, upload and print."""
     speak(job.say.language)
     head = head_of(job)
     summary: dict[str, Any] | None = None
@@ -89,11 +89,11 @@ def execute(job: Job) -> Outcome:
 
 
 def _nothing_done(error: RunnerError, cfg: DictConfig) -> str:
-    """What a budget was spent on that did not reach to the first case."""
+    """Explains an error before the first case: a budget that was spent on preparation."""
     if not isinstance(error, BudgetSpentError):
         return ""
     judge = cfg.get("judge") or {}
-    checks = judge.get("health") and ("model" in judge or "judges" in judge)  # one that asks models
+    checks = judge.get("health") and ("model" in judge or "judges" in judge)  # it calls models
     first = "; the judge is first checked with control items (judge.health=false leaves them out)" if checks else ""
     return f" before the first case was done{first}"
 
@@ -154,7 +154,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
 
 
 def _index_cases(journal: Journal, ids: Sequence[str]) -> None:
-    """Of many rows, columns are kept for those who look at the cases later."""
+    """Write columns of many rows for commands that list or filter cases later."""
     from runner.compare import case_index
 
     state = case_index.state_of(journal.path)
@@ -163,12 +163,12 @@ def _index_cases(journal: Journal, ids: Sequence[str]) -> None:
     indexing = case_index.Indexing()
     for place, row in journal.placed(ids):
         indexing.add(place, row)
-    if len(indexing) == len(journal):  # no row is of a case that this command was not asked for
+    if len(indexing) == len(journal):  # every row is of a case of this command
         case_index.write(indexing.cases(journal.path), state)
 
 
 def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
-    """For the snapshot."""
+    """Write the hashes of documents for the snapshot."""
     if digests:
         write_json(folder / DOCUMENTS, dict(digests))
     else:
@@ -178,7 +178,7 @@ def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
 def _fallen_short(
     job: Job, head: Mapping[str, Any], error: FallsShortError, cases: Iterable[Case], summary: Mapping[str, Any]
 ) -> tuple[Outcome, dict[str, Any]]:
-    """What was measured before the first case, by which it was decided that none is run."""
+    """The outcome and summary of a run that ended after the values measured before the first case."""
     rows = (
         Row(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags)
         for case in cases
@@ -191,21 +191,21 @@ def _fallen_short(
 
 
 def _reference(parts: Iterable[Any]) -> dict[str, str]:
-    """For run.json, of a run that is no system but what systems are held against."""
+    """The entry of run.json that marks a reference run, which systems are compared with."""
     names = [part.reference for part in parts if isinstance(part, Reference)]
     return {"reference": names[0]} if names else {}
 
 
 def _passed(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outcome:
-    """Before the last pass: what comes of it is for later passes to say."""
+    """The outcome of a pass before the last one."""
     if stop is None:
         return Outcome("running", 0, elapsed_s=elapsed_s, cases=n_cases)
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
 
 
 def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
-    """One case, a seeded sample in file order, or all; of these, where a search is made, what it sees or what it does
-    not. Raises InputError when nothing is left."""
+    """One case, a seeded sample in file order, or all; in a search, the seen or the held-out part of them. Raises
+    InputError where none is left."""
     chosen = _chosen(cases, options)
     return chosen if options.case is not None else of_search(chosen, options.search)
 
@@ -239,7 +239,8 @@ def _print_problems(problems: Sequence[DataProblem], say: Wording) -> None:
 
 
 def _claim(job: Job, origin: Mapping[str, Any]) -> None:
-    """Rows of other settings, data or code, or of unknown origin, must not be mixed with rows of this run."""
+    """Bind the journal to this run. Raises InputError for rows of other settings, data or code, or of unknown
+    origin."""
     journal = job.folder / ROWS
     before = read_json(journal.with_name(PROVENANCE)) or {}
     if before != origin and not journal.exists():
@@ -259,7 +260,7 @@ def _claim(job: Job, origin: Mapping[str, Any]) -> None:
 
 
 def _changed(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
-    """What is not as it was; beside the identity of the data is that of what asks models."""
+    """The parts of the origin that changed; model-calling components have identities beside that of the data."""
     found, data = before.get("data"), origin["data"]
     known = found if isinstance(found, dict) else {}
     names = [name for name in {**known, **data} if known.get(name) != data.get(name)]
@@ -274,14 +275,14 @@ def _changed(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
 
 
 def _log(folder: Path, tracebacks: Iterable[str]) -> None:
-    """Of what components raised, whether it ended the run or only cases."""
+    """Write the tracebacks of errors in components, whether they ended the run or only cases."""
     if text := "\n".join(tracebacks):
         with suppress(OSError):
             write_text(folder / LOG, text)
 
 
 def _unexpected(folder: Path, error: BaseException) -> Outcome:
-    """A bug, or a disk that is full or gone. What was journaled stays, and the same command resumes from it."""
+    """The outcome after a bug or a failing disk. The journal stays, and the same command resumes from it."""
     if isinstance(error, OSError) and error.errno is not None:
         return Outcome("failed", 3, in_words(error, folder))
     log = folder / LOG
@@ -293,7 +294,8 @@ def _unexpected(folder: Path, error: BaseException) -> Outcome:
 
 
 def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[str, Any] | None) -> Outcome:
-    """The last steps read the folder: report, tracking, terminal. Results are safe whatever happens in them."""
+    """The last steps, which only read the folder: report, tracking, terminal. An error in them leaves the results
+    intact."""
     from runner.compare.snapshot import write_snapshot
 
     try:
@@ -305,14 +307,14 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             _report(job, head, summary)
             _track(job)
     except (Exception, BaseExceptionGroup, SystemExit) as error:
-        found = _unexpected(job.folder, error)
+        failure = _unexpected(job.folder, error)
         if outcome.exit_code == 0:
-            outcome = found
+            outcome = failure
             with suppress(OSError):
                 _write_head(job, head, outcome)
         else:
-            terminal.note(job.say("progress.warning", text=in_language(str(found.error_message), job.say.language)))
-    if outcome.error_message and not (job.wave.is_closing and job.sweep_id):  # then the sweep says it
+            terminal.note(job.say("progress.warning", text=in_language(str(failure.error_message), job.say.language)))
+    if outcome.error_message and not (job.wave.is_closing and job.sweep_id):  # then the sweep prints it
         terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
     return outcome
@@ -353,7 +355,7 @@ def _track(job: Job) -> None:
 
 
 def tracking_failure(error: Exception, folder: Path, say: Wording) -> str:
-    """Results are complete without their upload, so whatever a tracking store raises is a warning."""
+    """The warning for an error of the tracking store: results are complete without their upload."""
     if isinstance(error, TrackingError):
         return in_language(str(error), say.language)
     text = str(error) if isinstance(error, ComponentError) else unexpected(error)

@@ -1,7 +1,7 @@
 """What the scores of a run depend on beside its data: the judge and its prompts, and the code that scores.
 
-Settings, models and prompts make a judge, not the layout of its source: two values are alike only where the same rule
-made them, which runner.system.sources tells by its syntax.
+A judge is identified by its settings, models, prompts and rules. runner.system.sources compares the rules by syntax, so
+that the layout of their source does not matter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runner.system.store import fingerprint
 
 MATCHER = tuple(f"runner.text.{name}" for name in ("shown", "stance", "amounts", "endings", "words", "units"))
 
-# Family of metrics -> modules that make them.
+# Family of metrics -> modules that compute them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "right": ("runner.metrics.right",),
     "ranking": ("runner.metrics.ranking",),
@@ -32,7 +32,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "agent": ("runner.metrics.agent",),
 }
 
-NOT_A_SCORE = ("models", "health", "rubrics")  # of a judge: not what it says of a case, or told by its prompts
+NOT_A_SCORE = ("models", "health", "rubrics")  # settings of a judge that do not affect its judgements
 
 
 def score_identity(built: Built, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, 
 
 
 def _prompts(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(rubric, digest) of a judge, or of the members of a panel in their order."""
+    """(rubric, digest) of the prompts of a judge, or of the members of a panel in their order."""
     for name, value in provenance.items():
         if name == "rubrics":
             yield from value.items()

@@ -1,11 +1,11 @@
-"""hydra/sweeper=optuna: which configuration is best, found by trying a few of many.
+"""hydra/sweeper=optuna: searches for the best configuration by trying some of many.
 
-Every trial is a run of the sweep, in a folder of its number, over the questions that the search sees; the first is the
-default. What is tried next Optuna proposes from what the others came to. In the end the best (of several metrics, each
-that no other beats in all) is held against the default on the questions that the search did not see.
+Every trial is a run of the sweep, in a folder named by its number, over the questions that the search sees; the first
+trial is the default configuration. Optuna proposes the next trials from the results so far. At the end the best trial
+(with several metrics: each one on the Pareto front) is compared with the default on the held-out questions.
 
-Optuna's study lies in study.sqlite of the sweep. What it proposes for a trial depends on the trials before and on the
-seed, so that a search which was interrupted goes on as it would have.
+Optuna's study is study.sqlite in the folder of the sweep. Proposals depend on the earlier trials and the seed only, so
+an interrupted search resumes with the same proposals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from omegaconf import DictConfig
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 STUDY = "study.sqlite"
 DEFAULT = "0"
-REPEATS = 30  # proposals in a row of what was tried before
-MOST_LISTED = 10_000  # configurations of a space whose first untried one is looked for
+REPEATS = 30  # consecutive proposals that were tried before
+MOST_LISTED = 10_000  # configurations that are listed to find an untried one
 
 Prepare = Callable[[Plan, Path, Collection[str]], None]
 Words = tuple[str, ...]
@@ -49,20 +49,21 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric by its name in rows, and which way it is better."""
+    """A metric by its name in rows, and its direction."""
 
     name: str
     summary: str
     sign: float  # -1.0 where lower is better
 
     @property
-    def direction(self) -> str:
-        """As Optuna calls it."""
+    def direction(self) -> Literal["minimize", "maximize"]:
+        """Optuna's name of the direction."""
         return "minimize" if self.sign < 0 else "maximize"
 
 
 def objectives_of(cell: Cell, axes: Sequence[Axis]) -> list[Objective]:
-    """What is to be best. Raises ConfigError for what is no metric of the evaluation, or says no direction."""
+    """The metrics to optimise. Raises ConfigError for a name that is no metric of the evaluation, and for a metric
+    without a direction."""
     catalogue, options = declared_by(build(cell.cfg.evaluation).root), options_of(cell.cfg)
     wanted, is_k_searched = options.search.metric, any(axis.name == K for axis in axes)
     names = [wanted] if isinstance(wanted, str) else wanted or _main(catalogue, options.cutoffs, is_k_searched)
@@ -99,8 +100,8 @@ def _objective(name: str, catalogue: Catalogue) -> Objective:
 
 
 def search(plan: Plan, space: Space, folder: Path, prepare: Prepare) -> tuple[Plan, int]:
-    """Make the trials and the runs on what was held out; what came of it stands in sweep.json under `search`. The plan
-    with all runs that were made, and 130 when interrupted. `prepare` makes their folders."""
+    """Make the trials and the runs on the held-out questions, and write the result to sweep.json under `search`.
+    Returns the plan with all runs, and 130 when interrupted. `prepare` makes the folders."""
     objectives = objectives_of(plan.cells[0], space.axes)
     with _study(folder / STUDY, objectives) as study:
         trials = _Trials(plan, folder, prepare, space, objectives, study)
@@ -128,7 +129,7 @@ def _study(path: Path, objectives: Sequence[Objective]) -> Iterator[optuna.Study
 
 @dataclass
 class _Trials:
-    """`plan` grows by each cell that is tried; `tried`: overrides to the name of the folder."""
+    """The trials so far. Each trial adds a cell to `plan`; `tried`: overrides -> name of the folder."""
 
     plan: Plan
     folder: Path
@@ -145,11 +146,11 @@ class _Trials:
 
     @property
     def cells(self) -> dict[str, Cell]:
-        """By the name of the folder."""
+        """The cells by the names of their folders."""
         return {str(number): cell for number, cell in enumerate(self.plan.cells)}
 
     def make_all(self) -> int:
-        """130 when interrupted. Ends early where a run was stopped, by a budget or a deadline."""
+        """Make all trials. Returns 130 when interrupted; ends early where a budget or a deadline stopped a run."""
         self.tried[tuple(self.space.default)] = DEFAULT
         earlier = self._earlier()
         code = self._make(earlier)
@@ -160,8 +161,8 @@ class _Trials:
         return code
 
     def _earlier(self) -> dict[str, int]:
-        """Folder -> trial of what an earlier command tried, the default among them; what it asked for and did not note
-        is let go. Adds the cells to the plan."""
+        """Folder -> trial, of the trials of an earlier command including the default; adds their cells to the plan.
+        Trials that Optuna proposed and the earlier command did not record are closed as failed."""
         from optuna.trial import TrialState
 
         earlier = {DEFAULT: -1}
@@ -175,14 +176,15 @@ class _Trials:
         return earlier
 
     def _add(self, words: Words) -> str:
-        """The name of its folder. Raises ConfigError for values that do not go together."""
+        """Add a cell to the plan and return the name of its folder. Raises ConfigError for values that do not go
+        together."""
         name = str(len(self.plan.cells))
         self.plan = replace(self.plan, cells=[*self.plan.cells, self.space.compose(words, "searched")])
         self.tried[words] = name
         return name
 
     def _make(self, batch: Mapping[str, int]) -> int:
-        """Make the runs of these trials, and tell Optuna what they came to."""
+        """Make the runs of these trials, and report their values to Optuna."""
         self.prepare(self.plan, self.folder, batch)
         code = serve_jobs(self.plan, self.folder, list(batch))
         for name, number in batch.items():
@@ -194,7 +196,7 @@ class _Trials:
         return code
 
     def _tell(self, number: int, name: str) -> None:
-        """Nothing for what an earlier command told."""
+        """Report a trial to Optuna, unless an earlier command did."""
         from optuna.trial import TrialState
 
         if self.study.trials[number].state == TrialState.RUNNING:
@@ -202,7 +204,7 @@ class _Trials:
             self.study.tell(number, values, state=TrialState.FAIL if values is None else None)
 
     def _asked(self) -> dict[str, int]:
-        """Folder -> trial of the next configurations that are to be tried; empty where there are no more."""
+        """Folder -> trial, of the next configurations to try; empty where there are no more."""
         batch: dict[str, int] = {}
         room = min(self.options.trials, self.space.count + (not self._is_default_inside())) - len(self.plan.cells)
         for _ in range(int(min(room, self.options.batch))):
@@ -215,14 +217,14 @@ class _Trials:
         return self._params(self.space.default) is not None
 
     def _params(self, words: Sequence[str]) -> dict[str, Any] | None:
-        """What Optuna has to propose for these overrides; None where it cannot."""
+        """The Optuna parameters of these overrides; None where the space does not hold them."""
         if len(words) < len(self.space.axes):
             return None
         values = {axis.name: axis.value_of(word) for axis, word in zip(self.space.axes, words, strict=True)}
         return None if None in values.values() else values
 
     def _next(self) -> int | None:
-        """The trial of a configuration that was not tried, which is added to the plan. None where none is proposed."""
+        """The trial of a new configuration, which is added to the plan; None where Optuna proposes none."""
         seed = int(self.plan.cells[0].cfg.seed)
         for repeat in range(REPEATS + 1):
             self._enqueue(is_stuck=repeat == REPEATS)
@@ -251,7 +253,7 @@ class _Trials:
         return self.study.ask({axis.name: _distribution(axis) for axis in self.space.axes})
 
     def _enqueue(self, *, is_stuck: bool) -> None:
-        """The default comes first. Where only known ones are proposed, the first that is untried comes next."""
+        """Enqueue the default first, and the first untried configuration where Optuna proposes only known ones."""
         params = self._params(self.space.default)
         if not self.study.trials and params is not None:
             self.study.enqueue_trial(params)
@@ -262,7 +264,7 @@ class _Trials:
                 self.study.enqueue_trial(found)
 
     def _tell_again(self, trial: optuna.Trial, name: str) -> None:
-        """Of a proposal that was tried before, what it came to."""
+        """Report the known values of a proposal that was tried before."""
         from optuna.trial import TrialState
 
         values = self.value_of(name) if name else None
@@ -281,7 +283,7 @@ class _Trials:
         return None if None in values else values
 
     def best(self) -> list[str]:
-        """The folders of the runs that no other beats: one for one metric, the earliest of equals."""
+        """The folders of the runs that no other run beats: one run for one metric, the earliest of equals."""
         found = {name: self.value_of(name) for name in self.cells}
         signs = [objective.sign for objective in self.objectives]
         values = {
@@ -334,9 +336,9 @@ def _record(trials: _Trials, plan: Plan, best: Sequence[str]) -> dict[str, Any]:
     cfg, folder = plan.cells[0].cfg, trials.folder
     others = [f"{HELD_OUT}{name}" for name in best if name != DEFAULT]
     names = [objective.name for objective in trials.objectives]
-    found: list[dict[str, Any]] = []
+    comparisons: list[dict[str, Any]] = []
     if others:
-        found = compare_on(folder, f"{HELD_OUT}{DEFAULT}", others, names, seed=cfg.seed, margin=_margin(cfg))
+        comparisons = compare_on(folder, f"{HELD_OUT}{DEFAULT}", others, names, seed=cfg.seed, margin=_margin(cfg))
     return {
         "metrics": names,
         "space": {axis.name: axis.text.partition("=")[2] for axis in trials.space.axes},
@@ -350,7 +352,7 @@ def _record(trials: _Trials, plan: Plan, best: Sequence[str]) -> dict[str, Any]:
         "best": list(best),
         "values": {name: trials.value_of(name) for name in trials.cells},
         "held_out": {name.removeprefix(HELD_OUT): trials.value_of(name) for name in plan.references},
-        "compared": found,
+        "compared": comparisons,
     }
 
 

@@ -1,4 +1,4 @@
-"""The part of a run that waits: prepare, then case after case, until all are done or the time is over."""
+"""The asynchronous part of a run: prepares, then runs the cases until all are done or the time is up."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from runner.system.spool import Part
 from runner.system.store import Store, fingerprint
 from runner.words.wording import Wording
 
-PROGRESS = ".progress.json"  # of how many cases, for those who look on: how far it is, the journal says
-PREPARATION = ".preparation.json"  # what preparing told when it was first done for the rows of the journal
+PROGRESS = ".progress.json"  # the number of cases, for watchers; the journal says how many are done
+PREPARATION = ".preparation.json"  # the result of the first preparation for the rows of the journal
 
 
 @dataclass(frozen=True)
 class Service:
-    """One pass over a run. `started` (time.perf_counter): when it began. Of a shard, `takes` says which cases are its
-    own, and `own` is its folder."""
+    """One pass over a run. `started`: time.perf_counter. For a shard, `takes` selects its cases and `own` is its
+    folder."""
 
     job: Job
     options: RunOptions
@@ -52,12 +52,12 @@ class Service:
 
     @cached_property
     def ids(self) -> Sequence[str]:
-        """Of all cases. To look at a case is to read it; its id is wanted more often."""
+        """The ids of all cases, without reading the cases."""
         return shared_of("ids", self.cases, None, lambda: [case.id for case in self.cases])
 
     @cached_property
     def pending(self) -> Sequence[Case]:
-        """The cases of this pass, as they were when first asked for."""
+        """The cases of this pass without a row, when this was first called."""
         cases = self.job.wave.of(self.cases, self.options.seed)
         ids = self.ids if cases is self.cases else [case.id for case in cases]
         fresh = (place for place, id in enumerate(ids) if id not in self.journal and self.takes(id))
@@ -65,33 +65,34 @@ class Service:
 
     @property
     def elapsed_s(self) -> float:
-        """Of all passes of this command over the run."""
+        """Seconds over all passes of this command over the run."""
         before = 0.0 if self.job.before is None else self.job.before.elapsed_s
         return before + time.perf_counter() - self.started
 
     @property
     def n_done(self) -> int:
-        """How many of the cases have a row."""
+        """Number of cases with a row."""
         return sum(id in self.journal for id in self.ids)
 
 
 def serve(service: Service) -> tuple[Preparation, Stop | None]:
-    """Raises what preparing raises; a StopRunError or InputError of it only where no case was done before."""
-    job, kept = service.job, kept_preparation(service.job.folder)
+    """Make the pass. Raises what preparing raises, but StopRunError and InputError only where no case was done
+    before."""
+    job, preparation = service.job, kept_preparation(service.job.folder)
     n_done = service.n_done
     write_json(job.folder / PROGRESS, {"total": len(service.cases), "done": n_done})
     if n_done and job.before is None:
         done = {"label": job.label, "done": n_done, "total": len(service.cases)}
         terminal.note(job.say("progress.resuming", **done))
     if job.wave.is_closing:
-        return kept or Preparation(), job.stop if n_done < len(service.cases) else None
-    if kept is not None and not service.pending:
-        return kept, None
-    return asyncio.run(serve_pending(service, kept))
+        return preparation or Preparation(), job.stop if n_done < len(service.cases) else None
+    if preparation is not None and not service.pending:
+        return preparation, None
+    return asyncio.run(serve_pending(service, preparation))
 
 
 def kept_preparation(folder: Path) -> Preparation | None:
-    """None where there is none, or where the file is not as it was written."""
+    """The preparation of an earlier pass; None where there is none or the file is damaged."""
     found = read_json(folder / PREPARATION) or {}
     told, seal = found.get("told"), found.get("seal")
     with suppress(ValueError):  # NaN, which is never written, has no fingerprint
@@ -101,16 +102,16 @@ def kept_preparation(folder: Path) -> Preparation | None:
 
 
 def keep_preparation(preparation: Preparation, folder: Path) -> None:
-    """Keep facts and timing of a preparation, sealed, for a pass that resumes the run."""
+    """Write the facts and timing of a preparation, sealed, for a pass that resumes the run."""
     told = json.loads(json.dumps({"facts": preparation.facts, "timing": preparation.timing}))
     write_json(folder / PREPARATION, {"told": told, "seal": fingerprint(told)})
 
 
-async def serve_pending(service: Service, kept: Preparation | None) -> tuple[Preparation, Stop | None]:
-    """Prepare, and serve the cases of this pass. `kept`: what preparing told before. Raises as `serve`."""
+async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[Preparation, Stop | None]:
+    """Prepare, and serve the cases of this pass. `earlier`: what preparing returned before. Raises as `serve`."""
     limit_ms = service.options.run_timeout_ms
     models = [part for part in service.built.parts.values() if isinstance(part, Models)]
-    preparation, stop = kept or Preparation(), None
+    preparation, stop = earlier or Preparation(), None
     try:
         async with (
             asyncio.timeout(None if limit_ms is None else limit_ms / 1000 - service.elapsed_s) as deadline,
@@ -121,8 +122,8 @@ async def serve_pending(service: Service, kept: Preparation | None) -> tuple[Pre
             for door in models:
                 await opened.enter_async_context(door.opened(service.job.cell, calls if keep != "none" else None))
             await opened.enter_async_context(opened_with(service.built.root))
-            fresh = await _prepared(service, models, checks=kept is None)
-            if kept is None:
+            fresh = await _prepared(service, models, checks=earlier is None)
+            if earlier is None:
                 preparation = fresh
                 keep_preparation(fresh, service.job.folder)
             stop = await _run(service, models, calls)
@@ -142,12 +143,12 @@ async def serve_pending(service: Service, kept: Preparation | None) -> tuple[Pre
 
 
 def opened_with(evaluation: object) -> AbstractAsyncContextManager[None]:
-    """The context in which an evaluation works; an empty one where it needs none."""
+    """The context manager of an evaluation; an empty one where it has none."""
     return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
 
 
 async def _prepared(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
-    """Every pass builds or opens what its cases need; the judge is checked in the first one."""
+    """Prepare the evaluation, in every pass; check the judge in the first one."""
     root, options, cases = service.built.root, service.options, service.cases
     cold = options.cold_start and service.job.before is None
     store = Store(Path(options.cache_dir), service.built.identities, cold=cold)
@@ -170,22 +171,22 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
     def spent() -> str:
         return ", ".join(filter(None, (door.spent(say("progress.tokens")) for door in models)))
 
-    with progress(len(service.pending), service.job.title, spent, say) as shown:
+    with progress(len(service.pending), service.job.title, spent, say) as bar:
 
         def record(row: Row) -> None:
             is_ok = row.status == "ok"
             calls.end_case(row.id, is_whole=is_ok and all(each.is_whole for each in row.judgements.values()))
             service.journal.append(row)
-            shown.advance(failed=not is_ok, unscored=is_ok and bool(row.unscored))
+            bar.advance(failed=not is_ok, unscored=is_ok and bool(row.unscored))
 
         def tell(seconds: float, cases: str) -> None:
-            shown.note(_with_requests(say("progress.quiet", seconds=seconds, cases=cases), models, say))
+            bar.note(_with_requests(say("progress.quiet", seconds=seconds, cases=cases), models, say))
 
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
         return await run_cases(service.built.root, service.pending, limits, record, tell, service.journal.earlier)
 
 
 def _with_requests(line: str, models: Sequence[Models], say: Wording) -> str:
-    """The line, and the slowest requests to models that are under way."""
+    """The line with the oldest model requests in flight."""
     slowest = [request for door in models for request in door.slowest()]
     return say("progress.requests", line=line, requests="; ".join(slowest)) if slowest else line

@@ -1,8 +1,8 @@
-"""What the runs of one command know of each other, in whatever process they are: one file in the folder of the command.
+"""The state that the runs of one command share across processes: one file in the folder of the command.
 
-place      where the command was given, by which a worker that begins elsewhere reads relative paths
+place      the working folder of the command: workers that start elsewhere read relative paths from there
 baseline   the place of the run that they are compared with
-wave       how far all of them are taken before any is taken beyond (runner.run.waves)
+wave       the current wave of the sweep (runner.run.waves)
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Key = Literal["place", "baseline", "wave"]
 
 
 def read_state(folder: Path, key: Key) -> dict[str, Any] | None:
-    """None where nothing was written."""
+    """The value; None where none was written."""
     found: dict[str, Any] | None = (read_json(folder / FILE) or {}).get(key)
     return found
 
 
 def write_state(folder: Path, key: Key, value: dict[str, Any] | None) -> None:
-    """Of one process, which holds the folder; None: there is nothing to know."""
+    """Only the process that holds the lock of the folder may write. None deletes the value."""
     state = {name: known for name, known in (read_json(folder / FILE) or {}).items() if name != key}
     if value is not None:
         state[key] = value

@@ -1,4 +1,4 @@
-"""From validated cells to finished folders: prepare them, have them run, and gather what came of them."""
+"""From validated cells to finished folders: prepares them, runs them, and gathers the outcomes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from runner.system.shared import sharing
 from runner.words.bilingual import beside
 from runner.words.wording import LANGUAGES, Wording
 
-UNMET = "evaluation.require: "  # the same command would find the same again
+UNMET = "evaluation.require: "  # the same command would end in the same way
 GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
 
@@ -60,7 +60,7 @@ def _launched(plan: Plan) -> tuple[Path, int]:
         ledger.begin_again(folder, plan.cells[0].cfg.budget)
         _prepare(plan, folder, plan.folders)
         baseline.leave(folder)
-        if any(cell.cfg.case is None for cell in plan.runs):  # one case alone is not tracked
+        if any(cell.cfg.case is None for cell in plan.runs):  # a run with case=ID is not tracked
             _prepare_tracking(plan.cells[0].cfg)
         if plan.space is None:
             code = serve(plan, folder)
@@ -70,8 +70,7 @@ def _launched(plan: Plan) -> tuple[Path, int]:
 
 
 def _prepare(plan: Plan, folder: Path, names: Collection[str]) -> None:
-    """Every cell starts without an outcome, so that a stale one cannot pass for a new one. `names`: folders of those
-    that are to start."""
+    """Make the folders `names` and clear their outcomes, so that a stale outcome is not taken for a new one."""
     before = read_json(folder / "sweep.json") or {}
     for name in names:
         try:
@@ -95,7 +94,7 @@ def _prepare(plan: Plan, folder: Path, names: Collection[str]) -> None:
 
 
 def _prepare_tracking(cfg: DictConfig) -> None:
-    """Once, in the parent: several processes that create one store would race."""
+    """Create the tracking store once, in the parent: several processes would race."""
     try:
         build(cfg.tracking).root.prepare()
     except Exception as error:
@@ -123,7 +122,7 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
 
 
 def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wording) -> None:
-    """A run that was stopped or has failed is resumed; one whose input is wrong would fail in the same way."""
+    """Print how to resume, where a run was stopped or failed; a run with wrong input would fail again."""
     if any(outcome is None or outcome.status == "partial" for outcome in outcomes):
         line = say("progress.stopped", folder=folder)
     elif any(outcome and outcome.exit_code == 3 and UNMET not in str(outcome.error_message) for outcome in outcomes):
@@ -142,18 +141,18 @@ def _final(folder: Path) -> Outcome | None:
     return None if outcome is None or outcome.status == "running" else outcome
 
 
-def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], told: Collection[str]) -> None:
-    """`told`: folders of runs whose error was told when it came."""
+def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], reported: Collection[str]) -> None:
+    """`reported`: folders of runs whose error was printed when it occurred."""
     from runner import report
 
     report.write_sweep(folder, _compared(plan, folder, cells))
-    shown = report.sweep_panels(folder, errors=False) if plan.cells[0].cfg.verbose else report.brief_sweep(folder)
-    terminal.show(*shown)
+    panels = report.sweep_panels(folder, errors=False) if plan.cells[0].cfg.verbose else report.brief_sweep(folder)
+    terminal.show(*panels)
     say, names = LANGUAGES[plan.language], []
     for cell in cells:
         if cell["exit_code"]:
             names.append(say("progress.run", folder=cell["folder"], overrides=" ".join(cell["overrides"])))
-            if cell["folder"] not in told:
+            if cell["folder"] not in reported:
                 message = str(cell["error_message"] or cell["status"])
                 terminal.fail(beside(message, plan.language, int(cell["exit_code"]), f"{names[-1]}: "))
     if names:
@@ -167,7 +166,7 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], t
 
 
 def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """What comparing says must not cost the results of the runs."""
+    """The comparison of the cells; an error in it must not cost the results of the runs."""
     from runner.compare.sweep import compare_sweep
 
     cfg = plan.cells[0].cfg

@@ -1,6 +1,6 @@
-"""Sweeps with a budget: every run is taken a tenth of its cases further before any is taken beyond.
+"""Sweeps with a budget advance all runs by a tenth of their cases at a time.
 
-All runs take the same cases in the same order, so what a spent budget leaves can be compared case by case.
+All runs take the same cases in the same order, so their results can be compared case by case when the budget is spent.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CaseT = TypeVar("CaseT", bound=Case)
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """One pass over all runs, after which the cases up to `number` tenths are done. With a `reason` it is the
-    closing pass of a sweep that ended early for it: no case is run and no model asked. Number 0 only prepares."""
+    """One pass over all runs, after which the cases up to `number` tenths are done. With a `reason` it is the closing
+    pass of a sweep that ended early: no case is run and no model called. Number 0 only prepares."""
 
     number: int = WAVES
     reason: str | None = None
@@ -42,7 +42,7 @@ class Wave:
         return self.is_closing or self.number == WAVES
 
     def adds_to(self, n_cases: int) -> bool:
-        """Whether it takes a run of so many cases any further than the wave before did."""
+        """Whether it adds a case to a run of `n_cases` cases."""
         return self.sums_up or self._share(n_cases) > Wave(self.number - 1)._share(n_cases)
 
     def _share(self, n_cases: int) -> int:
@@ -60,7 +60,7 @@ class Wave:
 
 
 def waves_of(cells: Sequence[Cell], sweep: Path) -> Sequence[Wave]:
-    """One, or, for several runs that ask models within a budget, those from where the sweep stopped before."""
+    """One wave; for several runs that call models within a budget, the waves from where the sweep stopped."""
     cfg = cells[0].cfg
     limited = len(cells) > 1 and any(cfg.budget[name] is not None for name in LIMITS)
     if not limited or not any("models" in reached(cell.cfg) for cell in cells):
@@ -71,11 +71,11 @@ def waves_of(cells: Sequence[Cell], sweep: Path) -> Sequence[Wave]:
 
 
 def current(sweep: Path) -> Wave:
-    """The wave that a sweep is in; the first one where none was begun."""
+    """The current wave of a sweep; the first one where none was begun."""
     found = read_state(sweep, "wave")
     return Wave() if found is None else Wave(**found)
 
 
 def begin(wave: Wave, sweep: Path) -> None:
-    """Note the wave that a sweep enters now, for passes in other processes."""
+    """Write the current wave of a sweep, for passes in other processes."""
     write_state(sweep, "wave", asdict(wave))

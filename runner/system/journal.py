@@ -19,6 +19,7 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import KEPT_VOTES, Row
+from runner.system.folder import parsed
 from runner.system.redaction import redacted_bytes
 from runner.system.writing import in_words, replacing
 
@@ -157,15 +158,15 @@ def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:
     two of one case the first counts."""
     if not path.exists():
         return {}
-    found: dict[str, tuple[tuple[int, int], bool]] = {}
+    rows: dict[str, tuple[tuple[int, int], bool]] = {}
     with path.open("rb") as file:
         offset = 0
         for line in file:
             row = _row(line)
-            if row is not None and row["id"] not in found:
-                found[row["id"]] = (offset, len(line)), is_finished(row)
+            if row is not None and row["id"] not in rows:
+                rows[row["id"]] = (offset, len(line)), is_finished(row)
             offset += len(line)
-    return found
+    return rows
 
 
 def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
@@ -175,17 +176,17 @@ def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
 
 def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
     """Write a file of these rows of others, of itself perhaps, by one rename."""
-    kept: Places = {}
+    copies: Places = {}
     with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
         for source, places in sources:
             if places:
                 with source.open("rb") as old:
                     for id, place in places.items():
-                        kept[id] = new.tell(), place[1]
+                        copies[id] = new.tell(), place[1]
                         new.write(_line(old, place))
         new.flush()
         os.fsync(new.fileno())
-    return kept
+    return copies
 
 
 def encode(row: Row) -> bytes:
@@ -225,6 +226,23 @@ def _row(line: bytes) -> dict[str, Any] | None:
         return None
     row: dict[str, Any] = orjson.loads(line)
     return row
+
+
+def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Those of a file that are as they were written, or that were edited and have the types of such: a row that is
+    neither is passed over."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            row = parsed(line)
+            if row is not None and (_is_as_written(line, row) or is_whole(row)):
+                yield row
+
+
+def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:
+    """What components say in details of judgements has any type."""
+    return _seal(line[:-SEAL]) == line[-SEAL:] and all(map(_is_judgement, row["judgements"].values()))
 
 
 def is_whole(row: Mapping[str, Any]) -> bool:

@@ -251,13 +251,13 @@ def _holds_a_secret(path: Path) -> bool:
     forms = [form for form, _ in _known.encoded]
     if not forms:
         return False
-    kept = b""
+    overlap = b""
     with path.open("rb") as file:
         while piece := file.read(PIECE):
-            piece = kept + piece
+            piece = overlap + piece
             if any(form in piece for form in forms):
                 return True
-            kept = piece[-max(map(len, forms)) :]
+            overlap = piece[-max(map(len, forms)) :]
     return False
 
 

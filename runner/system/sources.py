@@ -68,15 +68,15 @@ def syntax_digest(modules: Iterable[str]) -> str:
 def data_files(component: Any) -> list[Path]:
     """What the `data_files` of a class, and of those that it inherits from, name; of a folder all that is in it.
     Raises FileNotFoundError for what is not there."""
-    found = []
-    for each in inspect.getmro(component) if inspect.isclass(component) else (component,):
-        names = getattr(each, "__dict__", {}).get("data_files", ())
+    files = []
+    for cls in inspect.getmro(component) if inspect.isclass(component) else (component,):
+        names = getattr(cls, "__dict__", {}).get("data_files", ())
         for name in [names] if isinstance(names, str) else names:
-            path = Path(inspect.getfile(each)).parent / name
+            path = Path(inspect.getfile(cls)).parent / name
             if not path.exists():
-                raise FileNotFoundError(f"data_files of {each.__qualname__}: no {name!r} in {path.parent}")
-            found += sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
-    return found
+                raise FileNotFoundError(f"data_files of {cls.__qualname__}: no {name!r} in {path.parent}")
+            files += sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
+    return files
 
 
 def data_digest(component: Any) -> list[list[str]]:
@@ -107,18 +107,18 @@ def _closure(modules: Iterable[str], counts: Callable[[str], bool]) -> set[str]:
     """`counts` tells which modules of this program do."""
     pending = list(modules)
     own_tops = {_top(name) for name in pending} - {*OWN}
-    found: set[str] = set()
+    closure: set[str] = set()
     while pending:
         name = pending.pop()
-        if name in found:
+        if name in closure:
             continue
-        found.add(name)
+        closure.add(name)
         pending += (
-            each
-            for each in _imports(name)
-            if (counts(each) if _top(each) in OWN else _top(each) in own_tops or not _is_installed(_top(each)))
+            module
+            for module in _imports(name)
+            if (counts(module) if _top(module) in OWN else _top(module) in own_tops or not _is_installed(_top(module)))
         )
-    return found
+    return closure
 
 
 def _is_within(name: str, packages: Sequence[str]) -> bool:

@@ -347,13 +347,13 @@ def _other_quantity(quantity: Quantity, claim: Statement, witness: Statement, re
 
     A claim of several such quantities may take them from several related sentences.
     """
-    several = sum(each.unit == quantity.unit for each in claim.quantities) > 1
+    several = sum(other_claimed.unit == quantity.unit for other_claimed in claim.quantities) > 1
     if any(
         quantity.matches(other) for sentence in (related if several else [witness]) for other in sentence.quantities
     ):
         return False
     others = (other for other in witness.quantities if other.unit == quantity.unit)
-    return any(not any(other.matches(each) for each in claim.quantities) for other in others)
+    return any(not any(other.matches(other_claimed) for other_claimed in claim.quantities) for other in others)
 
 
 def _other_name(name: str, claim: Statement, witness: Statement, related: Sequence[Statement]) -> bool:

@@ -73,13 +73,13 @@ def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
 
 def _judge(summary: Mapping[str, Any]) -> dict[str, float | None]:
     """The worst of all rubrics; each stands in summary.json."""
-    checks, votes = healths(summary), [each for each in agreements(summary) if each.judge is None]
+    checks, votes = healths(summary), [agreement for agreement in agreements(summary) if agreement.judge is None]
     rates = {
         f"judge_{name}_rate": max((rate.share for check in checks if (rate := getattr(check, name)).n), default=None)
         for name in ("false_accept", "false_reject", "injection")
     }
-    alphas = [each.alpha for each in votes if each.alpha is not None]
-    noises = [each.noise_sd for each in votes if each.noise_sd is not None]
+    alphas = [agreement.alpha for agreement in votes if agreement.alpha is not None]
+    noises = [agreement.noise_sd for agreement in votes if agreement.noise_sd is not None]
     return {**rates, "judge_alpha": min(alphas, default=None), "judge_noise_sd": max(noises, default=None)}
 
 

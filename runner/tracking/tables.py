@@ -36,13 +36,13 @@ def tables_of(run: RunFolder, slices: Collection[str], catalogue: Catalogue) -> 
 def _cases(run: RunFolder, catalogue: Catalogue) -> Table:
     """The question first and what came of it second: by them a store groups and compares. Failing cases come first."""
     rows = [_Case.of(row, catalogue) for row in _chosen(run.rows())]
-    asked = Counter(row.question for row in rows)
+    times_asked = Counter(row.question for row in rows)
     score_names = list(dict.fromkeys(name for row in rows for name in row.scores))
     results = [name for name in ("answer", "retrieved") if any(getattr(row, name) for row in rows)]
     columns = ["question", *results[:1], "right", *score_names, "lost_at", *results[1:], "id"]
     cells = [
         [
-            row.question if asked[row.question] == 1 else f"{row.question} ({row.id})",
+            row.question if times_asked[row.question] == 1 else f"{row.question} ({row.id})",
             *(getattr(row, name) for name in results[:1]),
             row.right,
             *(row.scores.get(name) for name in score_names),

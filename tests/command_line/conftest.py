@@ -10,6 +10,7 @@ import pytest
 from runner.cli import main
 from tests.command_line.chatting import Chat
 from tests.command_line.spent import TWO, begin, numbers, passes
+from tests.shared_folders import shared
 from tests.small_data import small_data
 
 
@@ -19,18 +20,22 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def common_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Indexes and rankings of the data of the program, which are made once for all tests that name this; for tests that
+    ask no models, whose replies would be stored, too."""
+    return shared(tmp_path_factory, "stored", lambda folder: None)
+
+
 @pytest.fixture
-def stored(empty_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Indexes and rankings of the data of the program are made once for all tests that name this; for tests that ask
-    no models, whose replies would be stored, too."""
-    folder = tmp_path_factory.getbasetemp() / "stored"
-    folder.mkdir(exist_ok=True)
-    (empty_folder / ".runner_cache").symlink_to(folder)
+def stored(empty_folder: Path, common_cache: Path) -> None:
+    (empty_folder / ".runner_cache").symlink_to(common_cache)
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> list[str]:
-    return [*small_data(tmp_path / "자료 (1)"), "tracking=none", "retriever=keyword"]
+    """With summary.json alone: what is to be read in a report is told format=both."""
+    return [*small_data(tmp_path / "자료 (1)"), "tracking=none", "retriever=keyword", "format=json"]
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from runner.cli import main
 
 
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sweep(common_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """hybrid and agentic, on the FAQ and guides that come with the program."""
     folder = tmp_path_factory.mktemp("agentic")
     words = ["retriever=hybrid,agentic", "dataset=faq_guide", "tracking=none", "report.language=ko"]
-    kept = [f"cache_dir={folder / 'cache'}", f"out={folder / 'out'}"]
+    kept = [f"cache_dir={common_cache}", f"out={folder / 'out'}"]
     assert main(["+experiment=full_rag", *words, *kept]) == 0
     return folder / "out"
 
@@ -73,8 +73,8 @@ def test_what_cannot_be_answered_is_told_in_the_language_of_the_question(sweep: 
         assert row["judgements"]["faithfulness"]["score"] == 0.5
 
 
-def test_rankings_of_agents_are_kept(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["retriever=agentic", "dataset=faq_guide", "tracking=none", f"cache_dir={sweep.parent / 'cache'}"]
+def test_rankings_of_agents_are_kept(sweep: Path, common_cache: Path) -> None:
+    words = ["retriever=agentic", "dataset=faq_guide", "tracking=none", "format=json", f"cache_dir={common_cache}"]
     assert main(["+experiment=retrieval_only", *words, f"out={sweep.parent / 'again'}"]) == 0
     again = summary(sweep.parent / "again")
     assert again["timing"]["rankings_reused"] is True

@@ -1,8 +1,10 @@
 """Every call of a model is kept with its case, and shown, whatever happens to the run."""
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -15,6 +17,7 @@ import pytest
 import zstandard
 
 from runner.cli import main
+from runner.config.compose import compose_cells
 from runner.llm.calls import FILE, call_counts, read_calls
 from tests.command_line.result_files import read, rows
 from tests.command_line.started import command
@@ -26,11 +29,31 @@ from tests.small_data import small_data, write_jsonl
 EMBEDDED = ["retriever=semantic", "embedder=openai", "embedder.model=local:vectors"]
 
 
-@pytest.fixture
-def words(server: ModelsServer, tmp_path: Path) -> list[str]:
+def asking(url: str) -> list[str]:
     asked = ["judge=openai", "judge.model=local:small", "judge.health=false"]
-    asked += ["generator=openai", "generator.model=local:large", f"provider.local.base_url={server.url}"]
-    return ["+experiment=full_rag", *small_data(tmp_path), "tracking=none", "format=json", *asked]
+    asked += ["generator=openai", "generator.model=local:large", f"provider.local.base_url={url}"]
+    return ["+experiment=full_rag", *small_data(Path("data")), "tracking=none", "format=json", *asked]
+
+
+@pytest.fixture
+def words(server: ModelsServer, empty_folder: Path) -> list[str]:
+    return asking(server.url)
+
+
+@pytest.fixture(scope="module")
+def made_once(_models_server: ModelsServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
+    """A folder with the run `o`, and what its models were sent."""
+    _models_server.reset()
+    with contextlib.chdir(tmp_path_factory.mktemp("calls")):
+        assert main([*asking(_models_server.url), *EMBEDDED, "out=o"]) == 0
+        return Path.cwd(), list(_models_server.requests)
+
+
+@pytest.fixture
+def made(made_once: tuple[Path, list[Any]], words: list[str]) -> list[str]:
+    """The words of the finished run `o`."""
+    shutil.copytree(made_once[0], Path.cwd(), dirs_exist_ok=True)
+    return [*words, *EMBEDDED, "out=o"]
 
 
 def shown(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
@@ -43,14 +66,14 @@ def kept(folder: str) -> list[dict[str, Any]]:
     return list(read_calls(Path(folder, FILE)))
 
 
+@pytest.mark.usefixtures("made")
 def test_a_case_shows_what_was_sent_and_what_came_back(
-    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+    made_once: tuple[Path, list[Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*words, *EMBEDDED, "out=o"]) == 0
     calls = shown(capsys, "o", "q1")
     assert [call["role"] for call in calls] == ["embedder", "generator", "judge", "judge", "judge"]
     assert {call["rubric"] for call in calls} == {"", "faithfulness", "answer_relevancy", "answer_correctness"}
-    sent = [body for body in server.requests if "messages" in body]
+    sent = [body for body in made_once[1] if "messages" in body]
     assert all(call["request"] in sent for call in calls[1:])
     assert calls[0]["request"]["input"] == ["How long does the Moon need to circle the Earth?"]
     assert calls[0]["reply"] == {"vectors": 1, "dimensions": 64, "texts_of_the_request": 1}
@@ -68,10 +91,12 @@ def test_a_case_shows_what_was_sent_and_what_came_back(
     assert shown(capsys, "o") == Counter(call["case"] for call in kept("o"))
 
 
-def test_the_same_requests_from_the_cache_are_told_so(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*words, "out=a"]) == 0
-    assert main([*words, "out=b"]) == 0
-    first, second = shown(capsys, "a", "q2"), shown(capsys, "b", "q2")
+def test_the_same_requests_from_the_cache_are_told_so(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*made, "out=b"]) == 0
+    first, second = (
+        [call for call in shown(capsys, folder, "q2") if call["role"] != "embedder"]  # whose rankings are kept
+        for folder in "ob"
+    )
     assert {(call["attempts"], call["cached"]) for call in second} == {(0, True)}
     same = ("role", "rubric", "model", "request", "reply", "input_tokens", "output_tokens", "cost_usd", "id")
     assert [[call[name] for name in same] for call in first] == [[call[name] for name in same] for call in second]
@@ -97,18 +122,17 @@ def test_repeated_attempts_and_what_never_came_are_told(
     assert "오류" in told
 
 
-def test_a_terminal_gets_all_of_it_in_two_languages(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*words, "out=o"]) == 0
-    capsys.readouterr()
+@pytest.mark.usefixtures("made")
+def test_a_terminal_gets_all_of_it_in_two_languages(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calls", "o", "질5"]) == 0
     english = capsys.readouterr().out
-    assert "1/4 generator, local:large" in english
+    assert "2/5 generator, local:large" in english
     assert "judge (Faithfulness), local:small" in english
     assert "달은 지구를 며칠에 한 바퀴 도나요?" in english
     assert "\nreply\n" in english
     assert main(["calls", "o", "질5", "language=ko"]) == 0
     korean = capsys.readouterr().out
-    assert "1/4 생성, local:large" in korean
+    assert "2/5 생성, local:large" in korean
     assert "\n응답\n" in korean
 
 
@@ -130,14 +154,17 @@ def test_failed_keeps_those_of_cases_that_are_not_finished_and_none_keeps_nothin
     assert "n has no calls.jsonl.zst: the run was made with calls=none; calls=all keeps all" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("made")
 def test_wrong_words_are_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*words, "out=o"]) == 0
-    assert main([*words, "out=s", "k=1,2"]) == 0
+    assert main([*words, "retriever=keyword", "sample=1", "out=s", "k=1,2"]) == 0
     capsys.readouterr()
     for wrong, message in (
         (["o", "q11"], "error: o: no case has the id 'q11'; did you mean 'q1'"),
         (["s", "q1"], "error: s is a sweep; expected one of its runs: s/0, s/1"),
-        (["o", "q1", "--role", "agent"], "no call of the case has the role 'agent'; it has generator, judge:"),
+        (
+            ["o", "q1", "--role", "agent"],
+            "no call of the case has the role 'agent'; it has embedder, generator, judge:",
+        ),
         (["nothing", "q1"], "error: nothing"),
     ):
         assert main(["calls", *wrong]) == 1
@@ -146,8 +173,7 @@ def test_wrong_words_are_told(words: list[str], capsys: pytest.CaptureFixture[st
     assert "calls: expected 'all', 'failed' or 'none', got 'some'" in capsys.readouterr().err
 
 
-def test_a_damaged_file_is_told_and_set_aside(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*words, "out=o"]) == 0
+def test_a_damaged_file_is_told_and_set_aside(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     path = Path("o", FILE)
     whole = path.read_bytes()
     path.write_bytes(whole[:40] + b"?" + whole[41:])
@@ -155,13 +181,13 @@ def test_a_damaged_file_is_told_and_set_aside(words: list[str], capsys: pytest.C
     assert "calls.jsonl.zst: not as it was written" in capsys.readouterr().err
     path.write_bytes(b"{}\n" * 20)
     Path("o/per_item.jsonl").write_bytes(b"".join(Path("o/per_item.jsonl").read_bytes().splitlines(True)[:4]))
-    assert main([*words, "out=o"]) == 0
+    assert main(made) == 0
     assert "is now calls.jsonl.zst.damaged-" in capsys.readouterr().err
     assert len(call_counts(path)) == 4
 
 
-def test_other_tools_read_the_file(words: list[str]) -> None:
-    assert main([*words, "out=o"]) == 0
+@pytest.mark.usefixtures("made")
+def test_other_tools_read_the_file() -> None:
     with Path("o", FILE).open("rb") as file:
         text = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()
     assert [orjson.loads(line) for line in text.splitlines()] == kept("o")
@@ -171,7 +197,7 @@ def test_a_killed_run_loses_no_call_of_a_finished_case_and_tells_none_twice(
     words: list[str], server: ModelsServer, tmp_path: Path
 ) -> None:
     query = {"answerable": True, "expected_notes": ["mars"], "answers": ["Mars"]}
-    queries = [{"id": f"q{n}", "query": f"Is the red planet number {n}?", **query} for n in range(90)]
+    queries = [{"id": f"q{n}", "query": f"Is the red planet number {n}?", **query} for n in range(50)]
     write_jsonl(tmp_path / "many.jsonl", queries)
     server.latency_s = 0.05  # so that it is not done before it is killed
     words = [f"dataset.queries={tmp_path / 'many.jsonl'}" if "queries=" in word else word for word in words]
@@ -185,7 +211,7 @@ def test_a_killed_run_loses_no_call_of_a_finished_case_and_tells_none_twice(
     process.wait()
     done = set(rows("o"))
     counts = call_counts(Path("o", FILE))
-    assert 12 <= len(done) < 90
+    assert 12 <= len(done) < 50
     assert all(counts[case] == 4 for case in done)
     with Path("o", FILE).open("ab") as file:
         file.write(Path("o", FILE).read_bytes()[:60])  # what a power cut leaves
@@ -193,10 +219,10 @@ def test_a_killed_run_loses_no_call_of_a_finished_case_and_tells_none_twice(
     server.latency_s = 0.0
     assert main(again) == 0
     calls = kept("o")
-    assert Counter(Counter(call["case"] for call in calls).values()) == {4: 90}
+    assert Counter(Counter(call["case"] for call in calls).values()) == {4: 50}
     assert len({(call["case"], call["id"]) for call in calls}) == len(calls)
-    assert {call["case"] for call in calls if call["cached"]} <= {f"q{n}" for n in range(90)} - done
-    assert read("o/summary.json")["cases"]["ok"] == 90
+    assert {call["case"] for call in calls if call["cached"]} <= {f"q{n}" for n in range(50)} - done
+    assert read("o/summary.json")["cases"]["ok"] == 50
 
 
 def test_what_is_asked_again_after_a_failure_stands_behind_it(words: list[str], server: ModelsServer) -> None:
@@ -212,27 +238,25 @@ def test_what_is_asked_again_after_a_failure_stands_behind_it(words: list[str], 
     assert [call["reply"].get("refusal") for call in after[len(before) :]] == [None] * 3
 
 
-def test_calls_of_other_data_are_set_aside_with_their_rows(words: list[str], tmp_path: Path) -> None:
-    assert main([*words, "out=o"]) == 0
+def test_calls_of_other_data_are_set_aside_with_their_rows(made: list[str]) -> None:
     before = Path("o", FILE).read_bytes()
-    queries = tmp_path / "queries.jsonl"
+    queries = Path("data/queries.jsonl")
     queries.write_text(queries.read_text("utf-8").replace("How long", "What time"), "utf-8")
-    assert main([*words, "out=o"]) == 0
+    assert main(made) == 0
     (aside,) = Path("o").glob("calls.before-*.jsonl.zst")
     assert aside.read_bytes() == before
     assert "What time" in str(next(call for call in kept("o") if call["case"] == "q1")["request"])
 
 
 def test_the_fingerprint_does_not_hang_on_what_is_kept(words: list[str]) -> None:
-    assert main([*words, "out=o", "case=q1", "calls=none"]) == 0
-    assert main([*words, "out=p", "case=q1", "calls=all"]) == 0
-    assert read("o/run.json")["fingerprint"] == read("p/run.json")["fingerprint"]
+    prints = [cell.fingerprint for kept in ("all", "none") for cell in compose_cells([*words, f"calls={kept}"])[1]]
+    assert prints[0] == prints[1]
 
 
 def test_a_turn_of_a_conversation_belongs_to_the_probe_that_is_told_its_cost(server: ModelsServer) -> None:
     asked = ["memory=recursive_summary", "memory/summariser=openai", "memory.summariser.model=local:small"]
     asked += ["generator=openai", "generator.model=local:small", f"provider.local.base_url={server.url}"]
-    main(["+experiment=memory", *asked, "tracking=none", "format=json", "out=o", "sample=12"])
+    main(["+experiment=memory", *asked, "tracking=none", "format=json", "out=o", "sample=6"])
     calls, costs = kept("o"), {id: row["cost"] for id, row in rows("o").items()}
     assert {call["role"] for call in calls} == {"summariser", "generator"}
     for role in ("summariser", "generator"):
@@ -243,7 +267,7 @@ def test_a_turn_of_a_conversation_belongs_to_the_probe_that_is_told_its_cost(ser
 
 
 def test_a_page_shows_the_calls_of_its_worst_cases(words: list[str]) -> None:
-    assert main([*[word for word in words if word != "format=json"], "out=o"]) == 0
+    assert main([*[word for word in words if word != "format=json"], "sample=3", "out=o"]) == 0
     page = Path("o/report.html").read_text("utf-8")
     assert "Calls of models" in page
     assert re.search(r'"(system|user):\\n', page)

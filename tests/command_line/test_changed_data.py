@@ -50,7 +50,7 @@ def test_changed_questions_and_labels_are_left_out(capsys: pytest.CaptureFixture
     write_queries(q3={"expected_notes": ["d3", "d4"]}, q5={"query": "word5 and more"})
     assert main([*WORDS, "out=x", "compare=base", "fail_on_regression=true"]) == 0
     shown = capsys.readouterr().out
-    assert "Left out, as the question changed, of 1 case(s): q5." in shown
+    assert "1 case(s) with a changed question are left out: q5." in shown
     assert "as the labels changed, of 1 case(s): q3." in " ".join(shown.split())
     record = read("x/compare.json")
     assert pairs(record)["recall_at_5"] == 10 and record["corpus"] is None
@@ -66,7 +66,7 @@ def test_changed_documents_are_a_note_on_the_verdict(capsys: pytest.CaptureFixtu
     assert main([*WORDS, "out=x", "compare=base", "fail_on_regression=true"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "The corpus changed too: 3 added, 1 edited." in shown
-    assert "Gold documents changed of 1 case(s): q4." in shown
+    assert "1 case(s) have changed gold documents: q4." in shown
     record = read("x/compare.json")
     assert {**record["corpus"], "retrieved": None} == {
         "added": 3, "removed": 0, "edited": 1, "gold": ["q4"], "retrieved": None,

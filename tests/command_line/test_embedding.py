@@ -76,7 +76,7 @@ def test_stored_embeddings_that_are_damaged_are_set_aside_and_that_is_told(
     again = [*command, *words, "retriever=semantic", "cold_start=true", "out=p"]
     note = (
         "note: the stored embeddings were damaged or of another version, and are now "
-        f"{stored.with_suffix('.damaged')}; they count as not there"
+        f"{stored.with_suffix('.damaged')}; they count as missing"
     )
     assert main(again) == 0
     assert capsys.readouterr().err.splitlines().count(note) == 1

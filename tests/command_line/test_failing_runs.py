@@ -1,15 +1,13 @@
 """Data, components and processes that fail while a run is under way."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command, ended, generated_by
+from tests.command_line.started import ended, generated_by
 from tests.small_data import write_jsonl
 
 
@@ -101,7 +99,9 @@ def test_a_tracking_store_that_breaks_costs_no_result(data: list[str], tmp_path:
     )
 
 
-def test_a_worker_that_is_killed_leaves_a_failed_run(data: list[str], tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_leaves_a_failed_run(
+    data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "killer.py").write_text(
         "import os, signal\n"
         "class Killer:\n"
@@ -117,11 +117,12 @@ def test_a_worker_that_is_killed_leaves_a_failed_run(data: list[str], tmp_path: 
     words = [word for word in data if not word.startswith("retriever")]
     settings = [f"~retriever.{name}" for name in ("tokenizer", "method", "k1", "b", "graph_weight")]
     words += ["retriever=keyword", *settings, "retriever._target_=killer.Killer", "++retriever.at=1,2"]
-    words += ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "out=x"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 3, done.stderr
-    assert "did not finish" in done.stderr and "Traceback" not in done.stderr
+    words += ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "format=json", "out=x"]
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # of the workers
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(words) == 3
+    said = capsys.readouterr().err
+    assert "did not finish" in said and "Traceback" not in said
     assert read("x/sweep.json")["status"] == "partial"
 
 

@@ -24,39 +24,34 @@ ONE = ["-cd", "experiments/하나", "-cn", "frozen"]
 TWO = ["-cd", "experiments/둘", "-cn", "frozen"]
 
 
-def test_the_same_again() -> None:
-    assert main([*ONE, "out=x"]) == 0
-    was, now = read("run/run.json"), read("x/run.json")
+def test_the_same_again_and_resumed(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the default folder of the run that was frozen."""
+    assert main(ONE) == 0
+    was = read("run/run.json")
+    (folder,) = Path("outputs").glob("2*")
+    assert folder.name.endswith(f"full_rag-{was['fingerprint'][:8]}")
+    now = read(folder / "run.json")
     assert now["fingerprint"] == was["fingerprint"]
     assert now["choices"] == was["choices"]
     assert now["frozen"] == "experiments/하나/frozen.yaml"
     assert was["frozen"] is None
-    assert read("x/summary.json")["metrics"] == read("run/summary.json")["metrics"]
-
-
-def test_it_takes_the_default_folder_of_the_run() -> None:
-    assert main(ONE) == 0
-    (folder,) = Path("outputs").glob("2*")
-    assert folder.name.endswith(f"full_rag-{read('run/run.json')['fingerprint'][:8]}")
+    assert read(folder / "summary.json")["metrics"] == read("run/summary.json")["metrics"]
+    rows = (folder / "per_item.jsonl").read_bytes()
+    capsys.readouterr()
+    assert main([*ONE, f"out={folder}"]) == 0
+    assert (folder / "per_item.jsonl").read_bytes() == rows
+    assert "이어서 실행합니다. 사례 8개 중 8개는 이미 끝났습니다" in capsys.readouterr().err
 
 
 def test_a_sweep_with_another_choice_in_other_processes() -> None:
     """Wherever a job is composed, it sees what was frozen."""
     launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    assert main([*TWO, "k=1", "generator.max_sentences=1", *launcher, "out=x"]) == 0
+    few = ["k=1", "sample=1", "format=json"]
+    assert main([*TWO, *few, "generator.max_sentences=1", *launcher, "out=x"]) == 0
     runs = [read(f"x/{number}/run.json") for number in range(2)]
     assert [(run["choices"]["retriever"], run["k"]) for run in runs] == [("keyword", 1), ("hybrid", 1)]
     assert {run["config"]["generator"]["max_sentences"] for run in runs} == {1}
     assert {run["frozen"] for run in runs} == {"experiments/둘/frozen.yaml"}
-
-
-def test_an_interrupted_one_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*ONE, "out=x"]) == 0
-    rows = Path("x/per_item.jsonl").read_bytes()
-    capsys.readouterr()
-    assert main([*ONE, "out=x"]) == 0
-    assert Path("x/per_item.jsonl").read_bytes() == rows
-    assert "이어서 실행합니다. 사례 8개 중 8개는 이미 끝났습니다" in capsys.readouterr().err
 
 
 def test_what_is_composed_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,18 +72,15 @@ def test_plans_and_calibrations_take_records(capsys: pytest.CaptureFixture[str])
 
 
 def test_runs_are_compared_with_records(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*ONE, "k=1", "compare=experiments/하나", "out=x"]) == 0
+    """A record of one does not come with the comparison it was run with."""
+    assert main([*ONE, "k=1", "compare=experiments/하나", "save_snapshot=s.json", "out=x"]) == 0
     assert "compare.md" in os.listdir("x")
+    assert main(["freeze", "x", "experiments/셋"]) == 0
+    text = Path("experiments/셋/frozen.yaml").read_text(encoding="utf-8")
+    assert "\ncompare: null\n" in text
+    assert "\nsave_snapshot: null\n" in text
     assert main(["compare", "experiments/둘/0", "experiments/둘/1", "--out", "y"]) == 0
     capsys.readouterr()
     assert main(["compare", "experiments/둘", "x"]) == 1
     told = "experiments/둘/0 (retriever=keyword), experiments/둘/1 (retriever=hybrid)"
     assert f"'experiments/둘' is a sweep; name one of its runs: {told}" in capsys.readouterr().err
-
-
-def test_a_record_does_not_come_with_the_comparison_it_was_run_with() -> None:
-    assert main([*ONE, "compare=experiments/하나", "save_snapshot=s.json", "out=x"]) == 0
-    assert main(["freeze", "x", "experiments/셋"]) == 0
-    text = Path("experiments/셋/frozen.yaml").read_text(encoding="utf-8")
-    assert "\ncompare: null\n" in text
-    assert "\nsave_snapshot: null\n" in text

@@ -16,7 +16,15 @@ from tests.small_data import CORPUS, QUERIES, small_data, write_jsonl
 @pytest.fixture
 def words(server: ModelsServer, tmp_path: Path) -> list[str]:
     model = ["generator=openai", "generator.model=local:small", f"provider.local.base_url={server.url}"]
-    return ["+experiment=full_rag", *small_data(tmp_path), "retriever=keyword", "tracking=none", "out=o", *model]
+    return [
+        "+experiment=full_rag",
+        *small_data(tmp_path),
+        "retriever=keyword",
+        "tracking=none",
+        "out=o",
+        "format=json",
+        *model,
+    ]
 
 
 def summary() -> dict[str, Any]:
@@ -54,7 +62,7 @@ def test_retrieval_below_what_is_demanded_asks_no_model(
     assert main([*words, "k=1", "evaluation.require.recall_at_k=1.0", "evaluation.require.precision_at_k=0.5"]) == 0
     asked = server.count
     assert asked > 0
-    assert main([*words, "k=3", "evaluation.require.precision_at_k=0.5", "out=p"]) == 3
+    assert main([*words, "k=3", "evaluation.require.precision_at_k=0.5", "format=both", "out=p"]) == 3
     assert server.count == asked
     assert (
         "evaluation.require: precision_at_k is 0.3333, required: 0.5; no model was asked to answer or to judge"

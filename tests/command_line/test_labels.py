@@ -1,10 +1,12 @@
 """Labels of people: picked from a run, filled in a spreadsheet, held against its judge."""
 
+import contextlib
 import csv
 import io
 import json
+import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import numpy as np
 import pytest
 
 from runner.cli import main
-from runner.commands.labels import picked_rows
+from runner.commands.labels import picked_of
+from runner.compare.case_index import indexed
 from runner.metrics.ppi import corrected_mean, labels_to_halve
 from tests.command_line.result_files import read, rows
 from tests.services.models_replies import completion
@@ -36,8 +39,8 @@ def write_table(
     Path(path).write_bytes(out.getvalue().encode(encoding))
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty answers in two languages, judged by words alone."""
     topics = [("q", "en", "Where is the red planet, number {}?"), ("질", "ko", "붉은 행성 {}번은 어디에 있나요?")]
     queries = [
@@ -46,9 +49,17 @@ def run(tmp_path: Path) -> str:
         for name, language, text in topics for n in range(20)
     ]  # fmt: skip
     queries[0]["query"] = "=SUM(1,2) is the red planet?"
-    corpus, asked = write_jsonl(tmp_path / "c.jsonl", CORPUS), write_jsonl(tmp_path / "q.jsonl", queries)
-    words = ["dataset=jsonl", f"dataset.corpus={corpus}", f"dataset.queries={asked}", "retriever=keyword"]
-    assert main(["+experiment=full_rag", *words, "tracking=none", "format=json", "out=run"]) == 0
+    with contextlib.chdir(tmp_path_factory.mktemp("labels")):
+        write_jsonl(Path("c.jsonl"), CORPUS)
+        write_jsonl(Path("q.jsonl"), queries)
+        words = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.queries=q.jsonl", "retriever=keyword"]
+        assert main(["+experiment=full_rag", *words, "tracking=none", "format=json", "out=run"]) == 0
+        return Path.cwd()
+
+
+@pytest.fixture
+def run(run_once: Path, empty_folder: Path) -> str:
+    shutil.copytree(run_once, empty_folder, dirs_exist_ok=True)
     return "run"
 
 
@@ -155,17 +166,30 @@ def test_labels_that_are_no_sample_correct_no_mean(run: str, capsys: pytest.Capt
 def judged(id: str, score: float, right: float | None = None, votes: Sequence[float] = (), at: str = "none") -> Any:
     details = {"votes": {str(number): vote for number, vote in enumerate(votes)}}
     return {"id": id, "language": "en", "metrics": {"right": right}, "labels": {"lost_at": at},
+            "output": {"query": "?", "answer": id},
             "judgements": {"r": {"score": score, "error": None, "details": details}}}  # fmt: skip
 
 
-def test_each_pick_takes_what_it_says() -> None:
+@pytest.fixture
+def picked(tmp_path: Path) -> Callable[..., list[Any]]:
+    """Of rows, by their index."""
+
+    def of(rows: Sequence[Any], pick: str, n: int, seed: int) -> list[Any]:
+        write_jsonl(tmp_path / "per_item.jsonl", rows)
+        cases = indexed(tmp_path / "per_item.jsonl", writes=False)
+        return list(picked_of(cases, tmp_path, "r", pick, n, seed).rows)
+
+    return of
+
+
+def test_each_pick_takes_what_it_says(picked: Callable[..., list[Any]]) -> None:
     items = [
         judged("sure", 1.0, 1.0), judged("open", 0.55, 1.0), judged("split", 0.9, 1.0, (1.0, 0.2)),
         judged("strict", 0.1, 1.0), judged("lost", 0.8, 0.0, at="retrieval"), judged("low", 0.3, None),
     ]  # fmt: skip
 
     def ids(pick: str, n: int = 9) -> set[str]:
-        return {row["id"] for row in picked_rows(items, "r", pick, n, 1)}
+        return {row["id"] for row in picked(items, pick, n, 1)}
 
     assert ids("random") == {row["id"] for row in items}
     assert ids("uncertain") == {"open", "low", "split"}
@@ -174,12 +198,12 @@ def test_each_pick_takes_what_it_says() -> None:
     assert ids("failing") == {"lost", "low"}
 
 
-def test_a_sample_has_its_share_of_each_language_and_band() -> None:
+def test_a_sample_has_its_share_of_each_language_and_band(picked: Callable[..., list[Any]]) -> None:
     items = [{**judged(f"{n}", n % 3 / 2), "language": "ko" if n < 90 else "en"} for n in range(120)]
-    picked = picked_rows(items, "r", "random", 40, 3)
-    assert Counter(row["language"] for row in picked) == {"ko": 30, "en": 10}
-    assert {row["judgements"]["r"]["score"] for row in picked} == {0.0, 0.5, 1.0}
-    assert len({row["id"] for row in picked}) == 40
+    sample = picked(items, "random", 40, 3)
+    assert Counter(row["language"] for row in sample) == {"ko": 30, "en": 10}
+    assert {row["judgements"]["r"]["score"] for row in sample} == {0.0, 0.5, 1.0}
+    assert len({row["id"] for row in sample}) == 40
 
 
 def test_as_many_more_labels_as_told_halve_the_interval() -> None:

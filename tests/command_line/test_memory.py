@@ -30,7 +30,7 @@ def test_strategies_are_ordered_as_they_must_be_on_the_scenarios_of_the_program(
     language: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["+experiment=memory", f"memory={','.join(SWEEP)}", f"scenario.language={language}", "tracking=none"]
-    assert main([*words, "sample=30", "verbose=true", "out=s"]) == 0
+    assert main([*words, "sample=12", "verbose=true", "out=s"]) == 0
     found = {name: read(f"s/{number}/summary.json") for number, name in enumerate(SWEEP)}
     share = {name: summary["metrics"]["facts_present"]["value"] for name, summary in found.items()}
     assert share["full_history"] == 1.0
@@ -73,14 +73,14 @@ def test_a_profile_weighs_memories_and_sets_margins(capsys: pytest.CaptureFixtur
 
 
 def test_one_run_again_is_the_same_but_for_the_clock() -> None:
-    words = ["+experiment=memory", "tracking=none", "format=json", "max_concurrency=7", "sample=16"]
+    words = ["+experiment=memory", "tracking=none", "format=json", "max_concurrency=7", "sample=8"]
     assert main([*words, "out=a"]) == main([*words, "out=b", "max_concurrency=1"]) == 0
     one, other = read("a/summary.json"), read("b/summary.json")
     assert {**one, "timing": 0} == {**other, "timing": 0}
 
 
 def test_a_worse_memory_is_a_regression(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["+experiment=memory", "tracking=none", "format=json", "scenario.language=ko"]
+    words = ["+experiment=memory", "tracking=none", "format=json", "scenario.language=ko", "sample=16"]
     assert main([*words, "out=a"]) == 0
     assert main([*words, "out=b", "memory=window", "compare=a", "fail_on_regression=true"]) == 4
     gate = read("b/compare.json")["gate"]["rules"]
@@ -280,7 +280,7 @@ def test_a_store_that_is_killed_ends_the_run_and_the_same_command_finishes_it(se
 
 
 INTERRUPTIONS = [
-    (signal.SIGINT, False),
+    pytest.param(signal.SIGINT, False, marks=pytest.mark.slow),
     pytest.param(signal.SIGTERM, False, marks=pytest.mark.slow),
     (signal.SIGTERM, True),
 ]

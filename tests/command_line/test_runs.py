@@ -20,7 +20,7 @@ FILES = {"run.json", "summary.json", "summary.md", "report.html", "per_item.json
 
 
 def test_retrieval_only(data: list[str]) -> None:
-    assert main([*data, "k=2", "out=결과"]) == 0
+    assert main([*data, "format=both", "k=2", "out=결과"]) == 0
     assert set(os.listdir("결과")) >= FILES
     summary = read("결과/summary.json")
     recall = summary["metrics"]["recall_at_k"]
@@ -39,7 +39,7 @@ def test_retrieval_only(data: list[str]) -> None:
 
 
 def test_reports_can_be_left_out(data: list[str]) -> None:
-    assert main([*data, "k=1,2", "format=json", "out=s"]) == 0
+    assert main([*data, "k=1,2", "out=s"]) == 0
     for folder in ("s", "s/0", "s/1"):
         assert "summary.json" in os.listdir(folder)
         assert "report.html" not in os.listdir(folder)
@@ -47,7 +47,7 @@ def test_reports_can_be_left_out(data: list[str]) -> None:
 
 
 def test_full_rag_sweep_ranks_once_and_numbers_its_folders(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["+experiment=full_rag", *data, "k=1,2", "out=sweep"]) == 0
+    assert main(["+experiment=full_rag", *data, "format=both", "k=1,2", "out=sweep"]) == 0
     assert {"0", "1", "sweep.json", "summary.md", "report.html", "summary.json"} <= set(os.listdir("sweep"))
     first, second = read("sweep/0/summary.json"), read("sweep/1/summary.json")
     assert (first["k"], second["k"]) == (1, 2)

@@ -53,7 +53,7 @@ def test_shards_come_to_what_one_process_does_and_go_on(
     Path("asked.txt").unlink()
     Path("kill").touch()
     assert main([*answering, "shards=2", "out=many"]) == 0
-    assert "of many was lost with its process; another one goes on with it" in capsys.readouterr().err
+    assert "of many was lost with its process; another process resumes it" in capsys.readouterr().err
     assert untimed("one") == untimed("many")
     assert sorted(asked().values()) == [1] * 29 + [2]  # one was in flight
     assert ids_in(Path("many/per_item.jsonl")) == ids_in(Path("one/per_item.jsonl"))

@@ -18,10 +18,11 @@ import yaml
 
 from runner.cli import main
 from runner.config.frozen import Frozen
-from tests.command_line.started import ended
+from runner.config.schema import load
+from runner.config.vetting import Vetting
+from runner.errors import InputError
 from tests.record_folders import change, copy_of, read, small_records
 
-ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path("experiments/하나")
 SECRET = "marked-secret-of-the-user"
 HEAD = (
@@ -42,7 +43,7 @@ def here(records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     copy_of(records, tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
-    for name in ("mine", "evil"):
+    for name in ("mine", "evil", "theirs"):
         sys.modules.pop(name, None)
 
 
@@ -102,11 +103,6 @@ def made(changed: Callable[[dict[str, Any]], object], record: Path = RECORD, **p
 def unchanged(values: Mapping[str, Any]) -> None: ...
 
 
-def ran(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    told = {"PYTHONPATH": os.pathsep.join([".", str(ROOT)]), "OPENAI_API_KEY": SECRET, **environment}
-    return in_english(ended(*words, **told))
-
-
 def in_english(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
     """Without the Korean lines that stand below an error where the record is in Korean."""
     english, mark, _ = done.stderr.partition("\n오류: ")
@@ -114,7 +110,7 @@ def in_english(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedPr
 
 
 def typed(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The same in this process, which starts faster."""
+    """What a command ends with and says, with the user's key in its environment."""
     out, err = io.StringIO(), io.StringIO()
     before = dict(os.environ)
     os.environ.update({"OPENAI_API_KEY": SECRET, **environment})
@@ -133,49 +129,62 @@ WAYS = [
     ["plan", "-cd", str(RECORD), "-cn", "frozen"],
 ]
 SYSTEM = {"_target_": "os.system", "command": "touch marker"}
+FEW = ["sample=1", "format=json"]
 
 
 # --- what it would run ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", WAYS, ids=lambda words: words[0])
-def test_a_function_of_the_system_is_shown_and_not_run(words: list[str]) -> None:
+def test_a_function_of_the_system_is_shown_and_not_run() -> None:
     made(lambda values: values.update(tracking=SYSTEM))
-    done = ran(*words)
     line = "  tracking: os.system(command='touch marker'): of no package that is installed as part of runner"
+    done = typed(*WAYS[0])
     assert (done.returncode, done.stderr) == (1, HEAD + line + TAIL)
     assert not Path("marker").exists() and not Path("outputs").exists() and not Path("x").exists()
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "os.system", "subprocess.Popen", "builtins.exec", "posix.system", "evil.Component", "runner.cli.os.system",
-        "plugins.retriever.keyword.os.system", "runner.commands.ui.subprocess.Popen", "runner.cli.io.StringIO",
-        "runner.__main__.main", "runner.config.components.Path", "runner.cli.Path", "plugins.evil.Component",
-        "..os.system", "tests.command_line.spending.Spending", "conf.x.Y", "runnerx.A", "runner", "os", "",
-        "${tracking.command}",
-    ],
-)  # fmt: skip
-def test_targets_from_elsewhere(target: str) -> None:
+ELSEWHERE = [
+    "os.system", "subprocess.Popen", "builtins.exec", "posix.system", "evil.Component", "runner.__main__.main",
+    "..os.system", "tests.command_line.spending.Spending", "conf.x.Y", "runnerx.A", "os", "${tracking.command}",
+]  # fmt: skip
+BY_WAY_OF_THE_PROGRAM = [
+    "plugins.evil.Component", "runner.cli.os.system", "plugins.retriever.keyword.os.system", "runner.cli.io.StringIO",
+    "runner.commands.ui.subprocess.Popen", "runner.config.components.Path", "runner.cli.Path", "runner", "",
+]  # fmt: skip
+
+
+def test_targets_from_elsewhere() -> None:
+    """Wherever they stand; and what only looks like a part of the program is loaded by nothing."""
     Path("evil.py").write_text("open('marker', 'w')\nclass Component: pass\n", encoding="utf-8")
-    made(lambda values: values.update(tracking={**SYSTEM, "_target_": target}))
+    places = {f"place{number:02}": {**SYSTEM, "_target_": target} for number, target in enumerate(ELSEWHERE)}
+    made(lambda values: values.update(tracking={**SYSTEM, **places}))
     done = typed(*WAYS[0])
-    assert done.returncode == 1
-    assert "tracking" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    for number, target in enumerate(ELSEWHERE):
+        target = SYSTEM["command"] if target.startswith("$") else target
+        assert f"\n  tracking.place{number:02}: {target}(command='touch marker'): of no package" in done.stderr
+    for target in BY_WAY_OF_THE_PROGRAM:
+        with pytest.raises((ImportError, TypeError, ValueError)):
+            load(target)
+    first = BY_WAY_OF_THE_PROGRAM[0]
+    made(lambda values: values.update(tracking={**SYSTEM, "_target_": first}))
+    done = typed(*WAYS[0])
+    assert done.returncode == 1 and f"tracking._target_: cannot load '{first}'" in done.stderr
     assert not Path("marker").exists()
 
 
-@pytest.mark.parametrize("group", ["retriever", "generator", "judge", "evaluation", "regression", "profile", "dataset"])
-def test_classes_of_the_program_that_are_no_such_component(group: str) -> None:
+@pytest.mark.parametrize("groups", [["evaluation"], ["retriever", "generator", "judge", "regression", "dataset"]])
+def test_classes_of_the_program_that_are_no_such_component(groups: list[str]) -> None:
     target = "plugins.tokenizer.auto.AutoTokenizer"
     frozen = Frozen.read(RECORD / "frozen.yaml")
-    choices = {name: choice for name, choice in frozen.choices.items() if not name.startswith(f"{group}/")}
-    made(lambda values: values.update({group: {"_target_": target}}), choices=choices)
+    choices = {name: choice for name, choice in frozen.choices.items() if name.partition("/")[0] not in groups}
+    choices |= {name: choice for name, choice in frozen.choices.items() if name in groups}
+    made(lambda values: values.update({group: {"_target_": target} for group in groups}), choices=choices)
     done = typed(*WAYS[0])
     assert done.returncode == 1
-    assert f"  {group}._target_: expected " in done.stderr
-    assert f"; {target} " in done.stderr
+    for group in groups:
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith(f"  {group}._target_: expected ")]
+        assert f"; {target} " in line
 
 
 def test_a_component_where_none_belongs() -> None:
@@ -187,18 +196,18 @@ def test_a_component_where_none_belongs() -> None:
 
 
 def test_trust_shows_what_it_runs_and_runs_it() -> None:
-    Path("mine.py").write_text(
+    Path("trusted.py").write_text(
         "from plugins.tracking.none import NoTracking\nclass Mine(NoTracking):\n"
         "    def __init__(self, *, mark: str) -> None:\n        open(mark, 'w').close()\n",
         encoding="utf-8",
     )
-    made(lambda values: values.update(tracking={"_target_": "mine.Mine", "mark": "marker"}))
-    refused = ran(*WAYS[0])
+    made(lambda values: values.update(tracking={"_target_": "trusted.Mine", "mark": "marker"}))
+    refused = typed(*WAYS[0])
     assert refused.returncode == 1 and not Path("marker").exists()
-    done = ran(*WAYS[0], "--trust")
+    done = typed(*WAYS[0], "--trust")
     assert done.returncode == 0, done.stderr
     assert Path("marker").exists()
-    assert "  tracking: mine.Mine(mark='marker')" in done.stderr
+    assert "  tracking: trusted.Mine(mark='marker')" in done.stderr
     assert "하나" in done.stderr
 
 
@@ -230,9 +239,19 @@ HYDRA = [
 ]
 
 
-@pytest.mark.parametrize("values", HYDRA, ids=lambda values: next(iter(values["hydra"])))
-def test_settings_of_hydra(values: dict[str, Any]) -> None:
-    made(lambda known: known.update(values))
+def refused_by_vetting() -> str:
+    """What is said of the record before Hydra composes anything of it."""
+    with pytest.raises(InputError) as refused:
+        Vetting(Frozen.read(RECORD / "frozen.yaml"), (), (), is_trusted=False).before_composing()
+    return str(refused.value)
+
+
+def test_settings_of_hydra() -> None:
+    for values in HYDRA:
+        made(lambda known, values=values: known.update(values))
+        assert "\n  hydra: " in (said := refused_by_vetting()) and "settings of Hydra" in said
+    both = {"hydra": {name: value for values in HYDRA for name, value in values["hydra"].items()}}
+    made(lambda known: known.update(both))
     done = typed(*WAYS[1])
     assert (done.returncode, done.stderr.count("\n")) == (1, 3)
     assert "  hydra: " in done.stderr and "settings of Hydra" in done.stderr
@@ -240,26 +259,23 @@ def test_settings_of_hydra(values: dict[str, Any]) -> None:
     assert not Path("marker").exists() and not Path("x").exists()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "${oc.env:OPENAI_API_KEY}", "${oc.decode:'1'}", "${now:%Y}", "a${oc.env:HOME}b", "${hydra.runtime.cwd}",
-        "${${x}:y}", "${oc.create:{a:1}}", "\\\\${oc.env:HOME}", "${oc.select:x,${oc.env:HOME}}", "${ oc.env:HOME}",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("key", ["embedder.x", "cache_dir"])
-def test_interpolations_that_compute(text: str, key: str) -> None:
-    def changed(values: dict[str, Any]) -> None:
-        group, _, name = key.partition(".")
-        if name:
-            values[group][name] = text
-        else:
-            values[group] = text
+COMPUTING = [
+    "${oc.env:OPENAI_API_KEY}", "${oc.decode:'1'}", "${now:%Y}", "a${oc.env:HOME}b", "${hydra.runtime.cwd}",
+    "${${x}:y}", "${oc.create:{a:1}}", "\\\\${oc.env:HOME}", "${oc.select:x,${oc.env:HOME}}", "${ oc.env:HOME}",
+]  # fmt: skip
 
-    made(changed)
+
+def test_interpolations_that_compute() -> None:
+    """Each of them, in a component and at the top."""
+    for text in COMPUTING:
+        made(lambda values, text=text: values.update(cache_dir=text))
+        assert f"\n  cache_dir: {text!r}: asks Hydra for more than another setting" in refused_by_vetting()
+    inner = {f"x{number}": text for number, text in enumerate(COMPUTING)}
+    made(lambda values: (values.update(cache_dir=COMPUTING[0]), values["embedder"].update(inner)))
     done = typed(*WAYS[1])
     assert done.returncode == 1
-    assert f"  {key}: {text!r}: asks Hydra for more than another setting" in done.stderr
+    for key, text in {"cache_dir": COMPUTING[0], **{f"embedder.{name}": text for name, text in inner.items()}}.items():
+        assert f"\n  {key}: {text!r}: asks Hydra for more than another setting" in done.stderr
     assert SECRET not in done.stderr + done.stdout
     shown = typed(*WAYS[1], "--cfg", "job", "--resolve")
     assert shown.returncode == 1 and SECRET not in shown.stdout + shown.stderr
@@ -270,41 +286,55 @@ def test_defaults_of_its_own() -> None:
     assert "retriever.defaults" in typed(*WAYS[1]).stderr
 
 
-@pytest.mark.parametrize(
-    "sweep",
-    [
-        {"hydra/launcher": "joblib"}, {"hydra.sweep.dir": "/tmp/x"}, {"+hydra.callbacks.x._target_": "os.system"},
-        {"tracking._target_": "os.system,os.popen"}, {"+tracking": "{_target_: os.system}"}, {"k": "${oc.env:HOME}"},
-        {"junit": "/tmp/x"}, {"cache_dir": "/tmp/a,/tmp/b"}, {"+provider.x.base_url": "http://127.0.0.1:1/v1"},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_it_sweeps_over(sweep: dict[str, str]) -> None:
-    made(unchanged, sweep=sweep)
+BY_HYDRA = {
+    "hydra/launcher": "joblib", "hydra.sweep.dir": "/tmp/x", "+hydra.callbacks.x._target_": "os.system",
+    "tracking._target_": "os.system,os.popen", "+tracking": "{_target_: os.system}", "k": "${oc.env:HOME}",
+}  # fmt: skip
+BY_THE_RUN = {"junit": "/tmp/x", "cache_dir": "/tmp/a,/tmp/b", "+provider.x.base_url": "http://127.0.0.1:1/v1"}
+
+
+def test_what_it_sweeps_over() -> None:
+    made(unchanged, sweep=BY_HYDRA)
     done = typed(*WAYS[1])
-    assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    for key in BY_HYDRA:
+        assert f"\n  frozen.sweep.{key}: " in done.stderr
+    made(unchanged, sweep=BY_THE_RUN)
+    done = typed(*WAYS[1])
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    for key in ("junit: '/tmp/x'", "cache_dir: '/tmp/a,/tmp/b'", "provider.x.base_url: 'http://127.0.0.1:1/v1'"):
+        assert f"\n  {key}: " in done.stderr
     assert not Path("marker").exists()
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"others": {"../../../../{here}/evil": {"a": 1}}}, {"others": {"{here}/evil": {"a": 1}}},
-        {"choices": {"evaluation": "full_rag", "experiment": "{here}/evil"}},
-        {"choices": {"evaluation": "full_rag", "experiment": "../../{here}/evil"}},
-        {"choices": {"evaluation": "full_rag", "dataset": "gone"}}, {"choices": {"evaluation": "gone/x"}},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_names_that_are_paths(parts: dict[str, Any]) -> None:
-    here = json.loads(json.dumps(parts).replace("{here}", str(Path.cwd())))
-    made(unchanged, **here)
+PATHS: list[dict[str, Any]] = [
+    {"others": {"../../../../{here}/evil": {"a": 1}}}, {"others": {"{here}/evil": {"a": 1}}},
+    {"choices": {"evaluation": "full_rag", "experiment": "{here}/evil"}},
+    {"choices": {"evaluation": "full_rag", "experiment": "../../{here}/evil"}},
+]  # fmt: skip
+
+
+def test_names_that_are_paths() -> None:
+    frozen = Frozen.read(RECORD / "frozen.yaml")
+    for parts in PATHS:
+        write(RECORD, replace(frozen, **json.loads(json.dumps(parts).replace("{here}", str(Path.cwd())))))
+        with pytest.raises(InputError, match="is no name of a group, a choice or a provider"):
+            Frozen.read(RECORD / "frozen.yaml")
+    assert_refused(*WAYS[1], "--trust")
+
+
+@pytest.mark.parametrize("choices", [{"evaluation": "full_rag", "dataset": "gone"}, {"evaluation": "gone/x"}], ids=str)
+def test_names_of_choices_that_are_not_there(choices: dict[str, str]) -> None:
+    made(unchanged, choices=choices)
     for words in ([*WAYS[1]], [*WAYS[1], "--trust"]):
-        done = typed(*words)
-        assert done.returncode == 1, done.stderr
-        assert "Traceback" not in done.stderr
-        assert not Path("evil.yaml").exists()
+        assert_refused(*words)
+
+
+def assert_refused(*words: str) -> None:
+    done = typed(*words)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not Path("evil.yaml").exists()
 
 
 def test_names_of_providers_that_are_paths() -> None:
@@ -326,40 +356,41 @@ def test_runs_of_a_sweep_lie_in_the_record() -> None:
 # --- files and addresses --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("dataset.corpus", "/etc/passwd"), ("dataset.corpus", ["../../secret.jsonl"]), ("dataset.queries", "~/.netrc"),
-        ("dataset.queries", "자료 (1)/../../x"), ("cache_dir", "elsewhere"), ("out", "elsewhere"), ("junit", "x.py"),
-        ("save_snapshot", "x.json"), ("dataset.queries", "file:///etc/passwd"), ("compare", "/etc/passwd"),
-    ],
-)  # fmt: skip
-def test_files_elsewhere(key: str, value: Any) -> None:
+def test_files_elsewhere() -> None:
+    files = {
+        "dataset.corpus": ["/etc/passwd", "../../secret.jsonl"],
+        "dataset.queries": ["~/.netrc", "자료 (1)/../../x", "file:///etc/passwd"],
+        "cache_dir": "elsewhere", "out": "elsewhere", "junit": "x.py", "save_snapshot": "x.json",
+        "compare": "/etc/passwd",
+    }  # fmt: skip
+
     def changed(values: dict[str, Any]) -> None:
-        *path, name = key.split(".")
-        for part in path:
-            values = values[part]
-        values[name] = value
+        values["dataset"] |= {key.partition(".")[2]: value for key, value in files.items() if "." in key}
+        values |= {key: value for key, value in files.items() if "." not in key}
 
     made(changed)
     done = typed("-cd", str(RECORD), "-cn", "frozen", "retriever=keyword")
     assert done.returncode == 1
-    assert f"  {key}" in done.stderr and "file" in done.stderr.partition(HEAD)[2], done.stderr
+    for key, value in files.items():
+        listed = [(f"{key}.{n}", each) for n, each in enumerate(value)] if isinstance(value, list) else [(key, value)]
+        for place, text in listed:
+            assert f"\n  {place}: '{text}': " in done.stderr
     assert not Path("outputs").exists() and not Path("elsewhere").exists()
 
 
-@pytest.mark.parametrize("value", ["link", "link/secret.jsonl", "자료/../link/secret.jsonl", "deep/file.jsonl"])
-def test_links_to_elsewhere(value: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_links_to_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A record may come with links, as archives do."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "secret.jsonl").write_text("{}", encoding="utf-8")
     Path("link").symlink_to(elsewhere)
     Path("deep").mkdir()
     Path("deep/file.jsonl").symlink_to(elsewhere / "secret.jsonl")
-    made(lambda values: values["dataset"].update(corpus=value))
+    links = ["link", "link/secret.jsonl", "자료/../link/secret.jsonl", "deep/file.jsonl"]
+    made(lambda values: values["dataset"].update(corpus=links))
     done = typed("-cd", str(RECORD), "-cn", "frozen", "retriever=keyword")
     assert done.returncode == 1
-    assert f"  dataset.corpus: '{value}': a file or folder that is not below" in done.stderr
+    for number, link in enumerate(links):
+        assert f"\n  dataset.corpus.{number}: '{link}': a file or folder that is not below" in done.stderr
     assert not Path("outputs").exists()
 
 
@@ -388,28 +419,43 @@ def test_an_address_that_the_user_does_not_know_gets_no_prompt() -> None:
             )
             assert (done.returncode, done.stderr) == (1, HEAD + line + TAIL)
         assert server.received == []
-        trusted = typed(*WAYS[1], "--trust")
+        trusted = typed(*WAYS[1], "--trust", *FEW)
         assert server.received and all(key == f"Bearer {SECRET}" for _, key, _ in server.received)
         assert f"{server.url}/v1" in trusted.stderr
 
 
 @pytest.mark.parametrize(
-    ("url", "variable", "name"),
+    "providers",
     [
-        ("{server}/v1", None, "mine"), ("{server}/v1", None, "local"), ("{server}/v1", "OPENAI_API_KEY", "openai"),
-        (None, "OTHER_SECRET", "mine"), ("http://127.0.0.1:8080/v1", "OPENAI_API_KEY", "local"),
-        ("https://api.openai.com.evil.example/v1", "OPENAI_API_KEY", "openai"), ("HTTP://EXAMPLE.COM", None, "mine"),
-        ("http://127.0.0.1:8080@evil.example/v1", None, "local"), ("${cache_dir}", None, "mine"),
-        ("http://${report.language}.evil.example/v1", None, "mine"),
+        {
+            "local": ("{server}/v1", None),
+            "openai": ("{server}/v1", "OPENAI_API_KEY"),
+            "mine": ("{server}/v1", None),
+            "mine2": (None, "OTHER_SECRET"),
+            "mine3": ("HTTP://EXAMPLE.COM", None),
+            "mine4": ("http://${report.language}.evil.example/v1", None),
+        },
+        {
+            "local": ("http://127.0.0.1:8080/v1", "OPENAI_API_KEY"),
+            "openai": ("https://api.openai.com.evil.example/v1", "OPENAI_API_KEY"),
+        },
+        {"local": ("http://127.0.0.1:8080@evil.example/v1", None)},
+        {"mine": ("${cache_dir}", None)},
     ],
-)  # fmt: skip
-def test_providers_that_are_not_the_users(url: str | None, variable: str | None, name: str) -> None:
+    ids=["servers", "keys", "names", "no address"],
+)
+def test_providers_that_are_not_the_users(providers: dict[str, tuple[str | None, str | None]]) -> None:
     with listening() as server:
-        place = None if url is None else url.replace("{server}", server.url)
-        made(lambda values: asking(values, place, variable, name))
+
+        def changed(values: dict[str, Any]) -> None:
+            for name, (url, variable) in providers.items():
+                asking(values, None if url is None else url.replace("{server}", server.url), variable, name)
+
+        made(changed)
         done = typed(*WAYS[1], OTHER_SECRET="other-secret")
         assert done.returncode == 1
-        assert f"  provider.{name}.base_url: " in done.stderr
+        for name in providers:
+            assert f"\n  provider.{name}.base_url: " in done.stderr
         assert server.received == []
 
 
@@ -434,42 +480,39 @@ def test_a_provider_of_ones_own_is_asked() -> None:
         Path("own/provider").mkdir(parents=True)
         text = f"# @package provider.lab\nbase_url: {server.url}/v1\napi_key_env: null\n"
         Path("own/provider/lab.yaml").write_text(text, encoding="utf-8")
-        typed(*WAYS[1], f"provider.mine.base_url={server.url}/v1", "provider.mine.api_key_env=null")
+        typed(*WAYS[1], *FEW, f"provider.mine.base_url={server.url}/v1", "provider.mine.api_key_env=null")
         assert len(server.received) > 0
         server.received.clear()
-        typed(*WAYS[1], "-cd", "own", "out=y")
+        typed(*WAYS[1], *FEW, "-cd", "own", "out=y")
         assert len(server.received) > 0
         server.received.clear()
         made(lambda values: asking(values, None))
-        typed(*WAYS[1], "out=z", OPENAI_BASE_URL=f"{server.url}/v1")
+        typed(*WAYS[1], *FEW, "out=z", OPENAI_BASE_URL=f"{server.url}/v1")
         assert len(server.received) > 0
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "http://127.0.0.1:{port}", "databricks", "databricks://profile", "sqlite:////tmp/x.db", "sqlite:///../x.db",
-        "sqlite:///x.db?mode=memory", "postgresql://127.0.0.1:{port}/x", "mysql+pymysql://evil.example/x", "uc:x",
-    ],
-)  # fmt: skip
-def test_runs_are_uploaded_nowhere(uri: str) -> None:
+def test_runs_are_uploaded_nowhere() -> None:
     with listening() as server:
-        place = uri.replace("{port}", str(server.server_address[1]))
-        made(
-            lambda values: values.update(tracking={"_target_": "plugins.tracking.mlflow.MlflowTracking", "uri": place})
-        )
+        uris = [
+            "http://127.0.0.1:{port}", "databricks", "databricks://profile", "sqlite:////tmp/x.db", "sqlite:///../x.db",
+            "sqlite:///x.db?mode=memory", "postgresql://127.0.0.1:{port}/x", "mysql+pymysql://evil.example/x", "uc:x",
+        ]  # fmt: skip
+        first, *others = [uri.replace("{port}", str(server.server_address[1])) for uri in uris]
+        tracking = {"_target_": "plugins.tracking.mlflow.MlflowTracking", "uri": first}
+        made(lambda values: values.update(tracking={**tracking, "others": [{"uri": uri} for uri in others]}))
         done = typed(*WAYS[1])
         assert done.returncode == 1
-        assert f"  tracking.uri: {place!r}: your configuration does not name this address" in done.stderr
+        keys = ["tracking.uri", *(f"tracking.others.{number}.uri" for number in range(len(others)))]
+        for key, uri in zip(keys, [first, *others], strict=True):
+            assert f"\n  {key}: {uri!r}: your configuration does not name this address" in done.stderr
         assert server.received == []
 
 
 def test_a_store_elsewhere_gets_no_password() -> None:
-    store = {"_target_": "plugins.memory.store.redis.RedisStore", "url": "redis://127.0.0.1:6379/0"}
+    store = {"_target_": "plugins.memory.store.redis.RedisStore", "url": "redis://127.0.0.1:1/0"}
     made(lambda values: values.update(tracking={**store, "password_env": "OPENAI_API_KEY"}))
-    assert "  tracking.password_env: 'OPENAI_API_KEY': " in typed(*WAYS[1]).stderr
-    made(lambda values: values.update(tracking={**store, "url": "redis://127.0.0.1:1/0"}))
-    assert "  tracking.url: 'redis://127.0.0.1:1/0': " in typed(*WAYS[1]).stderr
+    said = typed(*WAYS[1]).stderr
+    assert "  tracking.password_env: 'OPENAI_API_KEY': " in said and "  tracking.url: 'redis://127.0.0.1:1/0': " in said
 
 
 # --- redirects ------------------------------------------------------------------------------------
@@ -477,13 +520,14 @@ def test_a_store_elsewhere_gets_no_password() -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(status: int) -> None:
+    """In a record; what is typed goes by the same way."""
+    record = WAYS[1] if status == 307 else ["out=x", "+experiment=full_rag", "retriever=keyword", "tracking=none"]
+    data = ["dataset=jsonl", *(f"dataset.{name}='자료 (1)/{name}.jsonl'" for name in ("corpus", "queries"))]
     with listening() as other, listening(other.url, status) as server:
-        made(unchanged)
-        words = ["judge=openai", "judge.model=mine:x", f"provider.mine.base_url={server.url}/v1"]
-        done = typed(
-            *WAYS[1], *words, "provider.mine.api_key_env=OPENAI_API_KEY", "generator=openai", "generator.model=mine:x"
-        )
-        assert done.returncode == 3
+        words = ["judge=openai", "judge.model=mine:x", f"+provider.mine.base_url={server.url}/v1"]
+        words += ["+provider.mine.api_key_env=OPENAI_API_KEY", "generator=openai", "generator.model=mine:x"]
+        done = typed(*record, *([] if status == 307 else data), *FEW, *words)
+        assert done.returncode == 3, done.stderr
         assert len(server.received) >= 1
         assert other.received == []
         assert f"redirects to {other.url}/v1/chat/completions, which is not followed" in done.stderr
@@ -495,12 +539,12 @@ def test_redirects_are_not_followed(status: int) -> None:
 def test_hosts_are_named_before_the_first_request() -> None:
     with listening() as server:
         words = ["judge=openai", "judge.model=mine:x", f"provider.mine.base_url={server.url}/v1"]
-        own = [*words, "provider.mine.api_key_env=null", "report.language=en"]
+        own = [*words, *FEW, "provider.mine.api_key_env=null", "report.language=en"]
         line = f"data goes to {server.url} (mine)"
         planned = typed(*WAYS[2], *own)
         assert line in planned.stdout and server.received == []
         assert line in typed(*WAYS[1], *own).stderr
-        assert "goes to" not in typed(*WAYS[1], "out=y", "report.language=en").stderr
+        assert "goes to" not in typed(*WAYS[1], *FEW, "out=y", "report.language=en").stderr
 
 
 # --- the folder of a run --------------------------------------------------------------------------
@@ -534,7 +578,7 @@ def test_freezing_the_run_of_a_stranger_imports_nothing_of_theirs() -> None:
     change("run/run.json", config={**read("run/run.json")["config"], "retriever": {"_target_": "theirs.Retriever"}})
     commands = (["snapshot", "run", "s.json"], ["results", "run"], ["freeze", "run", "new"])
     for words in commands:
-        done = ran(*words)
+        done = typed(*words)
         assert (done.returncode, Path("marker").exists()) == (int(words[0] == "freeze"), False), done.stderr
     assert done.stderr == (
         "error: run names what is neither of this program nor in your own configuration; nothing was run:\n"
@@ -542,7 +586,7 @@ def test_freezing_the_run_of_a_stranger_imports_nothing_of_theirs() -> None:
         "--trust runs the record of somebody that you trust with all of it; what you type yourself needs none\n"
     )
     assert not Path("new").exists()
-    assert ran("freeze", "run", "new", "--trust").returncode == 0
+    assert typed("freeze", "run", "new", "--trust").returncode == 0
     assert Path("new/frozen.yaml").is_file()
 
 
@@ -563,9 +607,3 @@ def test_freezing_the_run_of_a_stranger_imports_nothing_of_theirs() -> None:
 def test_trust_is_a_word_for_records(words: list[str], message: str) -> None:
     done = typed(*words)
     assert (done.returncode, done.stderr) == (1, message)
-
-
-def test_records_of_the_repository_need_no_trust() -> None:
-    for name in ("full_rag_k_en", "full_rag_k_ko"):
-        done = typed("reproduce", str(ROOT / "experiments" / name), "k=3", "dry_run=true")
-        assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 """Sweeps as a person starts them: what is compared, and with what."""
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -10,13 +11,33 @@ import pytest
 from plugins.dataset import jsonl
 from runner.cli import main
 from runner.compare.sides import Finder
+from runner.llm.calls import FILE as CALLS
+from runner.llm.calls import read_calls
 from tests.command_line.result_files import read
+from tests.services.models_server import ModelsServer
 from tests.small_data import small_data, write_jsonl
+
+ANSWERED = ["+experiment=full_rag", "tracking=none", "retriever=keyword"]
+JSON = "format=json"
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> list[str]:
-    return ["+experiment=full_rag", *small_data(tmp_path / "자료"), "tracking=none", "retriever=keyword"]
+def data(empty_folder: Path) -> list[str]:
+    return [*ANSWERED, *small_data(Path("자료"))]
+
+
+@pytest.fixture(scope="module")
+def swept_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with contextlib.chdir(tmp_path_factory.mktemp("swept")):
+        assert main([*ANSWERED, *small_data(Path("자료")), JSON, "k=1,2", "out=s"]) == 0
+        return Path.cwd()
+
+
+@pytest.fixture
+def swept(swept_once: Path, data: list[str], empty_folder: Path) -> list[str]:
+    """The words of the finished sweep `s` over k=1,2."""
+    shutil.copytree(swept_once, empty_folder, dirs_exist_ok=True)
+    return [*data, JSON, "k=1,2", "out=s"]
 
 
 def test_a_sweep_is_compared_with_the_baseline_that_was_named(
@@ -31,12 +52,11 @@ def test_a_sweep_is_compared_with_the_baseline_that_was_named(
 
 
 def test_the_first_run_is_the_baseline_and_choosing_another_runs_no_case_again(
-    data: list[str], capsys: pytest.CaptureFixture[str]
+    swept: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*data, "k=1,2", "out=s"]) == 0
     assert read("s/summary.json")["comparison"]["baseline"] == "0"
     shutil.copy("s/0/per_item.jsonl", "before.jsonl")
-    assert main([*data, "k=1,2", "out=s", "baseline=1"]) == 0
+    assert main([*swept, "baseline=1"]) == 0
     assert "resuming: 8 of 8 cases are done" in capsys.readouterr().err
     assert Path("s/0/per_item.jsonl").read_bytes() == Path("before.jsonl").read_bytes()
     assert read("s/summary.json")["comparison"]["baseline"] == "1"
@@ -79,18 +99,44 @@ def results_of(folder: str) -> list[str]:
 )
 def test_a_cell_says_what_the_same_run_says_alone(tmp_path: Path, words: list[str]) -> None:
     """File by file, and again after it was cut off in the middle: what cells share changes nothing."""
-    shared = [*words, *small_data(tmp_path / "자료"), "tracking=none"]
+    shared = [*words, *small_data(tmp_path / "자료"), "tracking=none", JSON]
     sweep = [*shared, "k=3,1", "out=s"]
     assert main(sweep) == 0
-    for number, k in enumerate((3, 1)):
-        assert main([*shared, f"k={k}", f"out=alone-{number}", "cache_dir=alone"]) == 0
-    alone = [(rows_of(f"alone-{number}"), results_of(f"alone-{number}")) for number in range(2)]
-    assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2)] == alone
-    assert alone[0][1][0] != alone[1][1][0]  # what is swept does change something
+    assert main([*shared, "k=1", "out=alone", "cache_dir=alone"]) == 0
+    other, cell = ((rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2))
+    assert cell == (rows_of("alone"), results_of("alone"))
+    assert other[1][0] != cell[1][0]  # what is swept does change something
     rows = Path("s/1/per_item.jsonl")
     rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:3]))
     assert main(sweep) == 0
-    assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2)] == alone
+    assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2)] == [other, cell]
+
+
+def calls_of(folder: str) -> list[str]:
+    """Requests and replies of a run, without what depends on the clock."""
+    told = read_calls(Path(folder, CALLS))
+    return sorted(json.dumps({name: call[name] for name in call if name not in ("at", "ms")}) for call in told)
+
+
+@pytest.mark.parametrize("swept", ["min_score=0,0.2,0.9", "judge.repeats=1,2,1", "judge.temperature=0,0.5,0"])
+def test_a_cell_asks_models_what_the_same_run_asks_alone(swept: str, tmp_path: Path, server: ModelsServer) -> None:
+    """Of stored replies, which the cells read once: rows, calls, requests and cost are those of a run by itself."""
+    models = ["judge=openai", "judge.model=local:small", "generator=openai", "generator.model=local:large"]
+    models += [f"provider.local.base_url={server.url}", "retriever=keyword", "tracking=none"]
+    shared = ["+experiment=full_rag", *small_data(tmp_path / "자료"), *models]
+    assert main([*shared, swept, "out=first"]) == 0
+    sent = len(server.requests)
+    assert main([*shared, swept, "out=s"]) == 0
+    option, _, values = swept.partition("=")
+    for number, value in enumerate(values.split(",")):
+        assert main([*shared, f"{option}={value}", f"out=alone-{number}"]) == 0
+        cell, alone = (
+            (rows_of(folder), results_of(folder), calls_of(folder), read(f"{folder}/summary.json")["timing"]["usage"])
+            for folder in (f"s/{number}", f"alone-{number}")
+        )
+        assert cell == alone
+    assert len(server.requests) == sent
+    assert len(calls_of("s/2")) >= 20
 
 
 # --- references -----------------------------------------------------------------------------------
@@ -103,8 +149,12 @@ def outputs(folder: str) -> list[Any]:
     return [row["output"] for row in rows]
 
 
-def test_references_are_run_beside_a_sweep_and_marked(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*data, "k=1,2", "baselines=auto", "verbose=true", "out=s"]) == 0
+def test_references_are_run_beside_a_sweep_and_marked(swept: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the sweep has run before."""
+    before = Path("s/1/per_item.jsonl").read_bytes()
+    assert main([*swept, "format=both", "baselines=auto", "verbose=true"]) == 0
+    assert Path("s/1/per_item.jsonl").read_bytes() == before
+    assert read("s/summary.json")["references"][2]["folder"] == "gold"
     state = read("s/sweep.json")
     assert [cell["folder"] for cell in state["cells"]] == ["0", "1"]
     assert [(run["folder"], run["status"]) for run in state["references"]] == [
@@ -124,9 +174,10 @@ def test_references_are_run_beside_a_sweep_and_marked(data: list[str], capsys: p
     assert not any(gap["is_significant"] for gap in gaps.values())  # six documents
 
 
+@pytest.mark.usefixtures("stored")
 def test_shares_of_the_gap_on_the_demo_data() -> None:
     words = ["+experiment=retrieval_only", "dataset=demo_en", "retriever=keyword", "sample=40", "tracking=none"]
-    assert main([*words, "baselines=auto", "out=s"]) == 0
+    assert main([*words, "baselines=auto", JSON, "out=s"]) == 0
     gaps = {gap["name"]: gap for gap in read("s/summary.json")["comparison"]["gaps"]}
     values = [read(f"s/{name}/summary.json")["metrics"]["recall_at_k"]["value"] for name in ("0", "random", "gold")]
     assert gaps["recall_at_k"]["ceiling"]["value"] == values[2]
@@ -135,43 +186,37 @@ def test_shares_of_the_gap_on_the_demo_data() -> None:
     assert 0.5 < share < 1
 
 
-def test_references_are_added_to_a_sweep_that_has_run(data: list[str]) -> None:
-    assert main([*data, "k=1,2", "out=s"]) == 0
-    before = Path("s/1/per_item.jsonl").read_bytes()
-    assert main([*data, "k=1,2", "out=s", "baselines=auto"]) == 0
-    assert Path("s/1/per_item.jsonl").read_bytes() == before
-    assert read("s/summary.json")["references"][2]["folder"] == "gold"
-
-
-def test_one_run_gets_references_and_no_comparison(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*data, "baselines=auto", "out=s", "report.language=ko"]) == 0
+def test_one_run_gets_references_and_no_comparison(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of which none is the latest run."""
+    assert main([*data, "baselines=auto", "out=outputs/s", "report.language=ko"]) == 0
     text = capsys.readouterr().out
     assert "격차를 좁힌 비율" in text and "비교하지" not in text
-    assert "## 격차를 좁힌 비율" in Path("s/summary.md").read_text(encoding="utf-8")
-    assert read("s/summary.json")["comparison"]["cells"] == ["0"]
+    assert "## 격차를 좁힌 비율" in Path("outputs/s/summary.md").read_text(encoding="utf-8")
+    assert read("outputs/s/summary.json")["comparison"]["cells"] == ["0"]
+    assert Finder(tmp_path, f"sqlite:///{tmp_path}/none.db").find("latest:full_rag").label == "outputs/s/0"
 
 
 def test_contexts_that_came_with_the_questions_are_not_those_of_a_reference(data: list[str], tmp_path: Path) -> None:
     path = next(Path(tmp_path / "자료").glob("queries*"))
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     write_jsonl(path, [{**record, "contexts": ["The Moon is made of cheese."]} for record in records])
-    assert main([*data, "baselines=auto", "k=1", "out=s"]) == 0
+    assert main([*data, "baselines=auto", "k=1", JSON, "out=s"]) == 0
     assert any("27" in output["answer"] for output in outputs("s/gold"))
     assert not any("27" in output["answer"] for output in outputs("s/0"))
 
 
-def test_references_are_no_candidates_for_a_regression(data: list[str]) -> None:
-    assert main([*data, "out=before"]) == 0
-    assert main([*data, "out=s", "compare=before", "fail_on_regression=true", "baselines=auto"]) == 0
+def test_references_are_held_against_a_baseline_only_where_somebody_asks_for_one(data: list[str]) -> None:
+    """As candidates for a regression."""
+    words = [*data, JSON, "compare=before", "fail_on_regression=true"]
+    assert main([*data, JSON, "out=before"]) == 0
+    assert main([*words, "out=s", "baselines=auto"]) == 0
     assert Path("s/0/compare.json").is_file()
     assert not Path("s/none/compare.json").exists()
-
-
-def test_a_reference_that_somebody_asks_for_is_held_against_the_baseline(data: list[str]) -> None:
-    assert main([*data, "out=before"]) == 0
-    words = ["retriever=oracle", "retriever.mode=none", "compare=before", "fail_on_regression=true", "junit=rules.xml"]
+    words += ["retriever=oracle", "retriever.mode=none", "junit=rules.xml"]
     words += ["regression=default"]  # whose margins need no evidence of eight cases
-    assert main([*data, *words, "out=none"]) == 4
+    assert main([*words, "out=none"]) == 4
     assert Path("none/compare.json").is_file() and Path("rules.xml").is_file()
 
 
@@ -184,7 +229,7 @@ def test_references_are_uploaded_as_such(data: list[str], mlflow_store: str, tmp
     from mlflow import MlflowClient
 
     words = [word for word in data if not word.startswith("tracking=")]
-    words += ["tracking=mlflow", f"tracking.uri={mlflow_store}", "tracking.figures=false", f"out={tmp_path.name}"]
+    words += ["tracking=mlflow", f"tracking.uri={mlflow_store}", "tracking.figures=false", JSON, f"out={tmp_path.name}"]
     assert main([*words, "k=1,2", "baselines=auto"]) == 0
     client = MlflowClient(mlflow_store)
     found = client.get_experiment_by_name("full_rag")
@@ -199,11 +244,6 @@ def test_references_are_uploaded_as_such(data: list[str], mlflow_store: str, tmp
     assert latest.snapshot.config["retriever"]["_target_"] == "plugins.retriever.keyword.KeywordRetriever"
 
 
-def test_the_latest_run_is_no_reference(data: list[str], tmp_path: Path) -> None:
-    assert main([*data, "baselines=auto", "out=outputs/s"]) == 0
-    assert Finder(tmp_path, f"sqlite:///{tmp_path}/none.db").find("latest:full_rag").label == "outputs/s/0"
-
-
 def test_another_sweeper_is_refused_before_anything_runs(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """It would choose other values than those under which the runs are told."""
     sweeper = Path("settings/hydra/sweeper/search.yaml")
@@ -216,30 +256,29 @@ def test_another_sweeper_is_refused_before_anything_runs(data: list[str], capsys
         "or optuna, which searches them\n"
     )
     assert not Path("s").exists()
-    assert main([*data, "k=1,2", "hydra/sweeper=basic", "out=s"]) == 0
+    assert main([*data, "k=1,2", "hydra/sweeper=basic", "dry_run=true"]) == 0
 
 
-def test_two_deterministic_sweeps_differ_in_nothing_but_timing(data: list[str]) -> None:
+def test_two_deterministic_sweeps_differ_in_nothing_but_timing_nor_does_a_cell_that_is_run_alone(
+    data: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan, two cells and three references ask for one data set; another command reads it again, for the files may
+    have changed."""
+    reads: list[Any] = []
+    own = jsonl.read_documents
+    monkeypatch.setattr(jsonl, "read_documents", lambda *given: (reads.append(given), own(*given))[1])
     summaries = []
-    for stored in ("one", "other"):
+    for number, stored in enumerate(("one", "other"), start=1):
         shutil.rmtree("s", ignore_errors=True)
-        assert main([*data, "k=1,3", "baselines=auto", "out=s", f"cache_dir={stored}"]) == 0
+        assert main([*data, JSON, "k=1,2", "baselines=auto", "out=s", f"cache_dir={stored}"]) == 0
+        assert len(reads) == number
         summaries.append(read("s/summary.json"))
     one, other = ({**summary, "id": "s"} for summary in summaries)
     assert one["comparison"]["timing"]["pareto"]["latency"] is True
     assert one != other
     assert json.dumps(_untimed(one)) == json.dumps(_untimed(other))
-
-
-def test_a_cell_is_the_same_alone_and_the_data_are_read_once(data: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan, two cells and a reference ask for one data set."""
-    reads: list[Any] = []
-    own = jsonl.read_documents
-    monkeypatch.setattr(jsonl, "read_documents", lambda *given: (reads.append(given), own(*given))[1])
-    assert main([*data, "k=1,2", "baselines=auto", "out=s"]) == 0
-    assert len(reads) == 1
-    assert main([*data, "k=2", "out=alone"]) == 0  # another command reads again: the files may have changed
-    assert len(reads) == 2
+    assert main([*data, JSON, "k=2", "out=alone"]) == 0
+    assert len(reads) == 3
     assert json.dumps(_untimed(read("alone/summary.json"))) == json.dumps(_untimed(read("s/1/summary.json")))
     cell, alone = (Path(folder, "snapshot.json") for folder in ("s/1", "alone"))
     assert read(str(cell))["identity"] == read(str(alone))["identity"]

@@ -153,12 +153,19 @@ def test_the_same_command_asks_for_exactly_what_failed(cache: str, words: list[s
     assert server.count == 0
 
 
-def test_what_was_asked_again_equals_what_came_at_once(words: list[str], server: ModelsServer) -> None:
+def test_what_was_asked_again_equals_what_came_at_once(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the failures were too many for the run to end well, too."""
+    words = words[:-1]
     assert main([*words, "out=whole", "cache=none"]) == 0
     server.respond = failing(refusing)
-    assert main([*words, "out=again", "cache=none"]) == 0
+    assert main([*words, "out=again", "cache=none"]) == 3
+    assert "the same command keeps finished cases and runs the rest again" in capsys.readouterr().err
     server.respond = None
     assert main([*words, "out=again", "cache=none"]) == 0
+    assert capsys.readouterr().err.count("not all is done") == 0
+    assert (Path("again/errors.jsonl").read_text(), read("again/run.json")["status"]) == ("", "completed")
     whole, again = read("whole/summary.json"), read("again/summary.json")
     assert whole.pop("timing") and again.pop("timing")
     assert whole == again
@@ -217,29 +224,12 @@ def test_a_case_whose_answer_failed_is_asked_again(cache: str, words: list[str],
     }  # fmt: skip
 
 
-def test_a_share_of_failures_that_is_too_large_is_made_good_by_the_same_command(
-    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+def test_stored_replies_of_no_use_are_planned_again_and_served_where_nothing_may_be_asked(
+    words: list[str], server: ModelsServer
 ) -> None:
-    words = [*words[:-1], "out=o"]
-    server.respond = failing(refusing)
-    assert main(words) == 3
-    assert "the same command keeps finished cases and runs the rest again" in capsys.readouterr().err
-    server.respond = None
-    assert main(words) == 0
-    assert capsys.readouterr().err.count("not all is done") == 0
-    assert (Path("o/errors.jsonl").read_text(), read("o/run.json")["status"]) == ("", "completed")
-
-
-def test_a_plan_counts_what_the_same_command_asks_for(words: list[str], server: ModelsServer) -> None:
-    words += ["out=o"]
-    server.respond = failing(refusing)
-    assert main(words) == 0
-    assert plan_cells(compose_cells(words)[1]).total.live == 1
-
-
-def test_stored_replies_of_no_use_are_served_where_nothing_may_be_asked(words: list[str], server: ModelsServer) -> None:
     server.respond = failing(refusing)
     assert main([*words, "out=o"]) == 0
+    assert plan_cells(compose_cells([*words, "out=o"])[1]).total.live == 1
     before = rows("o")
     server.reset()
     assert main([*words, "out=replayed", "cache=replay"]) == 0
@@ -275,7 +265,7 @@ def test_rows_of_a_command_that_is_killed_while_it_asks_again_are_not_lost(
 
 
 def test_rows_that_wait_count_again_when_nothing_more_is_asked(words: list[str], server: ModelsServer) -> None:
-    words += ["out=o", "cache=none", "max_concurrency=1"]
+    words += ["out=o", "cache=none", "max_concurrency=1", "sample=3"]
     server.respond = lambda body: refusing(body) if by_relevancy(body) else None
     assert main(words) == 0
     before = read("o/summary.json")

@@ -46,14 +46,14 @@ class LocalStore:
                 self._leases.clear()
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
-        kept = self._find(key) or self._kept.setdefault(key, Kept())
-        kept.number += 1
-        turns = (*kept.state.turns, replace(turn, number=kept.number))
+        session = self._find(key) or self._kept.setdefault(key, Kept())
+        session.number += 1
+        turns = (*session.state.turns, replace(turn, number=session.number))
         if keep is not None:
             turns = turns[max(0, len(turns) - keep) :]
-        kept.state = replace(kept.state, turns=turns)
-        self._touch(kept)
-        return kept.number
+        session.state = replace(session.state, turns=turns)
+        self._touch(session)
+        return session.number
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
         kept = self._find(key)
@@ -74,14 +74,14 @@ class LocalStore:
         entities: Sequence[Entity],
         keep_turns: bool = False,
     ) -> Committed:
-        kept = self._find(key)
-        if kept is None or kept.state.generation != generation:
+        session = self._find(key)
+        if session is None or session.state.generation != generation:
             return "gone"
-        if kept.state.version != version:
+        if session.state.version != version:
             return "conflict"
-        turns = tuple(turn for turn in kept.state.turns if keep_turns or turn.number > up_to_turn)
-        kept.state = SessionState(turns, memory, tuple(entities), version + 1, generation, up_to_turn)
-        self._touch(kept)
+        turns = tuple(turn for turn in session.state.turns if keep_turns or turn.number > up_to_turn)
+        session.state = SessionState(turns, memory, tuple(entities), version + 1, generation, up_to_turn)
+        self._touch(session)
         return "ok"
 
     async def lease(self, key: SessionKey, holder: str, for_s: float) -> bool:

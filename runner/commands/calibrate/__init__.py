@@ -1,4 +1,4 @@
-"""Compare a judge with people: judge answers that people have rated, and say how far the two agree."""
+"""Compare a judge with people: judge answers that people have rated, and report how far they agree."""
 
 from __future__ import annotations
 
@@ -61,27 +61,27 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError for wrong options, DataError for labels that cannot be used, InputError and
-    NotComparableError for a run that tells nothing about this judge."""
+    """Raises ConfigError for wrong options, DataError for unusable labels, InputError and NotComparableError for a run
+    that another judge judged or none."""
     if argv and argv[0] in COMMAND.parts:
         return min_score.main(argv[1:])
-    given = COMMAND.read(argv)
-    words = [word for word in argv if word != given.labels]
-    values = {key: value for key in OWN if (value := getattr(given, key)) is not None}
-    of_run = _judge_of(Path(values["run"]), given.words) if "run" in values else []
-    cfg = _composed([*of_run, *given.words])
+    arguments = COMMAND.read(argv)
+    words = [word for word in argv if word != arguments.labels]
+    values = {key: value for key in OWN if (value := getattr(arguments, key)) is not None}
+    of_run = _judge_of(Path(values["run"]), arguments.words) if "run" in values else []
+    cfg = _composed([*of_run, *arguments.words])
     options = validate(cfg)
     choices = _choices(cfg)
     rubrics = Chosen(choices, ()).rubrics
     own = Own.read(values, rubrics)
     run = None if own.run is None else _run(own.run, cfg)
     log = ProblemLog(strict=options.strict)
-    labels = read_labels(given.labels, own.wanted, log, None if run is None else _answered(run))
+    labels = read_labels(arguments.labels, own.wanted, log, None if run is None else _answered(run))
     say = wording_in(cfg.report.language)
     if log.errors:
-        terminal.note(say("calibration.left_out", labels=given.labels) + f"\n{listed(log.errors)}")
+        terminal.note(say("calibration.left_out", labels=arguments.labels) + f"\n{listed(log.errors)}")
     labels = _selected(labels, options)
-    if run is not None and (picks := [pick for pick in picks_in(given.labels) if pick != "random"]):
+    if run is not None and (picks := [pick for pick in picks_in(arguments.labels) if pick != "random"]):
         terminal.note(say("calibration.picked", picks=", ".join(picks)))
         run = None
     for line in agreement_first(labels, say):
@@ -93,14 +93,16 @@ def main(argv: Sequence[str]) -> int:
     settings = Settings(labels.scale, *own.thresholds, options.seed)
     return _show(
         calibrate(
-            Calibration(cfg, options, built, labels, settings, (given.labels, *words), own.wanted.names, run, chosen)
+            Calibration(
+                cfg, options, built, labels, settings, (arguments.labels, *words), own.wanted.names, run, chosen
+            )
         ),
         cfg,
     )
 
 
 def _choices(cfg: DictConfig) -> dict[str, Scorer]:
-    """The metrics that were chosen and that ask a judge."""
+    """The chosen metrics that call a judge."""
     choices: dict[str, Scorer] = {str(name): build(cfg.metric[name]).root for name in cfg.get("metric") or ()}
     return {name: choice for name, choice in choices.items() if isinstance(choice, Asking)}
 
@@ -125,19 +127,19 @@ class Own:
     run: Path | None
 
     @classmethod
-    def read(cls, given: Mapping[str, str], chosen: Mapping[str, Criteria]) -> Own:
+    def read(cls, values: Mapping[str, str], chosen: Mapping[str, Criteria]) -> Own:
         """`chosen`: rubrics that were chosen as metrics. Raises ConfigError with everything that is wrong."""
         problems: list[Problem] = []
-        scale = _numbers("scale", given.get("scale"), problems)
+        scale = _numbers("scale", values.get("scale"), problems)
         if scale is not None and (len(scale) != 2 or not -math.inf < scale[0] < scale[1] < math.inf):
-            problems.append(Problem("scale", f"expected LOW,HIGH such as 1,5, got '{given['scale']}'"))
-        thresholds = _numbers("threshold", given.get("threshold", "0.5"), problems) or []
+            problems.append(Problem("scale", f"expected LOW,HIGH such as 1,5, got '{values['scale']}'"))
+        thresholds = _numbers("threshold", values.get("threshold", "0.5"), problems) or []
         if thresholds and (len(thresholds) > 2 or not all(0 <= each <= 1 for each in thresholds)):
-            problems.append(Problem("threshold", f"expected one or two numbers 0..1, got '{given['threshold']}'"))
-        names = _names(given.get("ratings", ",".join([*RUBRICS, *chosen])), chosen, problems)
+            problems.append(Problem("threshold", f"expected one or two numbers 0..1, got '{values['threshold']}'"))
+        names = _names(values.get("ratings", ",".join([*RUBRICS, *chosen])), chosen, problems)
         if problems:
             raise ConfigError(problems)
-        run = given.get("run")
+        run = values.get("run")
         wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]), fields_seen(names, chosen))
         return cls(wanted, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
 
@@ -176,18 +178,18 @@ def _composed(words: Sequence[str]) -> DictConfig:
 
 
 def _run(folder: Path, cfg: DictConfig) -> RunFolder:
-    """Raises InputError for what is no run with results, NotComparableError for one of another judge."""
+    """Raises InputError for a folder without results, NotComparableError for a run of another judge."""
     run = open_run(folder)
     if not run.summary:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
     with legible(folder):
         demand_same_judge(run, resolved(cfg)["judge"])
-        declared_in(run.run)  # before anything is asked
+        declared_in(run.run)  # before any request
     return run
 
 
 def _judge_of(folder: Path, words: Sequence[str]) -> list[str]:
-    """The words of a run that chose its judge, where none is chosen here."""
+    """The overrides of a run that chose its judge, unless this command chooses one."""
     if any(word.lstrip("+").startswith("judge") for word in words) or is_sweep(folder):
         return []
     found = [str(word) for word in open_run(folder).run.get("overrides") or ()]
@@ -195,13 +197,13 @@ def _judge_of(folder: Path, words: Sequence[str]) -> list[str]:
 
 
 def _answered(run: RunFolder) -> dict[str, Mapping[str, Any]]:
-    """Its rows that have an answer, by id."""
+    """The rows of a run with an answer, by id."""
     with legible(run.path):
         return {str(row["id"]): row for row in run.rows() if (row.get("output") or {}).get("answer") is not None}
 
 
 def _selected(labels: Labels, options: RunOptions) -> Labels:
-    """What `sample` and `case` leave, and the rubrics that it is rated for."""
+    """The labels that `sample` and `case` select, with the rubrics that they are rated for."""
     ids = {answer.id for answer in selected(labels.answers, options)}
     answers = tuple(answer for answer in labels.answers if answer.id in ids)
     rated = {rubric for answer in answers for rubric in answer.ratings}
@@ -209,8 +211,8 @@ def _selected(labels: Labels, options: RunOptions) -> Labels:
 
 
 def _folder(cfg: DictConfig, labels: Labels, words: Sequence[str]) -> Path:
-    """The newest default folder of the same command, unless nothing is missing in it or it is in use; else a new one.
-    Raises InputError for a folder that holds a run."""
+    """The newest default folder of the same command; a new one where that is complete or in use. Raises InputError for
+    a folder that holds a run."""
     same = sorted(word for word in words if not word.startswith("budget."))
     key = fingerprint([identity(cfg.judge), labels.fingerprint, same])[:8]
     newest = sorted(Path("outputs").glob(f"*-calibrate-{key}"), reverse=True)[:1]

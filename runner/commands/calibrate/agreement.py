@@ -35,15 +35,15 @@ from runner.words.wording import Wording
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Scores = Mapping[str, float | None]  # by id of an answer
-Statistic = Callable[[Floats], Floats]  # from how often each answer counts: [..., n] -> [...], NaN where undefined
+Statistic = Callable[[Floats], Floats]  # counts of answers [..., n] -> values [...], NaN where undefined
 
 WORST = 10
-BLOCKS = 200  # parts that are left out in turn, to see how skewed an interval is
+BLOCKS = 200  # jackknife parts, for the skew of an interval
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A judge's score counts as yes from `judge_from` on, people's mean from `human_from` on."""
+    """A judge's score counts as yes from `judge_from` on, the mean of people from `human_from` on."""
 
     scale: Scale
     judge_from: float
@@ -53,7 +53,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Answers that the judge has scored, with the mean of what people said: float64 [n] each."""
+    """Answers with the judge's score and the mean rating of people: float64 [n] each."""
 
     answers: Sequence[RatedAnswer]
     judge: Floats
@@ -62,13 +62,13 @@ class Pairs:
 
     @classmethod
     def of(cls, rubric: str, answers: Iterable[RatedAnswer], scores: Scores) -> Pairs:
-        found = [(each, score) for each in answers if (score := scores.get(each.id)) is not None]
-        human = [float(np.mean(answer.ratings[rubric])) for answer, _ in found]
+        pairs = [(each, score) for each in answers if (score := scores.get(each.id)) is not None]
+        human = [float(np.mean(answer.ratings[rubric])) for answer, _ in pairs]
         return cls(
-            [answer for answer, _ in found],
-            np.array([score for _, score in found], dtype=np.float64),
+            [answer for answer, _ in pairs],
+            np.array([score for _, score in pairs], dtype=np.float64),
             np.array(human, dtype=np.float64),
-            _codes([answer.group for answer, _ in found]),
+            _codes([answer.group for answer, _ in pairs]),
         )
 
     def where(self, chosen: NDArray[np.bool_]) -> Pairs:
@@ -78,7 +78,8 @@ class Pairs:
 
 
 def agreement_first(labels: Labels, say: Wording) -> Iterator[str]:
-    """How far people agree, a line a rubric, before a judge is asked: what they disagree on, no judge can get right."""
+    """How far people agree, a line a rubric, shown before the judge is called: no judge can be right where people
+    disagree."""
     for rubric in labels.rubrics:
         ratings = [found for answer in labels.answers if (found := answer.ratings.get(rubric)) and len(found) > 1]
         most = max(map(len, ratings), default=0)
@@ -89,8 +90,8 @@ def agreement_first(labels: Labels, say: Wording) -> Iterator[str]:
 
 
 def agreement_of(rubric: str, answers: Sequence[RatedAnswer], scores: Scores, settings: Settings) -> dict[str, Any]:
-    """An entry of `rubrics` in calibration.json. `scores` holds None for an answer on which the judge failed, and
-    nothing for one that it did not come to. Intervals are 95 %, over whole groups of answers."""
+    """An entry of `rubrics` in calibration.json. `scores` holds None for an answer on which the judge failed, and no
+    entry for one that was not judged yet. Intervals are 95 %, over whole groups of answers."""
     rated = [answer for answer in answers if rubric in answer.ratings]
     pairs = Pairs.of(rubric, rated, scores)
     estimate = partial(_estimate, groups=pairs.groups, seed=settings.seed)
@@ -136,25 +137,25 @@ def _within_system(pairs: Pairs, seed: int) -> dict[str, Any] | None:
 
 
 def _decisions(pairs: Pairs, settings: Settings) -> dict[str, Any]:
-    """Yes or no at the thresholds; and, where people gave whole numbers, the nearest of them to what the judge gave and
-    to the mean of what people did."""
+    """Agreement on yes or no at the thresholds; where people gave whole numbers, also on the steps nearest to the
+    judge's score and to the mean rating."""
     thresholds = settings.judge_from, settings.human_from
-    said = reaches(pairs.judge, thresholds[0]).astype(np.intp)
-    is_so = reaches(pairs.human, thresholds[1]).astype(np.intp)
+    by_judge = reaches(pairs.judge, thresholds[0]).astype(np.intp)
+    by_people = reaches(pairs.human, thresholds[1]).astype(np.intp)
     steps = settings.scale.steps
     quadratic = None
     if steps is not None:
         first, second = (np.floor(values * steps + 0.5).astype(np.intp) for values in (pairs.judge, pairs.human))
         quadratic = cohen_kappa(first, second, steps + 1, "quadratic")
     return {
-        "kappa": cohen_kappa(said, is_so, 2),
+        "kappa": cohen_kappa(by_judge, by_people, 2),
         "kappa_quadratic": quadratic,
         "confusion": asdict(confusion(pairs.judge, pairs.human, *thresholds)),
     }
 
 
 def _people(rubric: str, rated: Sequence[RatedAnswer], scores: Scores, seed: int) -> dict[str, Any] | None:
-    """How far people agree with each other; None where nobody rated what another did."""
+    """How far people agree with each other; None where no answer has several ratings."""
     ratings = [answer.ratings[rubric] for answer in rated]
     most = max(map(len, ratings), default=0)
     if most < 2:
@@ -174,8 +175,8 @@ def _people(rubric: str, rated: Sequence[RatedAnswer], scores: Scores, seed: int
 
 
 def _one_left_out(rubric: str, several: Sequence[RatedAnswer], scores: Scores, seed: int) -> dict[str, Any]:
-    """The judge in the place of one person: the first rating of each answer, and the judge's score, against the
-    mean of its other ratings."""
+    """The judge in place of one person: the first rating of each answer, and the judge's score, compared with the mean
+    of its other ratings."""
     judged = [(answer, score) for answer in several if (score := scores.get(answer.id)) is not None]
     first = np.array([answer.ratings[rubric][0] for answer, _ in judged])
     others = np.array([np.mean(answer.ratings[rubric][1:]) for answer, _ in judged])
@@ -192,7 +193,7 @@ def _one_left_out(rubric: str, several: Sequence[RatedAnswer], scores: Scores, s
 
 
 def _slices(pairs: Pairs, kind: str) -> dict[str, Any]:
-    """By system or language; nothing where all answers are of one."""
+    """Agreement by system or language; empty where all answers belong to one."""
     values = [getattr(answer, kind) for answer in pairs.answers]
     names = sorted({value for value in values if value is not None})
     return {
@@ -234,6 +235,6 @@ def _weighted_mean(values: Floats, weights: Floats) -> Floats:
 
 
 def _codes(names: Sequence[str | None]) -> Codes:
-    """Numbers from 0, the same for the same name."""
+    """Names as integer codes from 0."""
     numbers: dict[str | None, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.intp)

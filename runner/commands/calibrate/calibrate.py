@@ -1,4 +1,4 @@
-"""One calibration: rated answers and a judge in, the files of its folder out."""
+"""One calibration: from rated answers and a judge to the files of its folder."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ SHOWN = ("judge", "provider", "report", "seed", "cache", "budget", "max_concurre
 
 @dataclass(frozen=True)
 class Calibration:
-    """What one calibration is told: `cfg` with the folder in `out` and the judge that `built` is, the words of the
-    command (its file of labels first), how the file calls the rubrics, a run whose means are to be corrected, and the
-    metrics that were chosen, whose rubrics the judge has learned."""
+    """The input of one calibration: `cfg` with the folder in `out`, the judge `built`, the words of the command (its
+    file of labels first), the names of rubrics in that file, a run whose means are corrected, and the chosen metrics,
+    whose rubrics the judge has learned."""
 
     cfg: DictConfig
     options: RunOptions
@@ -74,14 +74,14 @@ class Calibration:
 
     @cached_property
     def models(self) -> Models | None:
-        """The models that the judge asks; None where it asks none."""
+        """The models of the judge; None where it calls none."""
         return models_among(self.built.parts.values())
 
 
 def calibrate(calibration: Calibration) -> dict[str, Any]:
-    """Judges, writes items.jsonl and calibration.json, and returns the latter. What ends it early (its
-    `exit_code` is then not 0) leaves what is there by then. Raises ConfigError or StopRunError before the first
-    request for what would let all of them fail."""
+    """Judge the answers, write items.jsonl and calibration.json, and return the latter. When it ends early (its
+    `exit_code` is not 0), the judgements so far are kept. Raises ConfigError or StopRunError before the first request
+    where all requests would fail."""
     _check_before_start(calibration)
     with locked(calibration.folder):
         return _calibrated(calibration, time.perf_counter())
@@ -114,7 +114,7 @@ def _calibrated(calibration: Calibration, started: float) -> dict[str, Any]:
 
 
 def _check_before_start(calibration: Calibration) -> None:
-    """What is missing, and what it will cost."""
+    """Check keys and cost before the first request."""
     built, options, answers = calibration.built, calibration.options, calibration.labels.answers
     parts = [*built.parts.values(), *(calibration.chosen.choices.values() if calibration.chosen is not None else ())]
     problems = [problem for part in parts if isinstance(part, Preflight) for problem in part.preflight()]
@@ -131,7 +131,7 @@ def _check_before_start(calibration: Calibration) -> None:
 
 
 async def _judged(calibration: Calibration, rows: dict[str, Row]) -> Stop | None:
-    """Puts a row for each answer into `rows`. Returns why it stopped before the last one."""
+    """Put a row for each answer into `rows`. Returns why it stopped early, or None."""
     options, models, answers = calibration.options, calibration.models, calibration.labels.answers
     limits = Limits(options.max_concurrency, options.case_timeout_s)
     limit_ms = options.run_timeout_ms
@@ -144,14 +144,14 @@ async def _judged(calibration: Calibration, rows: dict[str, Row]) -> Stop | None
         async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000), AsyncExitStack() as opened:
             if models is not None:
                 await opened.enter_async_context(models.opened(CELL))
-            with progress(len(answers), CELL, spent, say) as shown:
+            with progress(len(answers), CELL, spent, say) as bar:
 
                 def record(row: Row) -> None:
                     rows[row.id] = row
-                    shown.advance(failed=bool(row.unscored))
+                    bar.advance(failed=bool(row.unscored))
 
                 def tell(seconds: float, cases: str) -> None:
-                    shown.note(say("progress.quiet", seconds=seconds, cases=cases))
+                    bar.note(say("progress.quiet", seconds=seconds, cases=cases))
 
                 stop = await run_cases(calibration.evaluation, answers, limits, record, tell)
     except asyncio.CancelledError:
@@ -207,7 +207,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
 
 
 def _catalogue(calibration: Calibration) -> Catalogue:
-    """What the run declared whose means are corrected, and the built-in metrics."""
+    """The metrics that the corrected run declares, and the built-in ones."""
     run = calibration.run
     declared = [] if run is None else declared_in(run.run).metrics
     chosen = [] if calibration.chosen is None else calibration.chosen.metrics

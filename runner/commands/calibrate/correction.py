@@ -1,4 +1,4 @@
-"""What people would say of a whole run that only the judge has seen, from answers that people did rate."""
+"""Estimates what people would say of a whole run that only the judge has rated, from answers that both rated."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CHANGE_NO_SCORE = frozenset({"health", "on_failure"})  # settings of a judge
 
 
 def demand_same_judge(run: RunFolder, judge: Mapping[str, Any]) -> None:
-    """Raises InputError for a run without a judge and NotComparableError for one that another judge judged: its
-    errors say nothing about those of this one. `judge` is the resolved configuration."""
+    """Raises InputError for a run without a judge, and NotComparableError for a run of another judge, whose errors may
+    differ. `judge`: the resolved configuration."""
     other = (run.run.get("config") or {}).get("judge")
     if not isinstance(other, Mapping):
         raise InputError(f"run: {run.path} has no judge; give a run of full_rag")
     ours, theirs = (dict(_settings(without_models(node))) for node in (judge, other))
     differing = [key for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
-    if KIND in differing:  # their settings have nothing to do with each other
+    if KIND in differing:  # their settings cannot be compared
         differing = [KIND]
     if differing:
         listed = "\n".join(f"  {key}: {theirs.get(key)} in the run, {ours.get(key)} here" for key in differing)
@@ -35,7 +35,7 @@ def demand_same_judge(run: RunFolder, judge: Mapping[str, Any]) -> None:
 
 
 def without_models(judge: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the door to models, which is the same for all."""
+    """The configuration without `models`, which all judges share."""
     return {
         name: without_models(value) if isinstance(value, Mapping) else value
         for name, value in judge.items()
@@ -52,11 +52,11 @@ def _settings(node: Mapping[str, Any], key: str = "judge") -> Iterator[tuple[str
 
 
 def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
-    """An entry of `corrected` in calibration.json: the mean that people would give to the answers of the run, and
-    what the labels alone say of it (each None with too few of either).
+    """An entry of `corrected` in calibration.json: the estimated mean rating of people for the answers of the run, and
+    the estimate from the labels alone (None with too few answers).
 
-    Answers of the run that are labelled themselves (the same question and answer) do not count among the others.
-    Raises InputError for a run without a judgement of the rubric.
+    Answers of the run that are labelled (the same question and answer) do not count as unlabelled. Raises InputError
+    for a run without a judgement of the rubric.
     """
     labelled = {_key(answer.question, answer.answer) for answer in pairs.answers}
     others, shared = array("d"), array("d")

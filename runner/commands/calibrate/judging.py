@@ -1,4 +1,4 @@
-"""Rated answers as the cases of an evaluation: there is nothing to run, they are judged."""
+"""Rated answers as the cases of an evaluation that only judges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runner.records import CaseSet, Judgement, Judgements, Preparation, Row, Sco
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The output of a case that was there before."""
+    """The output of a case, which is a given answer."""
 
     @property
     def timings(self) -> Mapping[str, Timing]:
@@ -28,9 +28,9 @@ class Given:
 
 
 class RatedAnswers:
-    """Every answer is judged by the rubrics that people rated it by. A rubric of this program, and one that was chosen
-    as a metric (`criteria`), gets what it sees, any other all that is known of the answer. A judgement that fails
-    leaves the others."""
+    """Judges every answer by the rubrics that people rated it by. A rubric of this program, or of a chosen metric
+    (`criteria`), gets its fields; any other rubric gets all fields of the answer. A failed judgement does not affect
+    the others."""
 
     def __init__(self, labels: Labels, judge: Judge, criteria: Mapping[str, Criteria] | None = None) -> None:
         self.labels, self.judge_, self.criteria = labels, judge, criteria or {}
@@ -72,7 +72,7 @@ class RatedAnswers:
 
 
 def fields_seen(rubrics: Iterable[str], criteria: Mapping[str, Criteria]) -> dict[str, list[Seen]]:
-    """What the rubrics of this program, and those that were chosen as metrics, see of a rated answer, by rubric."""
+    """The fields of a rated answer by rubric, for the rubrics of this program and of chosen metrics."""
     chosen = {
         name: [Seen(field, "list" if field in LISTS else "text", field in MAY_BE_MISSING) for field in rubric.fields]
         for name, rubric in criteria.items()
@@ -89,7 +89,7 @@ def _of_program(rubrics: Iterable[str]) -> dict[str, list[Seen]]:
 
 
 def item_of(answer: RatedAnswer, row: Row) -> dict[str, Any]:
-    """A line of items.jsonl: an answer, and for each rubric what people and the judge said of it."""
+    """A line of items.jsonl: an answer, and for each rubric the ratings of people and the judge."""
     return {
         "id": answer.id,
         "system": answer.system,
@@ -112,5 +112,5 @@ def _judged(rubric: str, ratings: Sequence[float], row: Row) -> dict[str, Any]:
 
 
 def as_rows(items: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    """The judgements of items in the form of the rows of a run."""
+    """The judgements of items in the form of rows of a run."""
     return ({"judgements": item["rubrics"]} for item in items)

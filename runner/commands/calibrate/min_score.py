@@ -1,4 +1,4 @@
-"""Find the `min_score` that tells answerable questions best, on questions of your own."""
+"""Find the `min_score` that separates answerable from unanswerable questions best, on your own questions."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ COMMAND = Command("calibrate min_score", (Place("data"),), words="OPTION=VALUE")
 FILES = ("corpus.jsonl", "queries.jsonl")
 RETRIEVERS = "retriever=keyword,semantic,hybrid"
 FOLDS = 5
-LEAST = 10  # questions of each kind
+LEAST = 10  # least questions of each kind
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for questions that tell nothing, ConfigError for wrong options."""
-    given = COMMAND.read(argv)
-    cells = _cells(Path(given.data), given.words)
+    """Raises InputError for too few questions of a kind, ConfigError for wrong options."""
+    arguments = COMMAND.read(argv)
+    cells = _cells(Path(arguments.data), arguments.words)
     options = cells[0].cfg
-    results = [asyncio.run(_calibrated(cell, _choice(cell, given.words))) for cell in cells]
+    results = [asyncio.run(_calibrated(cell, _choice(cell, arguments.words))) for cell in cells]
     say = LANGUAGES[str(options.report.language)]
     terminal.show(Group(*renderables(_blocks(results, wording(say.language, "calibrate")))))
     folder = Path(options.out or Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-calibrate-min_score")
     make_folder(folder)
-    write_json(folder / "min_score.json", {"data": given.data, "retrievers": results})
+    write_json(folder / "min_score.json", {"data": arguments.data, "retrievers": results})
     terminal.note(say("progress.results", label="", folder=from_here(folder)))
     return 0
 
@@ -76,18 +76,18 @@ async def _calibrated(cell: Cell, name: str) -> dict[str, Any]:
     scores, unanswerable, failed = [], [], 0
     for case in cases:
         try:
-            kept = (await built.root.run(case)).record()
+            record = (await built.root.run(case)).record()
         except (EvaluationError, TimeoutError):
             failed += 1
             continue
-        if "answer_score" not in kept:
+        if "answer_score" not in record:
             raise InputError(
                 "calibrate min_score: an agent decides itself whether there is an answer; choose a retriever"
             )
-        scores.append(kept["answer_score"] or 0.0)  # nothing was found
-        unanswerable.append(not kept["answerable"])
-    told = measured(np.array(scores), np.array(unanswerable, dtype=bool), options.min_score, options.seed)
-    return {"retriever": name, "failed": failed, **told}
+        scores.append(record["answer_score"] or 0.0)  # nothing was found
+        unanswerable.append(not record["answerable"])
+    numbers = measured(np.array(scores), np.array(unanswerable, dtype=bool), options.min_score, options.seed)
+    return {"retriever": name, "failed": failed, **numbers}
 
 
 def _choice(cell: Cell, words: Sequence[str]) -> str:
@@ -100,10 +100,10 @@ def measured(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -
     """Raises InputError where there are too few questions of a kind."""
     n_unanswerable, n_answerable = int(unanswerable.sum()), int((~unanswerable).sum())
     if min(n_unanswerable, n_answerable) < LEAST:
-        found = f"found {n_answerable} answerable and {n_unanswerable} unanswerable ones"
-        raise InputError(f"calibrate min_score: expected at least {LEAST} questions of each kind; {found}")
+        counts = f"found {n_answerable} answerable and {n_unanswerable} unanswerable ones"
+        raise InputError(f"calibrate min_score: expected at least {LEAST} questions of each kind; {counts}")
     best, always = min(1.0, round(best_cut(scores, unanswerable), 3)), f1_always(unanswerable)
-    told = {
+    numbers = {
         "n": len(scores),
         "n_unanswerable": n_unanswerable,
         "auc": auc(scores, unanswerable),
@@ -115,11 +115,11 @@ def measured(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -
         "best_f1": _cross_validated(scores, unanswerable, seed),
         "best_declined_of_answerable": float(np.mean(scores[~unanswerable] < best)),
     }
-    return {**told, "beats_always_no": told["best_f1"] > always}
+    return {**numbers, "beats_always_no": numbers["best_f1"] > always}
 
 
 def _cross_validated(scores: Floats, unanswerable: Flags, seed: int) -> float:
-    """F1 over all parts, each called by the best cut of the others. Each has its share of unanswerable questions."""
+    """Cross-validated F1: each part is classified with the best cut of the others. The parts are stratified."""
     order = np.random.default_rng(seed).permutation(len(scores))
     order = order[np.argsort(unanswerable[order], kind="stable")]
     called = np.zeros(len(scores), dtype=bool)
@@ -134,20 +134,20 @@ def _blocks(results: Sequence[Mapping[str, Any]], say: Wording) -> list[Any]:
     columns = ("retriever", "auc", "always_no", "at", "best", "set")
     rows = [
         [
-            str(each["retriever"]),
-            f"{each['auc']:.3f}",
-            f"{each['f1_always_no']:.3f}",
-            f"{each['f1']:.3f}",
-            f"{each['best_f1']:.3f}",
-            f"{each['best_min_score']:.3f}",
+            str(result["retriever"]),
+            f"{result['auc']:.3f}",
+            f"{result['f1_always_no']:.3f}",
+            f"{result['f1']:.3f}",
+            f"{result['best_f1']:.3f}",
+            f"{result['best_min_score']:.3f}",
         ]
-        for each in results
+        for result in results
     ]
     first = results[0]
     counts = say("min_score.counts", n=first["n"], unanswerable=first["n_unanswerable"])
     table = Table([say(f"min_score.{name}", min_score=first["min_score"]) for name in columns], rows, media=EVERYWHERE)
     kinds = {True: "min_score.advice", False: "min_score.nothing"}
-    advice = [say(kinds[each["beats_always_no"]], **_shares(each)) for each in results]
+    advice = [say(kinds[result["beats_always_no"]], **_shares(result)) for result in results]
     return [Note(counts, media=EVERYWHERE), table, Points(advice, media=EVERYWHERE)]
 
 
@@ -156,12 +156,12 @@ def _shares(result: Mapping[str, Any]) -> dict[str, Any]:
     return {**result, **{name: f"{result[name]:.1%}" for name in names}}
 
 
-# How well scores (higher for answerable) tell questions with an answer from those that have none; unanswerable is the
-# positive class. scores: float64 [n], unanswerable: bool [n].
+# How well scores (higher for answerable) separate questions; unanswerable is the positive class.
+# scores: float64 [n], unanswerable: bool [n].
 
 
 def auc(scores: Floats, unanswerable: Flags) -> float:
-    """Chance that an answerable question scores higher than an unanswerable one, ties counting half; NaN without
+    """Probability that an answerable question scores higher than an unanswerable one, ties counting half; NaN without
     both."""
     n, n_other = int(unanswerable.sum()), int((~unanswerable).sum())
     if not n or not n_other:
@@ -172,7 +172,7 @@ def auc(scores: Floats, unanswerable: Flags) -> float:
 
 
 def f1_below(scores: Floats, unanswerable: Flags, cut: float) -> float:
-    """F1 of calling unanswerable what scores below `cut`; 0 where nothing is called or is so."""
+    """F1 of calling questions below `cut` unanswerable; 0 where none is called or is unanswerable."""
     called = scores < cut
     total = int(called.sum() + unanswerable.sum())
     return 2 * int((called & unanswerable).sum()) / total if total else 0.0
@@ -184,7 +184,7 @@ def f1_always(unanswerable: Flags) -> float:
 
 
 def best_cut(scores: Floats, unanswerable: Flags) -> float:
-    """The cut with the highest F1, in the middle between two scores; the lowest of those that are equally good."""
+    """The cut with the highest F1, midway between two scores; the lowest of equals."""
     levels = np.unique(scores)
     cuts = [*((levels[:-1] + levels[1:]) / 2), float(levels[-1]) + 1e-6]
     return float(max(cuts, key=lambda cut: (f1_below(scores, unanswerable, float(cut)), -cut)))

@@ -1,4 +1,4 @@
-"""What of a calibration is shown, in which order, and what it amounts to; for Markdown and the terminal."""
+"""The displayed numbers of a calibration and their findings in words, for Markdown and the terminal."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Measure:
 
 
 def wording_of_calibration(result: Mapping[str, Any]) -> Wording:
-    """The words of a finished calibration, in its language and with its own metrics."""
+    """The wording of a finished calibration, in its language and with its own metrics."""
     return _with_own(wording_of(result))
 
 
 def wording_in(language: str) -> Wording:
-    """The words of a calibration in a language, before there is one."""
+    """The wording of calibrations in a language."""
     return _with_own(LANGUAGES[language])
 
 
@@ -37,12 +37,12 @@ def _with_own(say: Wording) -> Wording:
 
 
 def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) -> list[Measure]:
-    """Those that apply to a rubric."""
+    """The measures that apply to a rubric."""
     within, people = entry["within_system"] or {}, entry["people"] or {}
     left_out = people.get("one_left_out") or {}
     person, in_place = left_out.get("person"), left_out.get("judge")
     low, high = result["labels"]["scale"]
-    found = {
+    estimates = {
         "pearson": entry["pearson"],
         "spearman": entry["spearman"],
         "within_pearson": within.get("pearson"),
@@ -65,13 +65,13 @@ def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) 
             numbers.get("high"),
             say.texts.get(f"calibration.{key}.meaning", ""),
         )
-        for key, numbers in found.items()
+        for key, numbers in estimates.items()
         if numbers is not None
     ]
 
 
 def judged(entry: Mapping[str, Any], say: Wording) -> str:
-    """How many answers the numbers of a rubric are about."""
+    """The number of answers behind the numbers of a rubric."""
     counted = say("calibration.judged", judged=entry["n_judged"], n=entry["n"], groups=entry["n_groups"])
     if not entry["n_failed"]:
         return counted
@@ -79,7 +79,7 @@ def judged(entry: Mapping[str, Any], say: Wording) -> str:
 
 
 def findings(entry: Mapping[str, Any], say: Wording) -> Iterator[str]:
-    """Sentences for who does not want to read numbers."""
+    """The findings on a rubric as sentences."""
     pearson, people, bias = entry["pearson"], entry["people"] or {}, entry["bias"]
     difference, alpha = (people.get("one_left_out") or {}).get("difference") or {}, people.get("alpha") or {}
     within = (entry["within_system"] or {}).get("pearson") or {}
@@ -99,7 +99,7 @@ def findings(entry: Mapping[str, Any], say: Wording) -> Iterator[str]:
 
 
 def _disagreement(pearson: Mapping[str, Any]) -> str | None:
-    """Why the judge cannot be said to agree with people; None where it does, or no interval is known."""
+    """Why agreement of judge and people is not shown; None where it is, or where there is no interval."""
     if pearson["value"] is None:
         return "undefined"
     if pearson["low"] is None or pearson["low"] > 0:
@@ -113,7 +113,7 @@ def _sign(estimate: Mapping[str, float]) -> int:
 
 
 def correction_notes(found: Mapping[str, Any], say: Wording) -> Iterator[str]:
-    """What the corrected means rest on, and what is missing."""
+    """Notes on the basis of the corrected means, and on missing ones."""
     n, shared = (max(entry[name] for entry in found.values()) for name in ("n_labelled", "n_shared"))
     yield say("calibration.corrected_shared", shared=shared, n=n) if shared else say("calibration.corrected_same")
     for rubric, entry in found.items():

@@ -1,4 +1,4 @@
-"""calibration.md, and the terminal: how far a judge says what people say, and what that makes of the means of a run."""
+"""calibration.md and terminal panels: how far a judge agrees with people, and the corrected means of a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from runner.report.terminal import renderables
 from runner.system.folder import RunFolder, lines, read_json
 from runner.words.wording import Wording
 
-NOT_SHOWN = ("_target_", "health", "on_failure")  # settings that change no score
+NOT_SHOWN = ("_target_", "health", "on_failure")  # settings that do not change scores
 QUESTION, ANSWER, REASON = 400, 600, 400  # characters shown
 WIDTH = 78  # of a panel
 
@@ -65,13 +65,13 @@ def render(folder: Path, result: Mapping[str, Any]) -> str:
 def panels(result: Mapping[str, Any]) -> list[RenderableType]:
     """For the terminal: one panel a rubric, and how far several votes agree. Fits 80 columns, needs no colour."""
     say = wording_of_calibration(result)
-    shown: list[RenderableType] = []
+    rubric_panels: list[RenderableType] = []
     for rubric, entry in result["rubrics"].items():
         title = say("calibration.panel", judge=result["judge"], rubric=metric.rubric(rubric, say))
         parts = renderables(_in_short(rubric, entry, result, say), dense=True)
-        shown.append(Panel(Group(*parts), title=Text(title, style="bold"), width=WIDTH))
+        rubric_panels.append(Panel(Group(*parts), title=Text(title, style="bold"), width=WIDTH))
     judge = judge_of(result, say)
-    return [*shown, *renderables([*in_medium(judge.blocks, "terminal")] if judge else [])]
+    return [*rubric_panels, *renderables([*in_medium(judge.blocks, "terminal")] if judge else [])]
 
 
 def sections(folder: Path, result: Mapping[str, Any]) -> list[Section]:
@@ -91,7 +91,7 @@ def sections(folder: Path, result: Mapping[str, Any]) -> list[Section]:
 
 
 def _head(result: Mapping[str, Any], say: Wording) -> Section:
-    words = [word for word in result["words"] if not word.startswith("out=")]  # results of its own
+    words = [word for word in result["words"] if not word.startswith("out=")]  # a repeated command gets its own folder
     ran = section(
         "",
         say("head.ran"),
@@ -99,15 +99,15 @@ def _head(result: Mapping[str, Any], say: Wording) -> Section:
         Note(say("ran.command")),
         Code(" ".join(map(shell, ["python", "-m", "runner", "calibrate", *words])), "sh"),
     )
-    made = section(
+    head = section(
         "",
         say("calibration.title", judge=result["judge"]),
         Warnings(list(_notes(result, say))),
         Note(say("calibration.intro")),
         ran,
     )
-    assert made is not None  # noqa: S101  it has an introduction
-    return made
+    assert head is not None  # noqa: S101  it has an introduction
+    return head
 
 
 def _facts(result: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:
@@ -175,7 +175,7 @@ def _confusion(found: Mapping[str, int], say: Wording) -> Section | None:
     return section("", say("calibration.confusion"), Table(headers, rows, narrow=True))
 
 
-def _slices(kind: str, found: Mapping[str, Any], say: Wording) -> Section | None:
+def _slices(kind: str, entries: Mapping[str, Any], say: Wording) -> Section | None:
     names = ("pearson", "spearman", "judge", "human")
     headers = [
         say("calibration.system" if kind == "system" else f"slice.{kind}"),
@@ -183,7 +183,7 @@ def _slices(kind: str, found: Mapping[str, Any], say: Wording) -> Section | None
         *(say(f"calibration.short.{name}") for name in names),
     ]
     keys = ("pearson", "spearman", "mean_judge", "mean_human")
-    rows = [[name, str(entry["n"]), *(four(entry[key], say) for key in keys)] for name, entry in found.items()]
+    rows = [[name, str(entry["n"]), *(four(entry[key], say) for key in keys)] for name, entry in entries.items()]
     return section("", say(f"calibration.slices.{kind}"), Table(headers, rows)) if rows else None
 
 
@@ -235,8 +235,8 @@ def _corrected_in_short(rubric: str, result: Mapping[str, Any], say: Wording) ->
 
 
 def _miss(rubric: str, miss: Mapping[str, Any], item: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
-    said = item["rubrics"][rubric]
-    ratings = ", ".join(f"{rating:.2f}" for rating in said["ratings"])
+    rated = item["rubrics"][rubric]
+    ratings = ", ".join(f"{rating:.2f}" for rating in rated["ratings"])
     yield (
         say("calibration.scores"),
         say("calibration.scores_value", judge=f"{miss['judge']:.2f}", human=f"{miss['human']:.2f}", ratings=ratings),
@@ -245,15 +245,15 @@ def _miss(rubric: str, miss: Mapping[str, Any], item: Mapping[str, Any], say: Wo
         yield say("calibration.system"), str(item["system"])
     yield say("worst.question"), shorten(str(item["question"]), QUESTION)
     yield say("worst.answer"), shorten(str(item["answer"]), ANSWER)
-    if said["reasoning"]:
-        yield say("calibration.reasoning"), shorten(str(said["reasoning"]), REASON)
+    if rated["reasoning"]:
+        yield say("calibration.reasoning"), shorten(str(rated["reasoning"]), REASON)
 
 
 # --- a run whose means are corrected ----------------------------------------------------------------
 
 
 def _corrected(result: Mapping[str, Any], say: Wording) -> Section | None:
-    run, found = result.get("run"), result.get("corrected") or {}
+    run, corrected = result.get("run"), result.get("corrected") or {}
     if run is None:
         return None
     names = ("run_mean", "run_corrected", "run_labels", "run_weight", "run_labelled", "run_others")
@@ -268,7 +268,7 @@ def _corrected(result: Mapping[str, Any], say: Wording) -> Section | None:
             str(entry["n_labelled"]),
             str(entry["n_others"]),
         ]
-        for rubric, entry in found.items()
+        for rubric, entry in corrected.items()
     ]
     return section(
         "corrected",
@@ -277,7 +277,7 @@ def _corrected(result: Mapping[str, Any], say: Wording) -> Section | None:
         Note(say("calibration.run_partial") if run["status"] != "completed" else ""),
         Table(headers, rows),
         Note(say("calibration.corrected_explain"), "quiet"),
-        *(Note(note, "quiet") for note in correction_notes(found, say)),
+        *(Note(note, "quiet") for note in correction_notes(corrected, say)),
     )
 
 

@@ -1,5 +1,4 @@
-"""Talk in a terminal to a generator with a memory, over documents where there are any; `/eval QUESTION` judges the
-memory."""
+"""Chat in a terminal with a generator that has a memory and perhaps documents; `/eval QUESTION` judges the memory."""
 
 from __future__ import annotations
 
@@ -29,16 +28,16 @@ if TYPE_CHECKING:
 
 CONFIG = "chat"
 COMMAND = Command(CONFIG, words="SETTING=VALUE", settings=CONFIG)
-QUESTIONS = "dataset.queries"  # of a data set, which a chat does not ask
+QUESTIONS = "dataset.queries"  # settings of a data set's questions, which a chat does not use
 SEARCHING = ("retriever", "agent", "reranker", "k", "min_score", "follow_ups", "fallback")
-PROBLEMS = 3  # of the files of documents, that are shown
-PATIENCE_S = 1.0  # of waiting without saying why
+PROBLEMS = 3  # problems of document files that are shown
+PATIENCE_S = 1.0  # seconds of waiting without a message
 PROMPT = "> "
 STEERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # directions of writing
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError with everything that is wrong or missing, and StopRunError for what ends the chat."""
+    """Raises ConfigError with all problems, and StopRunError for errors that end the chat."""
     words = COMMAND.read(argv).words
     from runner.config.components import build
     from runner.config.settings import settings_of
@@ -62,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _searches_nothing(words: Sequence[str], cfg: DictConfig) -> Problem | None:
-    """What is set of a search, where there is nothing to search."""
+    """Problems of settings for a search where there are no documents."""
     keys = [word.lstrip("+").partition("=")[0] for word in words]
     named = next((key for key in keys if key.partition(".")[0].partition("@")[0] in SEARCHING), None)
     if named is None or not str(cfg.dataset.get("_target_")).endswith(".NoDataset"):
@@ -82,7 +81,7 @@ def _check(built: Built, models: Models | None) -> None:
 
 
 def converse(talk: Talk, models: Models | None, workspace: Workspace | None = None, *, interactive: bool) -> None:
-    """Until the end of the input or /quit."""
+    """Chat until the end of the input or /quit."""
     from runner.commands.chat.aside import Aside
     from runner.commands.chat.words import say
 
@@ -118,7 +117,7 @@ class _Chat:
         self.language = talk.language
 
     def took(self, line: Line) -> bool:
-        """False after /quit. What went wrong with one line is told in one line, and the chat goes on."""
+        """Handle a line; false after /quit. An error is printed in one line, and the chat continues."""
         try:
             if line.command is None:
                 self._say(line.text)
@@ -135,7 +134,7 @@ class _Chat:
         return True
 
     def finish(self) -> None:
-        """Waits until the memory is up to date, and says so where that takes long."""
+        """Wait until the memory is up to date, with a message where that takes long."""
         finishing = self.aside.start(self.talk.finish())
         try:
             finishing.result(PATIENCE_S)
@@ -153,19 +152,19 @@ class _Chat:
         from runner.commands.chat.words import sources
 
         try:
-            said = self.aside(self.talk.answer(text))
+            turn = self.aside(self.talk.answer(text))
         except StopRunError:
             raise
         except (EvaluationError, TimeoutError) as error:
             self._fail(self._words("not_kept", error=str(error) or self._words("too_late")))
             return
         if self.interactive:
-            self.show("\n".join([said.answer.text, *sources(said)]))
+            self.show("\n".join([turn.answer.text, *sources(turn)]))
         else:
-            self.show(" ".join(said.answer.text.split()))
-        if said.answer.cut_off:
+            self.show(" ".join(turn.answer.text.split()))
+        if turn.answer.cut_off:
             terminal.note(self._words("cut_off"))
-        self.aside(self.talk.remember(text, said.answer))
+        self.aside(self.talk.remember(text, turn.answer))
 
     def _command(self, name: str, text: str) -> None:
         from runner.commands.chat.words import COMMANDS, help_text
@@ -216,7 +215,7 @@ class _Chat:
         return self._words("forgotten")
 
     def _fail(self, message: str) -> None:
-        """In one line, whatever a server said."""
+        """Print an error in one line, also the message of a server."""
 
         terminal.fail(" ".join(harmless(message).split()))
 
@@ -236,15 +235,14 @@ def _tell_of_use(models: Models | None, language: Language) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something said, or `/command text`. `command` is None for what is said, and in small letters."""
+    """A message, or `/command text`. `command` is in lower case, and None for a message."""
 
     text: str
     command: str | None = None
 
 
 def read(line: str) -> Line | None:
-    """None for a line without anything to be seen. Text is NFC, without characters that steer a terminal; `//x` says
-    `/x`."""
+    """Parse a line; None for a blank one. The text is NFC, without control characters; `//x` is the message `/x`."""
     text = harmless(unicodedata.normalize("NFC", line)).strip().lstrip("\ufeff")
     if not text or all(unicodedata.category(character) in ("Cf", "Zs") for character in text):
         return None
@@ -257,7 +255,7 @@ def read(line: str) -> Line | None:
 
 
 def lines(interactive: bool) -> Iterator[str]:
-    """Until the end of the input (Ctrl-D). A prompt is shown to people only. Bytes that are no text are replaced."""
+    """The lines until the end of the input (Ctrl-D), with a prompt in a terminal. Invalid bytes are replaced."""
     sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
     if not interactive:
         yield from sys.stdin
@@ -273,7 +271,7 @@ def lines(interactive: bool) -> Iterator[str]:
 
 
 def harmless(text: str) -> str:
-    """Without what a terminal takes for commands or for the direction to write in; line breaks and tabs stay, lone
-    surrogates become question marks."""
+    """The text without control and direction characters; line breaks and tabs stay, lone surrogates become question
+    marks."""
     kept = (c for c in text if c in "\n\t" or not (unicodedata.category(c) == "Cc" or c in STEERING))
     return "".join(kept).encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Coroutines run in an event loop of a thread of its own, so that the memory works while somebody types."""
+"""Runs coroutines in the event loop of another thread, so that the memory is updated while a person types."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-ENOUGH_S = 10.0  # for closing what is open; a thread that hangs ends with the program
+ENOUGH_S = 10.0  # seconds for closing; a thread that hangs ends with the program
 
 
 class Aside:
-    """`opened` is entered and left in the loop. Ends when what is under way inside is done; where an exception ends
-    it, or Ctrl-C comes while it waits, at once."""
+    """`opened` is entered and left in the loop. On exit it waits for running coroutines, but not after an exception or
+    Ctrl-C."""
 
     def __init__(self, opened: Callable[[], AbstractAsyncContextManager[None]]) -> None:
         self._opened = opened
@@ -37,11 +37,11 @@ class Aside:
         return self
 
     def __call__(self, coroutine: Coroutine[Any, Any, T], patience_s: float | None = None) -> T:
-        """What the coroutine returns. Raises TimeoutError when it is not done in time; it goes on all the same."""
+        """Run a coroutine and return its result. Raises TimeoutError after `patience_s`; the coroutine continues."""
         return self.start(coroutine).result(patience_s)
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin a coroutine in the loop's thread; its result comes through the future."""
+        """Start a coroutine in the loop's thread and return a future of its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""One conversation of a generator with a memory, and with documents where there are any."""
+"""One conversation with a generator that has a memory and perhaps documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from runner.system.threads import in_thread
 from runner.text.citations import without_citations
 from runner.text.language import Language, detect_language
 
-CELL = "chat"  # in the ledger
+CELL = "chat"  # name of the run in the ledger
 RUBRIC = "memory"
 
 Name = Annotated[str, Field(min_length=1)]
@@ -30,9 +30,9 @@ Name = Annotated[str, Field(min_length=1)]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """All that a generator gets for one message. `retrieved`: None where no documents were looked for. `searched`: what
-    they were looked for with. `messages`: role, text and tokens of what goes to a model; none where the generator asks
-    no model."""
+    """Everything that a generator gets for one message. `retrieved`: None where no documents were searched.
+    `searched`: the query of the search. `messages`: role, text and tokens of the prompt; empty where the generator
+    calls no model."""
 
     query: Query
     context: BuiltContext
@@ -42,25 +42,25 @@ class Shown:
 
     @property
     def contexts(self) -> tuple[Context, ...]:
-        """Those that citations count."""
+        """The contexts in the order of citation numbers."""
         return self.context.contexts if self.retrieved is None else self.context.documents
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer, and the context that the generator was shown for it."""
+    """An answer, and what the generator got for it."""
 
     answer: Answer
     shown: Shown
 
 
 class Talk:
-    """`language` is that of what the program says; answers are in the language of what was asked. Methods raise what
-    the memory, the retrieval, the generator and the judge raise.
+    """`language`: of the program's messages; answers have the language of the question. Methods raise what the memory,
+    the retrieval, the generator and the judge raise.
 
-    Documents are looked for where there are any and a message asks for something, with the question behind the one
-    that it goes on with (`follow_ups`). `fallback`: whether a retriever's message in place of an answer always stands
-    (`confidence`), or only where what is remembered does not answer either (`unanswered`)."""
+    Documents are searched for messages that ask something; with `follow_ups` the query includes the question that a
+    message continues. `fallback`: whether a retriever's message in place of an answer is always used (`confidence`), or
+    only where the memory has no answer either (`unanswered`)."""
 
     def __init__(
         self,
@@ -81,13 +81,13 @@ class Talk:
         self.key = SessionKey(tenant, session)
         self.language = language
         self.last: Shown | None = None
-        self.problems: Sequence[DataProblem] = ()  # of the files of documents
+        self.problems: Sequence[DataProblem] = ()  # problems of document files
         self._failures = 0
 
     @asynccontextmanager
     async def opened(self, models: Models | None, workspace: Workspace | None = None) -> AsyncIterator[None]:
-        """`workspace`: where the memory and the index keep what is expensive; a memory that keeps nothing, without
-        documents beside it, needs none."""
+        """`workspace`: the store of the memory and the index; not needed without documents for a memory that stores
+        nothing."""
         async with AsyncExitStack() as stack:
             if models is not None:
                 await stack.enter_async_context(models.opened(CELL))
@@ -101,25 +101,26 @@ class Talk:
 
     @property
     def has_documents(self) -> bool:
-        """Whether there are chunks to be searched."""
+        """Whether there are chunks to search."""
         return len(self.retrieval.corpus.chunks) > 0
 
     async def answer(self, text: str) -> Said:
-        """Nothing is remembered of it yet."""
-        shown = self.last = await self.shown(text)
-        if shown.retrieved is None:
-            return Said(await self.generator.generate(shown.query, shown.contexts), shown)
+        """The answer to a message; `remember` adds it to the memory."""
+        prompt = self.last = await self.shown(text)
+        if prompt.retrieved is None:
+            return Said(await self.generator.generate(prompt.query, prompt.contexts), prompt)
         answer, _ = await answered(
-            shown.query, shown.retrieved, shown.context, self.retrieval, self.generator, self.fallback
+            prompt.query, prompt.retrieved, prompt.context, self.retrieval, self.generator, self.fallback
         )
-        return Said(answer, shown)
+        return Said(answer, prompt)
 
     async def remember(self, text: str, answer: Answer) -> None:
-        """Without citations, whose numbers mean nothing later. The summary is brought up to date in the background."""
+        """Add a turn to the memory, without citations, whose numbers mean nothing later. The summary is updated in the
+        background."""
         await self.memory.append(self.key, ChatTurn(text, without_citations(answer.text)), detect_language(text))
 
     async def shown(self, text: str) -> Shown:
-        """What the generator gets. Documents are searched for it, by an agent perhaps; the generator is not asked."""
+        """What the generator gets for a message: documents are searched, the generator is not called."""
         remembered = await self.memory.read(self.key, text)
         query = Query("chat", text, True, {}, language=detect_language(text), from_memory=True)
         if not self.has_documents or tells_something(text):
@@ -139,7 +140,7 @@ class Talk:
         return tuple((role, text, self.context.count(text)) for role, text in sent)
 
     async def judgement(self, question: str) -> Judgement:
-        """Of what the memory gives for the question, once it is up to date."""
+        """The judgement of the memory for a question, after pending updates."""
         await self.memory.update(self.key)
         built = self.context.build(await self.memory.read(self.key, question), question)
         fields: Mapping[str, Any] = {
@@ -153,7 +154,7 @@ class Talk:
         return await self.judge_.judge(RUBRIC, fields)
 
     async def state(self) -> SessionState:
-        """The session as the store holds it."""
+        """The session in the store."""
         return await self.memory.inspect(self.key)
 
     async def forget(self) -> None:
@@ -162,10 +163,10 @@ class Talk:
         self.last, self._failures = None, 0
 
     async def finish(self) -> None:
-        """Waits for the update that is under way."""
+        """Wait for the running update."""
         await self.memory.update(self.key)
 
     def new_failures(self) -> int:
-        """Updates that have failed since this was asked last."""
+        """The number of failed updates since the last call."""
         before, self._failures = self._failures, self.memory.upkeep(self.key).failures
         return max(0, self._failures - before)

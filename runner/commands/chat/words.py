@@ -1,4 +1,4 @@
-"""What a chat shows, in Korean and English."""
+"""The texts of a chat, in Korean and English."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def entities_text(state: SessionState, language: Language) -> str:
     return "\n".join(told) or say("no_entities", language)
 
 
-def context_text(shown: Shown | None, language: Language) -> str:
-    """What the generator gets: the system text of its model, the sections with their budgets; then what the search for
-    documents did, and what all of it comes to with what fences it in the messages to the model."""
-    if shown is None:
+def context_text(prompt: Shown | None, language: Language) -> str:
+    """The lines that /context shows: the system prompt, the sections with their budgets, the search for documents, and
+    the tokens of all messages to the model."""
+    if prompt is None:
         return say("nothing_asked", language)
-    tokens, built = say("tokens", language), shown.context
+    tokens, built = say("tokens", language), prompt.context
     lines = []
-    for role, text, n in shown.messages:
+    for role, text, n in prompt.messages:
         if role == "system":
             lines += [f"[system] {n:,} {tokens}", *_indented(text)]
     for section in built.sections:
@@ -68,22 +68,22 @@ def context_text(shown: Shown | None, language: Language) -> str:
         cut = f"; {say('cut', language, cut=section.cut)}" if section.cut else ""
         lines.append(f"[{section.name}] {section.tokens:,} / {budget} {say('tokens', language)}{cut}")
         lines += _chunks(built.documents) if section.name == "documents" else _indented(section.text)
-    lines += [f"{say('total', language)}: {built.tokens:,} {tokens}", *_search(shown, language)]
-    if shown.messages:
-        sent = f"{sum(n for *_, n in shown.messages):,}"
-        lines.append(say("sent", language, n=len(shown.messages), tokens=sent))
+    lines += [f"{say('total', language)}: {built.tokens:,} {tokens}", *_search(prompt, language)]
+    if prompt.messages:
+        sent = f"{sum(n for *_, n in prompt.messages):,}"
+        lines.append(say("sent", language, n=len(prompt.messages), tokens=sent))
     return "\n".join(lines)
 
 
 def _chunks(documents: Sequence[Context]) -> Iterator[str]:
-    """With the numbers that answers cite."""
+    """The chunks with the numbers that answers cite."""
     for number, chunk in enumerate(documents, 1):
         yield f"  [{number}] {f'{chunk.id}, {chunk.title}' if chunk.title else chunk.id}"
         yield from _indented(chunk.text, 6)
 
 
 def _search(shown: Shown, language: Language) -> Iterator[str]:
-    """What was searched for, and each call of an agent with what came of it."""
+    """The query of the search, and each call of an agent with its result."""
     if shown.retrieved is None:
         return
     yield say("searched", language, query=shown.searched)
@@ -95,7 +95,7 @@ def _search(shown: Shown, language: Language) -> Iterator[str]:
 
 
 def judgement_text(judgement: Judgement, language: Language) -> str:
-    """Of the rubric `memory`; one that failed has no text."""
+    """The lines of a judgement by the rubric `memory`."""
     details = judgement.details
     empty = f" {say('empty', language)}" if details.get("empty") else ""
     lines = [f"{say('overall', language)}: {float(details['overall']):.1f} / 100{empty}"]
@@ -113,7 +113,7 @@ def _score(name: str, told: Mapping[str, Any], language: Language) -> str:
 
 
 def sources(said: Said) -> list[str]:
-    """A line for each piece that the answer cites."""
+    """A line for each chunk that the answer cites."""
     contexts = said.shown.contexts
     cited = [number for number in said.answer.citations if 0 < number <= len(contexts)]
     return [f"  [{number}] {_short(contexts[number - 1])}" for number in cited]
@@ -130,7 +130,7 @@ def _short(context: Context) -> str:
 
 
 def used(usage: Mapping[str, Any], language: Language) -> Iterator[str]:
-    """A line for each model that was asked, from `Models.usage`."""
+    """A line for each model that was called, from `Models.usage`."""
     say = wording(language, "outcomes")
     for role, models in (usage.get("usage") or {}).items():
         for model, found in models.items():

@@ -1,4 +1,4 @@
-"""Delete the sessions of a store that nobody can go on with, or that were not used for long; and old files."""
+"""Delete sessions of a store that cannot be continued or were not used for long, and old files."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ async def _clean(cleaning: Cleaning, say: Wording) -> None:
 
 @runtime_checkable
 class KeepingStore(Protocol):
-    """A store whose sessions outlive the program."""
+    """A store that keeps sessions after the program ends."""
 
     async def clean(self, key: SessionKey, *, idle_hours: float | None, dry_run: bool) -> str:
-        """Deletes a session for a reason, and returns which of REASONS; empty where it stays."""
+        """Delete a session where there is a reason, and return it (one of REASONS); empty where it stays."""
 
 
 class Cleaning:
-    """Which sessions of a store are to go, as `conf` and the words of the command say."""
+    """Selects the sessions of a store to delete, as conf and the command line say."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Cleaning:
         idle: Annotated[float, Field(ge=0)] | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Sessions that nobody can go on with always go; those that were not used for `idle` hours, too."""
+        """Delete sessions that cannot be continued, and those that were not used for `idle` hours."""
         self.dry_run = dry_run
         self._store = store
         self._tenant = tenant
@@ -97,7 +97,8 @@ class Cleaning:
         self.n_seen = 0
 
     async def deleted(self) -> AsyncIterator[tuple[SessionKey, str]]:
-        """Each with the reason, once it is gone. Raises InputError for a store with nothing to clean."""
+        """Delete the sessions, and yield each with its reason. Raises InputError for a store without lasting
+        sessions."""
         store = self._store
         if not isinstance(store, KeepingStore):
             raise InputError("memory/store: this one keeps nothing after its program has ended; expected redis")

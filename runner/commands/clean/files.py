@@ -1,4 +1,4 @@
-"""Delete old outputs and stored indexes: what would go is shown first, and goes with --yes."""
+"""Delete old outputs and stored indexes: lists what would be deleted; --yes deletes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MB = 1_000_000
 OPTIONS = (Option("older_than", "DAYS", whole(0)), Option("at_most", "MB", whole(0)), Option("yes"), LANGUAGE)
 OUTPUTS = Command("clean outputs", (Place("folder", Path, Path("outputs")),), OPTIONS)
 CACHE = Command("clean cache", (Place("folder", Path, Path(".runner_cache")),), OPTIONS)
-MADE = ("run.json", "sweep.json", "compare.json", "calibration.json", "min_score.json")  # by a command, in outputs
+MADE = ("run.json", "sweep.json", "compare.json", "calibration.json", "min_score.json")  # by commands, in outputs
 FROZEN = ("frozen.yaml", "environment.json")
 RECORDS = Path("experiments")
 TELLING = (
@@ -37,12 +37,12 @@ TELLING = (
     "environment.json",
     "README.md",
 )
-LONGEST = 20 * MB  # of a file that is looked through for names
+LONGEST = 20 * MB  # most bytes of a file that is searched for names of folders
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A folder that may go. `kept`: why it does not; empty where nothing speaks for it."""
+    """A folder that may be deleted. `kept`: why it must stay; empty where it may be deleted."""
 
     path: Path
     size: int
@@ -51,19 +51,19 @@ class Thing:
 
     @property
     def days(self) -> int:
-        """Since something in it was written or, of what is stored, last checked."""
+        """Days since something in it was written or, in the cache, last used."""
         return max(0, int((time.time() - self.used_at) // DAY_S))
 
 
 def outputs(argv: Sequence[str]) -> int:
-    """Runs, sweeps, comparisons and calibrations in a folder. Raises InputError where there is none."""
+    """Clean runs, sweeps, comparisons and calibrations in a folder. Raises InputError where there is no such folder."""
     options = OUTPUTS.read(argv)
     say = wording(options.language or language_of(argv), "clean")
     return _clean(options, _outputs_in(options.folder, say), say)
 
 
 def cache(argv: Sequence[str]) -> int:
-    """Indexes, rankings and the like; replies of models stay. Raises InputError while a run is at work here."""
+    """Clean indexes, rankings and the like; replies of models stay. Raises InputError while a run uses the cache."""
     options = CACHE.read(argv)
     say = wording(options.language or language_of(argv), "clean")
     things = [_thing(path.parent, "") for path in sorted(options.folder.glob(f"*/*/{MANIFEST}"))]
@@ -81,23 +81,23 @@ def _clean(options: Any, things: Sequence[Thing], say: Wording) -> int:
     folder, older_than, at_most = (getattr(options, name) for name in ("folder", "older_than", "at_most"))
     if not folder.is_dir():
         raise InputError(f"FOLDER: folder not found: {folder}")
-    size = sum(thing.size for thing in things)
+    size = sum(entry.size for entry in things)
     chosen = list(_chosen(things, older_than, at_most))
-    going = [thing for thing in chosen if not thing.kept]
-    terminal.lines(*(say("kept", path=thing.path, reason=thing.kept) for thing in chosen if thing.kept))
+    going = [entry for entry in chosen if not entry.kept]
+    terminal.lines(*(say("kept", path=entry.path, reason=entry.kept) for entry in chosen if entry.kept))
     if not going:
         terminal.lines(say("files.none", folder=folder, n=len(things), size=_size(size)))
         terminal.lines(*[say("files.choose")] * (older_than is None and at_most is None))
         return 0
-    gone = [thing for thing in going if _goes(thing, say, is_sure=options.yes)]
-    freed = _size(sum(thing.size for thing in gone))
+    gone = [entry for entry in going if _goes(entry, say, is_sure=options.yes)]
+    freed = _size(sum(entry.size for entry in gone))
     key = "files.done" if options.yes else "files.would"
     terminal.lines(say(key, folder=folder, n=len(gone), total=len(things), freed=freed, size=_size(size)))
     return 0 if len(gone) == len(going) else 3
 
 
 def _chosen(things: Sequence[Thing], older_than: int | None, at_most: int | None) -> Iterator[Thing]:
-    """What is older, and the oldest of the rest until it takes no more than so many MB; what is kept counts."""
+    """The folders older than `older_than` days, and the oldest of the others until all take at most `at_most` MB."""
     left = sum(thing.size for thing in things)
     for thing in sorted(things, key=lambda thing: thing.used_at):
         is_old = older_than is not None and time.time() - thing.used_at >= older_than * DAY_S
@@ -106,23 +106,23 @@ def _chosen(things: Sequence[Thing], older_than: int | None, at_most: int | None
             yield thing
 
 
-def _goes(thing: Thing, say: Wording, *, is_sure: bool) -> bool:
-    values = {"path": thing.path, "size": _size(thing.size), "days": thing.days}
+def _goes(entry: Thing, say: Wording, *, is_sure: bool) -> bool:
+    values = {"path": entry.path, "size": _size(entry.size), "days": entry.days}
     if not is_sure:
         terminal.lines(say("would_go", **values))
         return True
     try:
-        _delete(thing.path)
+        _delete(entry.path)
     except OSError as error:
-        terminal.note(say("not_deleted", path=thing.path, reason=error.strerror))
+        terminal.note(say("not_deleted", path=entry.path, reason=error.strerror))
         return False
     terminal.lines(say("gone", **values))
     return True
 
 
 def _delete(folder: Path) -> None:
-    """Out of sight at once, so that nobody meets a half of it; a link is taken away, not what it leads to. Raises
-    OSError, also for a run that has started in it meanwhile."""
+    """Rename and then delete a folder, so that nobody sees it half deleted; of a link only the link. Raises OSError,
+    also where a run has started in it meanwhile."""
     if folder.is_symlink():
         folder.unlink()
         return
@@ -137,7 +137,7 @@ def _delete(folder: Path) -> None:
 
 
 def _outputs_in(folder: Path, say: Wording) -> list[Thing]:
-    """What commands left in a folder, with what speaks for keeping it. What is not theirs is not looked at."""
+    """The folders that commands left in a folder, with reasons to keep them; other folders are ignored."""
     paths = [path for path in sorted(folder.glob("*")) if any((path / name).is_file() for name in MADE)]
     named = _named_in([*paths, *sorted(RECORDS.glob("*"))])
 
@@ -153,7 +153,7 @@ def _outputs_in(folder: Path, say: Wording) -> list[Thing]:
 
 
 def _named_in(folders: Sequence[Path]) -> Callable[[Path], Path | None]:
-    """What of these folders names a folder (a record of it, a comparison or a run with it), if one does."""
+    """For a folder, the first of `folders` that names it (a record of it, a comparison or a run with it), if any."""
     texts = {folder: "\0".join(_texts(folder)) for folder in folders}
 
     def named(path: Path) -> Path | None:
@@ -164,7 +164,7 @@ def _named_in(folders: Sequence[Path]) -> Callable[[Path], Path | None]:
 
 
 def _texts(folder: Path) -> Iterator[str]:
-    """Of the files that may name other folders."""
+    """The texts of the files that may name other folders."""
     for place in (folder, *(path for path in folder.glob("*") if path.is_dir() and not path.is_symlink())):
         for path in (place / name for name in TELLING):
             if path.is_file() and path.stat().st_size <= LONGEST:
@@ -172,7 +172,7 @@ def _texts(folder: Path) -> Iterator[str]:
 
 
 def _thing(path: Path, kept: str) -> Thing:
-    """With the size and age of its files; links are not followed."""
+    """The entry of a folder with the size and age of its files; links are not followed."""
     found = [entry.lstat() for entry in path.rglob("*") if not entry.is_dir()] or [path.lstat()]
     return Thing(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), kept)
 

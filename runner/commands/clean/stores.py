@@ -1,4 +1,4 @@
-"""Delete the collections of a store that were made long ago: what would go is shown first, and goes with --yes."""
+"""Delete old collections of a store: lists what would be deleted; --yes deletes it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ COMMAND = Command(
 
 
 class Collections:
-    """Those of a store that outlive the program."""
+    """The lasting collections of a store."""
 
     def __init__(self, *, store: Store, cache_dir: str) -> None:
         self._store, self._root = store, Path(cache_dir) / "stores"
 
     async def stored(self) -> list[Stored]:
-        """The oldest first; those of unknown age last. Raises InputError for a store without any."""
+        """The collections, oldest first, those of unknown age last. Raises InputError for a store without lasting
+        collections."""
         try:
             found = await self._keeping().stored(self._root)
         except AwayError as error:
@@ -71,22 +72,22 @@ def main(argv: Sequence[str]) -> int:
 async def _clean(collections: Collections, options: Any, language: str) -> None:
     say = wording(language, "clean")
     older_than, is_sure = options.older_than, options.yes
-    found = await collections.stored()
-    going = [each for each in found if _is_old(each, older_than)]
-    for each in found:
-        days = "?" if each.made is None else str(_days(each.made))
-        if each in going and is_sure:
-            await collections.drop(each.name)
-        key = "stays" if each not in going else "gone" if is_sure else "would_go"
-        terminal.lines(say(f"stores.{key}", name=each.name, n=f"{each.n_points:,}", days=days))
+    collections_there = await collections.stored()
+    going = [collection for collection in collections_there if _is_old(collection, older_than)]
+    for collection in collections_there:
+        days = "?" if collection.made is None else str(_days(collection.made))
+        if collection in going and is_sure:
+            await collections.drop(collection.name)
+        key = "stays" if collection not in going else "gone" if is_sure else "would_go"
+        terminal.lines(say(f"stores.{key}", name=collection.name, n=f"{collection.n_points:,}", days=days))
     if not going:
-        terminal.lines(say("stores.none", n=len(found)))
+        terminal.lines(say("stores.none", n=len(collections_there)))
         return
-    terminal.lines(say("stores.done" if is_sure else "stores.would", n=len(going), total=len(found)))
+    terminal.lines(say("stores.done" if is_sure else "stores.would", n=len(going), total=len(collections_there)))
 
 
 def _is_old(stored: Stored, older_than: int | None) -> bool:
-    """Where nothing is chosen, nothing goes; what is of unknown age goes only where age is no matter."""
+    """Whether to delete a collection: never without --older-than; one of unknown age only with --older-than 0."""
     if older_than is None:
         return False
     return older_than == 0 or (stored.made is not None and _days(stored.made) >= older_than)

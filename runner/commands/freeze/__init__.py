@@ -1,4 +1,4 @@
-"""Keep a finished run or sweep as a record that can be run again: experiments/NAME."""
+"""Freeze a finished run or sweep as a reproducible record: experiments/NAME."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for what cannot be frozen, or for a folder that is taken."""
+    """Raises InputError for a run that cannot be frozen, or for a folder that exists."""
     from runner.commands.freeze.files import contents_of, write
     from runner.commands.freeze.portable import portable
     from runner.commands.freeze.source import open_source

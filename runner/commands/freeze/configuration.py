@@ -1,4 +1,4 @@
-"""From the configurations of runs to the one of their record, which is checked to compose to every one of them."""
+"""Builds the configuration of a record from those of its runs, and checks that it composes to each of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runner.config.frozen import CONF, Frozen, read_mapping, unfolded
 from runner.config.vetting import Vetting
 from runner.errors import InputError
 
-# Options of one start of a run, not of what is run: a record has their defaults.
+# Options of a single start of a run: a record has their defaults.
 OF_ONE_START = (
     "out", "cache_dir", "dry_run", "cold_start", "compare", "save_snapshot", "fail_on_regression",
     "allow_incomparable", "threshold", "junit", "comparability",
@@ -25,11 +25,11 @@ OF_ONE_START = (
 
 
 def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[Frozen, list[Cell]]:
-    """What frozen.yaml is to hold, and the runs that it composes to. Raises InputError where they would not be those
-    that ran, and unless `trusts` for classes from elsewhere: somebody else may have made the folder."""
+    """The content of frozen.yaml, and the runs that it composes to. Raises InputError where these differ from the
+    finished runs and, unless `trusts`, for classes of other packages: the folder may be somebody else's."""
     runs = [(run, _values(run.values)) for run in source.runs]
     first, values = runs[0]
-    # What only a later choice of the sweep is made of: retriever=hybrid,agentic has an agent in the second run alone.
+    # Components of later choices of the sweep: with retriever=hybrid,agentic only the second run has an agent.
     later = {
         group: (choice, other[group])
         for run, other in reversed(runs)
@@ -77,7 +77,7 @@ def _ordered(choices: Mapping[str, str], values: Mapping[str, Any]) -> dict[str,
 
 
 def _sorted(values: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
-    """Options, then components as they were chosen, then what is made of options."""
+    """Options, then components in the order of the choices, then values derived from options."""
     parts = [name for name in choices if name in values]
     made = [name for name, value in values.items() if isinstance(value, Mapping) and "_target_" in value]
     options = [name for name in values if name not in (*parts, *made, "provider")]
@@ -85,7 +85,7 @@ def _sorted(values: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, 
 
 
 def _sweep(runs: Sequence[Run]) -> dict[str, str]:
-    """What was varied, each with its values in order, as it is typed."""
+    """The axes of a sweep with their values in order, as they are typed."""
     varied: dict[str, dict[str, None]] = {}
     for run in runs:
         for override in run.swept:
@@ -108,7 +108,7 @@ def _checked(
             f"record; freeze them one by one{_one_by_one(source)}"
         )
     for run, cell, values in zip(source.runs, cells, expected, strict=True):
-        options = {name: node for name, node in _plain(cell).items() if name in values}  # and none that is newer
+        options = {name: node for name, node in _plain(cell).items() if name in values}  # and no newer one
         if different := sorted(_different(values, options)):
             raise InputError(
                 f"{run.opened.path}: would not be composed again as it was: {', '.join(different[:5])} "

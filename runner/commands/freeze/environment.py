@@ -1,4 +1,4 @@
-"""environment.json: with what a run was made, as far as it is not in its configuration."""
+"""environment.json: the environment of a run beyond its configuration."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ FOR_TESTS = ("test",)
 
 
 def environment(runs: Sequence[Run], variables: Iterable[str]) -> dict[str, Any]:
-    """What differs between runs is listed by run. `variables`: names of environment variables that are read.
+    """Values that differ between runs are listed by run. `variables`: names of environment variables that the runs
+    read.
 
-    Distributions are those of this environment, but where the runs say that it was another version.
+    Distributions have the versions that the runs recorded, else those of this environment.
     """
     told = {run.name: run.opened.run.get("versions") or {} for run in runs}
     ran = {name: version for found in told.values() for name, version in found.items() if name not in NOT_DISTRIBUTIONS}
@@ -43,7 +44,7 @@ def environment(runs: Sequence[Run], variables: Iterable[str]) -> dict[str, Any]
 
 
 def read_environment(folder: Path) -> Mapping[str, Any]:
-    """Raises InputError for a file that is not there or not whole."""
+    """Raises InputError for a missing or damaged file."""
     path = folder / FILE
     found = read_json(path)
     if found is None or found.get("kind") != KIND or not isinstance(found.get("distributions"), dict):
@@ -54,7 +55,7 @@ def read_environment(folder: Path) -> Mapping[str, Any]:
 
 
 def changes(recorded: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """(what, in the record, here) of what is not the same here."""
+    """(what, in the record, here) of everything that differs here."""
     here, installed = versions(), distributions()
     was: Mapping[str, str] = recorded["distributions"]
     compared = {
@@ -66,7 +67,7 @@ def changes(recorded: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _commit(git: Any) -> str | None:
-    """Of several runs, each of theirs once."""
+    """The commits of the runs, each once."""
     if not isinstance(git, Mapping) or not git:
         return str(git) if git else None
     if "commit" not in git:
@@ -79,18 +80,17 @@ def _text_of(value: Any) -> str:
 
 
 def distributions() -> dict[str, str]:
-    """Name -> version of what is installed of this program's dependencies, its extras, the packages that extend it,
-    and their dependencies."""
+    """Name -> version of the installed dependencies of this program, of its extras, and of packages that extend it."""
     installed_versions: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
+    visited: set[tuple[str, str]] = set()
     extended = [point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None]
     pending = [(name, extra) for name in (DISTRIBUTION, *extended) for extra in ("", *_extras(name))]
     while pending:
         name, extra = pending.pop()
         key = _normal(name), extra
-        if key in seen:
+        if key in visited:
             continue
-        seen.add(key)
+        visited.add(key)
         try:
             installed = distribution(name)
         except PackageNotFoundError:
@@ -108,7 +108,8 @@ def _extras(name: str) -> list[str]:
 
 
 def _required(requirements: Iterable[str], extra: str) -> Iterator[tuple[str, str]]:
-    """(name, extra) of what a distribution needs, "" for itself, with one of its extras."""
+    """(name, extra) of the requirements of a distribution with one of its extras; extra "" for the distribution
+    alone."""
     for text in requirements:
         match = REQUIREMENT.match(text)
         wanted = EXTRA.search(match["marker"] or "") if match else None

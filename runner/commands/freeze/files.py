@@ -1,4 +1,4 @@
-"""All files of a record, written at once or not at all."""
+"""Makes the files of a record, and writes all of them or none."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from runner.report.document import Document
 from runner.report.summary import render
 from runner.system.writing import write_bytes
 
-SHORTEST_SECRET = 8  # characters; shorter values are words
+SHORTEST_SECRET = 8  # characters; shorter values may be ordinary words
 
 
 @dataclass(frozen=True)
 class Contents:
-    """A record that is not written yet: path in it -> content. `outside` are (key, path) of files that it reads and
-    that are not below the working directory."""
+    """The content of a record before it is written. `files`: path in the record -> content; `outside`: (key, path) of
+    files that it reads outside the working directory."""
 
     files: Mapping[str, bytes]
     outside: Sequence[tuple[str, str]]
 
 
 def contents_of(source: Source, place: Path, question: str | None, *, trusts: bool = False) -> Contents:
-    """Raises InputError for what cannot be frozen."""
+    """The content of a record. Raises InputError for runs that cannot be frozen."""
     frozen, cells = frozen_of(source, str(place / FROZEN), trusts=trusts)
-    found = environment(source.runs, _used(source, frozen))
-    record = Record(source, frozen, place, found, list(outside(frozen.values)), question)
+    versions = environment(source.runs, _used(source, frozen))
+    record = Record(source, frozen, place, versions, list(outside(frozen.values)), question)
     head = (
         f"What `{place.name}` ran, every default written out. A record is not edited.\n"
         f"  python -m runner -cd {place} -cn frozen [OPTION=VALUE GROUP=CHOICE ...]"
     )
-    files = {FROZEN: frozen.yaml(head), ENVIRONMENT: _json(found), "README.md": readme(record)}
+    files = {FROZEN: frozen.yaml(head), ENVIRONMENT: _json(versions), "README.md": readme(record)}
     if source.sweep is not None:
         files |= {"sweep.json": _json(_sweep(source.sweep)), "summary.md": _text(source.folder / "summary.md")}
     for run, cell in zip(source.runs, cells, strict=True):
@@ -64,8 +64,8 @@ def contents_of(source: Source, place: Path, question: str | None, *, trusts: bo
 
 
 def write(files: Mapping[str, bytes], place: Path) -> bool:
-    """False when the very same record is there already. Raises InputError for a place that is taken; nothing that is
-    there is changed."""
+    """Write a record; false where the same record exists. Raises InputError for a folder with another content, which is
+    left alone."""
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
         if _same(files, place):
             return False
@@ -89,7 +89,7 @@ def write(files: Mapping[str, bytes], place: Path) -> bool:
 
 
 def _same(files: Mapping[str, bytes], place: Path) -> bool:
-    """Whether a record holds the same runs; the environment that it was frozen from does not matter."""
+    """Whether the record in a folder holds the same runs, whatever its environment."""
     try:
         kept = [name for name in files if Path(name).name in (SNAPSHOT, FROZEN)]
         return all((place / name).read_bytes() == files[name] for name in kept)
@@ -98,7 +98,7 @@ def _same(files: Mapping[str, bytes], place: Path) -> bool:
 
 
 def _used(source: Source, frozen: Frozen) -> set[str]:
-    """Environment variables that the runs read."""
+    """The environment variables that the runs read."""
     providers = frozen.values.get("provider") or {}
     asked = {name: providers.get(name) for name in {model.partition(":")[0] for model in source.models}}
     rest = {name: value for name, value in frozen.values.items() if name != "provider"}
@@ -106,7 +106,7 @@ def _used(source: Source, frozen: Frozen) -> set[str]:
 
 
 def _snapshot(run: Run, cell: Cell) -> str:
-    """That of the run, with its configuration as the record has it."""
+    """The snapshot of a run with the configuration of the record."""
     path = run.opened.path / SNAPSHOT
     data = path.read_bytes() if path.is_file() else encoded(run.opened)
     parse_snapshot(data, str(path))
@@ -130,7 +130,7 @@ def _text(path: Path) -> str:
 
 
 def _sweep(head: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the runs that its systems are held against: they are no finding, and are made again with them."""
+    """sweep.json without reference runs, which are made again with the systems."""
     return {name: value for name, value in head.items() if name not in ("updated_at", "references")}
 
 

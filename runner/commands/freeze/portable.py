@@ -1,4 +1,4 @@
-"""Values without what belongs to one machine: absolute paths where relative ones are right, and credentials."""
+"""Removes what belongs to one machine from values: absolute paths where relative ones will do, and credentials."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ SQLITE = "sqlite:///"
 
 
 def portable(value: Any) -> Any:
-    """The same JSON value. Paths below the working directory are relative to it, as the program reads them; URLs
-    have no user:password@."""
+    """The JSON value with paths below the working directory made relative, and URLs without user:password@."""
     here = f"{Path.cwd()}/"
     return without_credentials(_mapped(value, lambda text: text.replace(f"{SQLITE}{here}", SQLITE).removeprefix(here)))
 
 
 def portable_text(text: str) -> str:
-    """The same for what is in a text."""
+    """A text with the same changes."""
     return str(without_credentials(text.replace(f"{Path.cwd()}/", "")))
 
 
 def outside(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """(key, path) of the absolute paths that are there on this machine: elsewhere they may not be."""
+    """(key, path) of the absolute paths that exist on this machine, and may be missing on others."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from outside(item, f"{key}.{name}".lstrip("."))

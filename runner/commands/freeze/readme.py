@@ -1,4 +1,4 @@
-"""README.md of a record: what was asked, what was found, how to do it again."""
+"""README.md of a record: question, findings, and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ SHOWN_DISTRIBUTIONS = ("numpy", "faiss-cpu", "bm25s", "hydra-core", "openai", "n
 
 @dataclass(frozen=True)
 class Record:
-    """What a README is written of. `place` is the folder of the record, `outside` (key, path) of files elsewhere."""
+    """The input of a README. `place`: the folder of the record; `outside`: (key, path) of files outside the working
+    directory."""
 
     source: Source
     frozen: Frozen
@@ -44,13 +45,13 @@ class Record:
 
 
 def readme(record: Record) -> str:
-    """README.md of a record: question, results, how to reproduce it, what it was made with."""
+    """The text of README.md: question, results, how to reproduce them, and the environment."""
     sections = [_question_section(record), _results(record), _again(record), _made_with(record)]
     return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 
 
 def command(source: Source, frozen: Frozen) -> str:
-    """What was typed, for all runs of a sweep at once."""
+    """The command that was typed, for all runs of a sweep."""
     together = {override: frozen.sweep[_key(override)] for override in source.first.swept}
     run = source.first.opened.run
     typed = list(map(str, run.get("overrides") or ()))
@@ -80,7 +81,7 @@ def _question_section(record: Record) -> Section:
 
 
 def _question(experiment: str | None) -> str:
-    """The comment above an experiment of the program, without its command."""
+    """The comment in the file of an experiment of the program, without its command."""
     path = CONF / "experiment" / f"{experiment}.yaml"
     if not path.is_file():
         return ""

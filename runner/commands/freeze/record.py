@@ -1,4 +1,4 @@
-"""Opening a record: all of it is read and checked before anything is run."""
+"""Opens a record: reads and checks all of it before anything is run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runner.system.folder import is_sweep, open_sweep
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """One run of a record: its folder in it, what sets it apart from its sisters, and what was found."""
+    """One run of a record: its folder, its swept overrides, and its results."""
 
     name: str
     swept: Sequence[str]
@@ -34,12 +34,12 @@ class Record:
     environment: Mapping[str, Any]
 
     def run_of(self, overrides: Sequence[str]) -> Recorded | None:
-        """The run that has been told what is told to one now."""
+        """The recorded run with the same overrides."""
         return next((run for run in self.runs if set(run.swept) <= set(overrides)), None)
 
 
 def open_record(folder: Path) -> Record:
-    """Raises InputError for what is no record, or not as it was frozen."""
+    """Raises InputError for a folder that is no record, and for a changed one."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such record{_near(folder)}")
     if not (folder / FILE).is_file():

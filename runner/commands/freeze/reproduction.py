@@ -1,9 +1,9 @@
-"""A record and the same thing run again: identical, within noise, or different, and where.
+"""Compares a record with its repeated runs: identical, within noise, or different, and where.
 
-identical       every number that the record has, of every metric and of every case
+identical       every recorded number, of every metric and case, is the same
 within_noise    not identical, and no main metric differs by more than chance
-different       a main metric does
-not_comparable  it was measured differently: other data or labels, another judge, prompt or metric
+different       a main metric differs by more than chance
+not_comparable  the runs were measured differently: other data or labels, another judge, prompt or metric
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from runner.compare.sides import Side
 from runner.compare.snapshots import Cases, Snapshot
 
 Outcome = Literal["identical", "within_noise", "different", "not_comparable"]
-# By gravity.
+# Most severe last.
 EXIT_CODES: Mapping[Outcome, int] = {"identical": 0, "within_noise": 0, "different": 4, "not_comparable": 5}
-NUMBERS = {"values": np.nan, "unscored": False, "weights": 1.0, "noise": np.nan}  # and what a case has that has none
+NUMBERS = {"values": np.nan, "unscored": False, "weights": 1.0, "noise": np.nan}  # the value of a case without one
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is not the same. `metrics` are (name, in the record, now); `cases` those that both have; `identities`
-    names of what they were measured on, with or by."""
+    """The differences. `metrics`: (name, in the record, now); `cases`: ids of differing cases that both have;
+    `identities`: names of changed data, judges or other conditions."""
 
     metrics: Sequence[tuple[str, float | None, float | None]]
     cases: Sequence[str]
@@ -40,13 +40,13 @@ class Changes:
 
     @property
     def in_numbers(self) -> bool:
-        """Whether any metric or case differs; other settings alone are no such change."""
+        """Whether a metric or a case differs."""
         return bool(self.metrics or self.cases or self.gone or self.new)
 
 
 @dataclass(frozen=True, eq=False)
 class Reproduced:
-    """One run of a record, run again into `folder`. `label` tells it from its sisters."""
+    """One repeated run of a record in `folder`. `label`: its swept overrides."""
 
     label: str
     folder: Path
@@ -57,7 +57,7 @@ class Reproduced:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """A record run again into `folder`. `environment`: (what, in the record, here) of what is not the same here."""
+    """A repeated record in `folder`. `environment`: (what, in the record, here) of everything that differs here."""
 
     record: str
     folder: Path
@@ -66,7 +66,7 @@ class Reproduction:
 
     @property
     def outcome(self) -> Outcome:
-        """The most severe."""
+        """The most severe outcome of the runs."""
         found = {run.outcome for run in self.runs}
         return next(outcome for outcome in reversed(list(EXIT_CODES)) if outcome in found)
 
@@ -77,7 +77,7 @@ class Reproduction:
 
 
 def reproduced(recorded: Recorded, now: Side, folder: Path, *, seed: int) -> Reproduced:
-    """Compare a recorded run with the run that was made from it now, strictly and with no rule of a gate."""
+    """Compare a recorded run with its repeated run, strictly and without a gate."""
     comparison = compare(recorded.side, now, Regression(rules=[], must_not_break=[]), seed=seed, strict=True)
     changes = changes_of(recorded.side.snapshot, now.snapshot)
     label = " ".join(recorded.swept) or folder.name
@@ -90,11 +90,11 @@ def _outcome(comparison: Comparison, changes: Changes) -> Outcome:
     if comparison.was_measured_differently or comparison.verdict == "not_comparable":
         return "not_comparable"
     judged = comparison.metrics if comparison.verdict == "not_judged" else comparison.main
-    return "different" if any(each.is_certain for each in judged) else "within_noise"  # whichever way it goes
+    return "different" if any(each.is_certain for each in judged) else "within_noise"  # in either direction
 
 
 def changes_of(was: Snapshot, now: Snapshot) -> Changes:
-    """What newer code measures beside it is no change."""
+    """The differences in what the record holds; metrics that only newer code measures are ignored."""
     before, after = set(was.cases.ids), set(now.cases.ids)
     names = dict.fromkeys([*was.identity, *now.identity])
     return Changes(
@@ -116,7 +116,7 @@ def _metrics(
 
 
 def _cases(was: Cases, now: Cases) -> Iterator[str]:
-    """Cases of both that are not the same in everything that the record has, by ascending id."""
+    """The ids of common cases that differ in a recorded value, ascending."""
     _, before, after = np.intersect1d(np.array(was.ids), np.array(now.ids), assume_unique=True, return_indices=True)
     differ = was.failed[before] != now.failed[after]
     for kind, nothing in NUMBERS.items():
@@ -132,7 +132,7 @@ def _cases(was: Cases, now: Cases) -> Iterator[str]:
 
 
 def _unequal(one: Any, other: Any) -> Any:
-    """Elementwise; nothing equals nothing."""
+    """Elementwise inequality; NaN equals NaN."""
     if one.dtype != np.float64:
         return one != other
     return (one != other) & ~(np.isnan(one) & np.isnan(other))

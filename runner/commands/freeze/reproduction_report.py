@@ -1,4 +1,4 @@
-"""What came of running a record again: reproduction.md and .json, compare.md and .json of each run, the terminal."""
+"""The report of a repeated record: reproduction.md and .json, compare.md and .json of each run, and the terminal."""
 
 from __future__ import annotations
 
@@ -21,52 +21,56 @@ from runner.words.wording import LANGUAGES, Wording, wording
 
 SCHEMA = 1
 KIND = "runner.reproduction"
-NAMED = 8  # things that are named; the JSON file has all
+NAMED = 8  # most names in a sentence; the JSON file has all
 
 
-def write(found: Reproduction, language: str) -> None:
+def write(reproduction: Reproduction, language: str) -> None:
     """Write reproduction.md and .json, and compare.md and .json of each run."""
-    for run in found.runs:
+    for run in reproduction.runs:
         record = record_of(run.comparison, fail_on_regression=False)
         write_json(run.folder / "compare.json", record)
         comparison.write(run.folder / "compare.md", [record], LANGUAGES[language])
-    write_json(found.folder / "reproduction.json", _json(found))
-    replace_text(found.folder / "reproduction.md", markdown(sections(found, language), level=1) + "\n")
+    write_json(reproduction.folder / "reproduction.json", _json(reproduction))
+    replace_text(reproduction.folder / "reproduction.md", markdown(sections(reproduction, language), level=1) + "\n")
 
 
-def show(found: Reproduction, language: str, *, verbose: bool) -> None:
+def show(reproduction: Reproduction, language: str, *, verbose: bool) -> None:
     """Show a reproduction in the terminal; `verbose`: with the comparison of each run whose numbers changed."""
-    for run in found.runs if verbose else ():
+    for run in reproduction.runs if verbose else ():
         if run.changes.in_numbers:
             record = record_of(run.comparison, fail_on_regression=False)
             terminal.show(*comparison.panels(record, LANGUAGES[language]))
-    terminal.show(*renderables(sections(found, language), dense=True))
-    terminal.show(*next_steps(_ways(found), LANGUAGES[language]))
+    terminal.show(*renderables(sections(reproduction, language), dense=True))
+    terminal.show(*next_steps(_ways(reproduction), LANGUAGES[language]))
 
 
-def _ways(found: Reproduction) -> Iterator[tuple[str, str]]:
-    yield "brief.record", str(found.folder / "reproduction.md")
-    if (found.folder / PAGE_FILE).is_file():
-        yield "brief.report", str(found.folder / PAGE_FILE)
-    yield "brief.all", f"python -m runner results {shell(str(found.folder))}"
-    if changed := next((run for run in found.runs if run.changes.in_numbers), None):
+def _ways(reproduction: Reproduction) -> Iterator[tuple[str, str]]:
+    yield "brief.record", str(reproduction.folder / "reproduction.md")
+    if (reproduction.folder / PAGE_FILE).is_file():
+        yield "brief.report", str(reproduction.folder / PAGE_FILE)
+    yield "brief.all", f"python -m runner results {shell(str(reproduction.folder))}"
+    if changed := next((run for run in reproduction.runs if run.changes.in_numbers), None):
         run = shell(str(changed.folder))
-        yield "brief.compare", f"python -m runner compare {shell(found.record)} {run}"
+        yield "brief.compare", f"python -m runner compare {shell(reproduction.record)} {run}"
 
 
-def sections(found: Reproduction, language: str) -> list[Section]:
-    """The report of a reproduction: outcome, runs, environment, where the reports lie."""
+def sections(reproduction: Reproduction, language: str) -> list[Section]:
+    """The report of a reproduction: outcome, runs, environment, and the places of the reports."""
     say = _Say(language)
-    title, outcome, sentence = say("title", record=found.record), say(found.outcome), say(f"say.{found.outcome}")
-    folders = ", ".join(str(run.folder) for run in found.runs)
+    title, outcome, sentence = (
+        say("title", record=reproduction.record),
+        say(reproduction.outcome),
+        say(f"say.{reproduction.outcome}"),
+    )
+    folders = ", ".join(str(run.folder) for run in reproduction.runs)
     blocks: list[Block] = [
         Note("", media=TERMINAL),
-        Note(outcome, media=TERMINAL, verdict=found.outcome, lead=title),
+        Note(outcome, media=TERMINAL, verdict=reproduction.outcome, lead=title),
         Note(sentence, lead=outcome),
-        _runs(found, say),
+        _runs(reproduction, say),
         Note(sentence, media=TERMINAL),
-        *(Note(line, media=EVERYWHERE) for line in _all_where(found.runs, say)),
-        Note(_environment(found, say), media=EVERYWHERE),
+        *(Note(line, media=EVERYWHERE) for line in _all_where(reproduction.runs, say)),
+        Note(_environment(reproduction, say), media=EVERYWHERE),
         Note(say("reports", folders=folders)),
     ]
     return [Section("", title, blocks, untitled=TERMINAL)]
@@ -103,7 +107,7 @@ def _counts(run: Reproduced) -> list[str]:
 
 
 def _all_where(runs: Sequence[Reproduced], say: _Say) -> Iterator[str]:
-    """What is the same of several runs is said once."""
+    """Where the runs differ; lines that are the same for all runs appear once."""
     alike: dict[tuple[str, ...], list[Reproduced]] = {}
     for run in runs:
         if lines := tuple(_differences(run, say)):
@@ -135,7 +139,7 @@ def _metrics(changes: Changes, run: Reproduced, say: _Say) -> list[str]:
 
 
 def _change(name: str, ks: tuple[int | None, int | None], was: float | None, now: float | None, words: Wording) -> str:
-    """Each number under its own k."""
+    """A metric with both values, each at its own k."""
     recorded, again = (metric.label(name, k, words) for k in ks)
     before, after = metric.four(was, words), metric.four(now, words)
     return f"{recorded} {before} → {after}" if recorded == again else f"{recorded} {before} → {again} {after}"
@@ -148,16 +152,18 @@ def _environment(found: Reproduction, say: _Say) -> str:
     return f"{say('environment')}: {say('environment.changed', items=say.listed(items))}"
 
 
-def _json(found: Reproduction) -> dict[str, Any]:
+def _json(reproduction: Reproduction) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "kind": KIND,
-        "record": found.record,
-        "outcome": found.outcome,
-        "exit_code": found.exit_code,
+        "record": reproduction.record,
+        "outcome": reproduction.outcome,
+        "exit_code": reproduction.exit_code,
         "runs": [
             {"run": run.label, "folder": str(run.folder), "outcome": run.outcome, **asdict(run.changes)}
-            for run in found.runs
+            for run in reproduction.runs
         ],
-        "environment": [dict(zip(("name", "record", "here"), change, strict=True)) for change in found.environment],
+        "environment": [
+            dict(zip(("name", "record", "here"), change, strict=True)) for change in reproduction.environment
+        ],
     }

@@ -1,4 +1,4 @@
-"""What is to be frozen: the folder of a run, or of a sweep with all of its runs."""
+"""The source of a record: the folder of a run, or of a sweep with all of its runs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ COMPOSED = Path(".hydra") / "config.yaml"
 
 @dataclass(frozen=True)
 class Run:
-    """One run. `name` is its folder in the sweep ("." where there is none), `swept` what sets it apart there, and
-    `values` its configuration with interpolations."""
+    """One run. `name`: its folder in the sweep ("." for a single run); `swept`: its swept overrides; `values`: its
+    configuration with interpolations."""
 
     name: str
     swept: Sequence[str]
@@ -45,13 +45,14 @@ class Source:
 
     @property
     def models(self) -> list[str]:
-        """Names of the models that were asked."""
+        """Names of the models that were called."""
         used = [names for run in self.runs for names in (run.opened.run.get("models") or {}).values()]
         return sorted({name for names in used for name in names})
 
 
 def open_source(folder: Path, *, partial: bool) -> Source:
-    """Raises InputError for what is no run or sweep, has no results, or, without `partial`, did not end well."""
+    """Raises InputError for a folder without a run or sweep, for one without results and, unless `partial`, for an
+    incomplete one."""
     if not is_sweep(folder):
         runs, sweep = [_run(".", (), open_run(folder))], None
     else:
@@ -71,7 +72,7 @@ def _run(name: str, overrides: Sequence[str], opened: RunFolder) -> Run:
 
 
 def _composed(path: Path) -> Mapping[str, Any]:
-    """The configuration as it was composed, interpolations as they stood."""
+    """The composed configuration with unresolved interpolations."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; it holds the configuration of the run")
     values = read_mapping(path)

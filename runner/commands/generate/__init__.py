@@ -20,7 +20,7 @@ from runner.words.wording import Wording, wording
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from runner.commands.generate.maker import Made, QuestionMaker
+    from runner.commands.generate.maker import Batch, QuestionMaker
 
 CONFIG = "generate"
 COMMAND = Command(CONFIG, words="SETTING=VALUE", settings=CONFIG)
@@ -28,7 +28,7 @@ LISTS = ("question_type", "difficulty")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError with everything that is wrong, CorpusError, and EvaluationError when no question is left."""
+    """Raises ConfigError with all problems, CorpusError, and EvaluationError when no question is left."""
     from runner.config.components import build
     from runner.run.preflight import announce
 
@@ -45,36 +45,36 @@ def main(argv: Sequence[str]) -> int:
     check_out(out)
     announce(cfg, built, say.language)
     ledger.begin_again(spent, cfg.budget)
-    made = maker.ordered()
-    for line in skipped(made.problems, say):
+    batch = maker.ordered()
+    for line in skipped(batch.problems, say):
         terminal.note(line)
-    asyncio.run(_ask(maker, made, cfg.budget.confirm_over, say))
-    if not made.kept:
-        reasons = _dropped(made, wording("en", "outcomes"))
-        raise EvaluationError(f"no question is left of {made.n_ordered} ordered, so nothing is written: {reasons}")
-    write(made, maker, out)
-    terminal.lines(*_summary(made, maker, out, say))
+    asyncio.run(_ask(maker, batch, cfg.budget.confirm_over, say))
+    if not batch.kept:
+        reasons = _dropped(batch, wording("en", "outcomes"))
+        raise EvaluationError(f"no question is left of {batch.n_ordered} ordered, so nothing is written: {reasons}")
+    write(batch, maker, out)
+    terminal.lines(*_summary(batch, maker, out, say))
     shutil.rmtree(spent, ignore_errors=True)
     return 0
 
 
-async def _ask(maker: QuestionMaker, made: Made, confirm_over: float | None, say: Wording) -> None:
-    """Raises InputError when the person at the terminal does not want to spend that much."""
+async def _ask(maker: QuestionMaker, batch: Batch, confirm_over: float | None, say: Wording) -> None:
+    """Show the expected cost and make the questions. Raises InputError where the person at the terminal refuses."""
     from runner.commands.generate.maker import expected
 
-    found = await expected(maker, made)
-    usd = None if found.nano_usd is None else found.nano_usd / 1e9
+    estimate = await expected(maker, batch)
+    usd = None if estimate.nano_usd is None else estimate.nano_usd / 1e9
     cost = say("unknown_cost") if usd is None else f"${usd:.4f}"
-    tokens = f"{found.input_tokens + found.output_tokens:,}"
+    tokens = f"{estimate.input_tokens + estimate.output_tokens:,}"
     terminal.note(
-        say("generate.expected", model=maker.model.name, requests=f"{found.live:,}", tokens=tokens, cost=cost)
+        say("generate.expected", model=maker.model.name, requests=f"{estimate.live:,}", tokens=tokens, cost=cost)
     )
     is_much = usd is not None and confirm_over is not None and usd > confirm_over
     if is_much and sys.stdin.isatty() and sys.stderr.isatty():
         terminal.ask(wording(say.language, "plan")("question"))
         if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
             raise InputError("not started; budget.confirm_over=null starts without asking")
-    await maker.make(made, say.language)
+    await maker.make(batch, say.language)
 
 
 def settings(words: Sequence[str]) -> DictConfig:
@@ -93,28 +93,28 @@ def _as_list(word: str) -> str:
 # --- words --------------------------------------------------------------------------------------------
 
 
-def _summary(made: Made, maker: QuestionMaker, out: Path, say: Wording) -> list[str]:
+def _summary(batch: Batch, maker: QuestionMaker, out: Path, say: Wording) -> list[str]:
     from runner.commands.generate.files import provenance_path
 
-    n, n_dropped = len(made.kept), made.n_ordered - len(made.kept)
-    answerable = sum(draft.slot.answerable for draft in made.kept)
+    n, n_dropped = len(batch.kept), batch.n_ordered - len(batch.kept)
+    answerable = sum(draft.slot.answerable for draft in batch.kept)
     counts = {"n": n, "answerable": answerable, "unanswerable": n - answerable}
-    chunks = {"asked": len(made.orders), "total": len(made.corpus.chunks)}
-    dropped = say("generate.dropped", n=n_dropped, total=made.n_ordered, reasons=_dropped(made, say))
+    chunks = {"asked": len(batch.orders), "total": len(batch.corpus.chunks)}
+    dropped = say("generate.dropped", n=n_dropped, total=batch.n_ordered, reasons=_dropped(batch, say))
     return [
         say("generate.written", out=out, **counts, **chunks),
-        dropped if n_dropped else say("generate.dropped_none", total=made.n_ordered),
+        dropped if n_dropped else say("generate.dropped_none", total=batch.n_ordered),
         _used(maker, say),
         say("generate.provenance", path=provenance_path(out)),
     ]
 
 
-def _dropped(made: Made, say: Wording) -> str:
+def _dropped(batch: Batch, say: Wording) -> str:
     from runner.commands.generate.maker import REASONS
 
-    parts = [say(f"dropped.{reason}", n=made.dropped[reason]) for reason in REASONS if made.dropped[reason]]
+    parts = [say(f"dropped.{reason}", n=batch.dropped[reason]) for reason in REASONS if batch.dropped[reason]]
     reasons = "; ".join(parts)
-    return say("generate.first", reasons=reasons, failure=made.failures[0]) if made.failures else reasons
+    return say("generate.first", reasons=reasons, failure=batch.failures[0]) if batch.failures else reasons
 
 
 def _used(maker: QuestionMaker, say: Wording) -> str:

@@ -1,4 +1,4 @@
-"""Whether sources answer a question, asked of a model that does not know the answer it was written with."""
+"""Checks with a model whether sources answer a question; the model does not see the written answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPARE_SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the model says of a draft: whether it can be asked alone, and what the sources answer."""
+    """The model's finding on a draft: whether the question stands alone, and the answer of the sources."""
 
     stands_alone: bool
     answered: bool
@@ -43,12 +43,12 @@ class Finding:
 
 
 def check_messages(question: str, sources: Sequence[Context], language: Language) -> tuple[Message, ...]:
-    """The request that asks whether sources answer a question, and what they answer."""
+    """The messages that ask whether sources answer a question, and what they answer."""
     return _messages("testset_check", {"sources": sources, "question": question}, language)
 
 
 def compare_messages(question: str, one: str, other: str, language: Language) -> tuple[Message, ...]:
-    """The request that asks whether two answers to a question say the same."""
+    """The messages that ask whether two answers to a question say the same."""
     return _messages("testset_compare", {"question": question, "answer_a": one, "answer_b": other}, language)
 
 
@@ -64,8 +64,8 @@ def is_same_of(reply: Mapping[str, Any]) -> bool:
 
 
 def plainly_same(one: str, other: str) -> bool:
-    """Whether two answers are the same words, or one of them stands whole in the other and neither denies
-    anything. For others only a reader can tell."""
+    """Whether two answers have the same words, or one contains the other and neither has a negation. Other answers need
+    a model to compare them."""
     if exact_match(one, (other,)) == 1.0:
         return True
     return (

@@ -1,4 +1,4 @@
-"""The questions that a model writes for one chunk."""
+"""The questions that a model writes about one chunk."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question as it was written, with its answer, empty only where none is to be found, and the passage of the chunk
-    that gives it, perhaps empty."""
+    """A written question with its answer, empty for an unanswerable one, and the quoted passage of the chunk, which may
+    be empty."""
 
     order: Order
     slot: Slot
@@ -49,7 +49,7 @@ class Draft:
 
 
 def messages(order: Order) -> tuple[Message, ...]:
-    """The request that asks for the questions of an order about one chunk."""
+    """The messages that ask for the questions of an order."""
     wanted = "\n".join(
         f"{slot.number}. {slot.type}, {slot.difficulty}, {'answerable' if slot.answerable else 'not answerable'}"
         for slot in order.slots
@@ -61,13 +61,13 @@ def messages(order: Order) -> tuple[Message, ...]:
 
 
 def source(chunk: Chunk, title: str) -> Context:
-    """A title that the chunk begins with is not repeated."""
+    """The title and the text of a chunk; the title is left out where the text begins with it."""
     return Context(chunk.id, chunk.text, "" if chunk.text.lstrip("# \n").startswith(title) else title)
 
 
 def drafts_of(reply: Mapping[str, Any], order: Order) -> list[Draft]:
-    """In the order of the slots; the first question for each counts, and one without text, or without the answer that
-    it must have, is none. Raises ValueError for a reply without any."""
+    """The drafts in a reply, in the order of the slots: the first question of each slot that has a text and the answer
+    that it needs. Raises ValueError for a reply without drafts."""
     items = reply.get("questions")
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise ValueError('expected a list under "questions"')
@@ -87,7 +87,7 @@ def drafts_of(reply: Mapping[str, Any], order: Order) -> list[Draft]:
 
 
 def place_of(quote: str, text: str) -> tuple[int, int] | None:
-    """Where a passage stands in a text, white space aside; None when it does not."""
+    """The place of a passage in a text, apart from white space; None where it is not there."""
     words = quote.split()
     found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
     return found.span() if found else None

@@ -1,4 +1,4 @@
-"""Questions that say the same in nearly the same words."""
+"""Finds questions that repeat others in nearly the same words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from runner.text.ngrams import count_ngrams
 from runner.text.words import FUNCTION_WORDS, Word, all_forms, content_words
 
-OVERLAP = 0.5  # Jaccard index of the character 2- and 3-grams
+OVERLAP = 0.5  # least Jaccard index of the character 2- and 3-grams
 
 _MARK = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])|\d+(?:[.,:]\d+)*")
 
@@ -32,7 +32,7 @@ def duplicates(questions: Sequence[str]) -> list[bool]:
 
 
 def _words(question: str) -> list[Word]:
-    """Its content words; one that is a function word with a particle (며칠이) is none."""
+    """The content words of a question; a function word with a particle (며칠이) is left out."""
     return [word for word in content_words(question) if word.forms.isdisjoint(FUNCTION_WORDS)]
 
 
@@ -45,7 +45,7 @@ def _has_all(words: Sequence[Word], forms: frozenset[str]) -> bool:
 
 
 def _near(questions: Sequence[str]) -> Iterator[list[int]]:
-    """For each question the earlier ones with which it shares half of the n-grams."""
+    """For each question, the earlier ones with a Jaccard index of at least NEAR."""
     ngrams = count_ngrams(questions)
     sizes = np.diff(ngrams.offsets)
     owners = np.repeat(np.arange(len(questions)), sizes)

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from runner.commands.generate.drafts import Draft, place_of
-from runner.commands.generate.maker import CELL, Made, QuestionMaker
+from runner.commands.generate.maker import CELL, Batch, QuestionMaker
 from runner.commands.generate.orders import eligible
 from runner.errors import InputError
 from runner.llm.prompts import prompt
@@ -28,7 +28,7 @@ def provenance_path(out: Path) -> Path:
 
 
 def check_out(out: Path) -> None:
-    """Before anything is paid for: raises InputError for files that are there or cannot be written."""
+    """Raises InputError for files that exist or cannot be written, before anything is paid for."""
     if (problem := no_place_for_a_file(out)) is not None:
         raise InputError(f"out: {problem}")
     for path in (out, provenance_path(out)):
@@ -37,17 +37,17 @@ def check_out(out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
 
 
-def write(made: Made, maker: QuestionMaker, out: Path) -> None:
-    """The provenance first: where the queries are, it is too."""
-    content = b"".join(orjson.dumps(row) + b"\n" for row in rows(made.kept))
-    write_json(provenance_path(out), provenance(made, maker, out, content))
+def write(batch: Batch, maker: QuestionMaker, out: Path) -> None:
+    """Write the provenance, then the queries, so that no queries file is without provenance."""
+    content = b"".join(orjson.dumps(row) + b"\n" for row in rows(batch.kept))
+    write_json(provenance_path(out), provenance(batch, maker, out, content))
     with replacing(out) as scratch:
         scratch.write_bytes(content)
 
 
 def rows(kept: Sequence[Draft]) -> list[dict[str, Any]]:
-    """Lines of a queries file. Gold is the document, and the passage in it where the model quoted one that is
-    there, else the chunk."""
+    """The lines of a queries file. Gold is the document, with the quoted passage where the document contains it, else
+    with the chunk."""
     width = max(3, len(str(len(kept))))
     return [{"id": f"gen-{n:0{width}d}", **_row(draft)} for n, draft in enumerate(kept, 1)]
 
@@ -77,41 +77,41 @@ def _passage(draft: Draft) -> dict[str, Any]:
     return {"expected_spans": [{**span, "text": chunk.text[start:end]}]}
 
 
-def provenance(made: Made, maker: QuestionMaker, out: Path, content: bytes) -> dict[str, Any]:
-    """JSON values: model, prompts, settings, corpus and counts that a file of questions was made with."""
-    corpus = made.corpus
+def provenance(batch: Batch, maker: QuestionMaker, out: Path, content: bytes) -> dict[str, Any]:
+    """The provenance of a queries file as JSON values: model, prompts, settings, corpus and counts."""
+    corpus = batch.corpus
     return {
         "made_at": now(),
         "queries": {"file": out.name, "sha256": hashlib.sha256(content).hexdigest()},
         "model": dict(maker.model.provenance),
         "prompts": {name: prompt(name).digest for name in PROMPTS},
-        "settings": {**maker.settings, "chunker": asdict(made.chunker)},
+        "settings": {**maker.settings, "chunker": asdict(batch.chunker)},
         "corpus": {
             "path": without_credentials(maker.corpus),
             "fingerprint": corpus.fingerprint,
             "n_documents": len(corpus.documents),
             "n_chunks": len(corpus.chunks),
             "n_eligible": len(eligible(corpus)),
-            "n_asked_about": len(made.orders),
+            "n_asked_about": len(batch.orders),
         },
-        "counts": counts(made),
+        "counts": counts(batch),
         **maker.models.usage(CELL),
         "versions": versions(),
     }
 
 
-def counts(made: Made) -> Mapping[str, Any]:
-    """How many questions were ordered, kept and dropped, and of which kinds those are that were kept."""
-    slots = [draft.slot for draft in made.kept]
-    passages = [_passage(draft) for draft in made.kept if draft.slot.answerable]
+def counts(batch: Batch) -> Mapping[str, Any]:
+    """The numbers of ordered, kept and dropped questions, and the kinds of the kept ones."""
+    slots = [draft.slot for draft in batch.kept]
+    passages = [_passage(draft) for draft in batch.kept if draft.slot.answerable]
     return {
-        "ordered": made.n_ordered,
-        "kept": len(made.kept),
+        "ordered": batch.n_ordered,
+        "kept": len(batch.kept),
         "answerable": sum(slot.answerable for slot in slots),
         "with_span": sum("expected_spans" in passage for passage in passages),
         "question_type": dict(Counter(slot.type for slot in slots)),
         "difficulty": dict(Counter(slot.difficulty for slot in slots)),
-        "language": dict(Counter(draft.order.language for draft in made.kept)),
-        "dropped": dict(made.dropped),
-        "failures": dict(Counter(made.failures)),
+        "language": dict(Counter(draft.order.language for draft in batch.kept)),
+        "dropped": dict(batch.dropped),
+        "failures": dict(Counter(batch.failures)),
     }

@@ -42,9 +42,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 CELL = "generate"
-NEIGHBOURS = 4  # chunks beside its own in which the answer to an unanswerable question is looked for
+NEIGHBOURS = 4  # further chunks that are searched for an answer to an unanswerable question
 
-# Why a question that was ordered is not among those made, in the order in which it is found out.
+# Why a question that was ordered was dropped, in the order of the checks.
 REASONS = (
     "failed",
     "not_written",
@@ -58,9 +58,9 @@ REASONS = (
 
 
 @dataclass
-class Made:
-    """`kept` in the order of the corpus; `dropped` counts the others by reason; `failures` says what was wrong
-    with requests."""
+class Batch:
+    """The questions of one command. `kept`: in the order of the corpus; `dropped`: counts by reason; `failures`: errors
+    of requests."""
 
     corpus: Corpus
     chunker: Cutter
@@ -72,18 +72,18 @@ class Made:
 
     @property
     def n_ordered(self) -> int:
-        """How many questions were asked for."""
+        """The number of ordered questions."""
         return sum(len(order.slots) for order in self.orders)
 
     def keeps(self, reason: str) -> bool:
-        """Whether a question stays; a reason against it is counted."""
+        """Whether a question is kept; counts the reason against it."""
         if reason:
             self.dropped[reason] += 1
         return not reason
 
 
 class QuestionMaker:
-    """conf/generate.yaml says what each setting means."""
+    """Writes and checks questions; conf/generate.yaml explains the settings."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class QuestionMaker:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the questions depend on besides corpus, model and prompts."""
+        """The settings on which the questions depend."""
         wish = self.wish
         return {
             "questions_per_chunk": wish.per_chunk,
@@ -131,28 +131,29 @@ class QuestionMaker:
             **asdict(self.sampling),
         }
 
-    def ordered(self) -> Made:
-        """What is to be made; nothing is yet. Raises CorpusError for a corpus without anything to ask about."""
+    def ordered(self) -> Batch:
+        """The orders of a batch; no question is written yet. Raises CorpusError for a corpus without anything to ask
+        about."""
         log = ProblemLog(strict=self.strict)
         corpus, chunker = self._load(log)
-        made = Made(corpus, chunker, orders(corpus, self.wish), log.problems)
-        if not made.orders:
+        batch = Batch(corpus, chunker, orders(corpus, self.wish), log.problems)
+        if not batch.orders:
             raise CorpusError(f"corpus: no chunk has {MIN_WORDS} words or more, so no question can be written")
-        return made
+        return batch
 
-    async def make(self, made: Made, language: str = "en") -> Made:
-        """With the questions that stay, and counts of the others. Raises whatever stops all requests."""
-        corpus, say = made.corpus, wording(language, "outcomes")
+    async def make(self, batch: Batch, language: str = "en") -> Batch:
+        """Write and check the questions of a batch. Raises errors that would stop all requests."""
+        corpus, say = batch.corpus, wording(language, "outcomes")
         async with self.models.opened(CELL):
-            drafts = _sifted(await self._written(made, say), made)
+            drafts = _sifted(await self._written(batch, say), batch)
             neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
             label = say("generate.checking", n=len(drafts))
             checked = await self._for_each(
-                label, drafts, self._checker(corpus, neighbours), made, LANGUAGES[say.language]
+                label, drafts, self._checker(corpus, neighbours), batch, LANGUAGES[say.language]
             )
         reasons = ["failed" if reason is None else reason for reason in checked]
-        made.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if made.keeps(reason)]
-        return made
+        batch.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if batch.keeps(reason)]
+        return batch
 
     def _load(self, log: ProblemLog) -> tuple[Corpus, Cutter]:
         path = self.corpus
@@ -164,37 +165,37 @@ class QuestionMaker:
             documents = read_documents(path, "corpus", log)
         return build_corpus(documents, chunker), chunker
 
-    async def _written(self, made: Made, say: Wording) -> list[Draft]:
-        """The drafts of all orders; what is missing is counted."""
+    async def _written(self, batch: Batch, say: Wording) -> list[Draft]:
+        """Write the drafts of all orders, and count missing ones."""
 
         async def write(order: Order) -> list[Draft]:
             request = self.request(messages(order), SCHEMA)
             return await self.model.structured(request, lambda reply: drafts_of(reply, order))
 
-        label = say("generate.writing", n=len(made.orders))
-        written = await self._for_each(label, made.orders, write, made, LANGUAGES[say.language])
-        for order, drafts in zip(made.orders, written, strict=True):
+        label = say("generate.writing", n=len(batch.orders))
+        written = await self._for_each(label, batch.orders, write, batch, LANGUAGES[say.language])
+        for order, drafts in zip(batch.orders, written, strict=True):
             missing = len(order.slots) - len(drafts or ())
-            made.dropped += Counter({"failed" if drafts is None else "not_written": missing})
+            batch.dropped += Counter({"failed" if drafts is None else "not_written": missing})
         return [draft for drafts in written for draft in drafts or ()]
 
     def _checker(self, corpus: Corpus, neighbours: Neighbours | None) -> Callable[[Draft], Awaitable[str]]:
         async def objection(draft: Draft) -> str:
-            """The reason to drop a question, empty when there is none."""
+            """The reason to drop a question; empty where there is none."""
             order = draft.order
             sources = [source(order.chunk, order.title)]
             if neighbours is not None and not draft.slot.answerable:
                 near = neighbours.of(draft.question, order.chunk, NEIGHBOURS)
                 sources += [source(chunk, title_of(corpus, chunk)) for chunk in near]
-            asked = check.check_messages(draft.question, sources, order.language)
-            found = await self.model.structured(self.request(asked, check.CHECK_SCHEMA), check.finding_of)
-            if not found.stands_alone:
+            request_messages = check.check_messages(draft.question, sources, order.language)
+            finding = await self.model.structured(self.request(request_messages, check.CHECK_SCHEMA), check.finding_of)
+            if not finding.stands_alone:
                 return "not_self_contained"
             if not draft.slot.answerable:
-                return "answered" if found.answered else ""
-            if not found.answered:
+                return "answered" if finding.answered else ""
+            if not finding.answered:
                 return "not_answered"
-            return "" if await self._agree(draft, found.answer) else "other_answer"
+            return "" if await self._agree(draft, finding.answer) else "other_answer"
 
         return objection
 
@@ -209,9 +210,9 @@ class QuestionMaker:
         return self.sampling.request(messages, schema)
 
     async def _for_each(
-        self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], made: Made, say: Wording
+        self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], batch: Batch, say: Wording
     ) -> list[R | None]:
-        """What `ask` returns for each item, None where its request failed. What is wrong for all of them passes."""
+        """The result of `ask` for each item, None where its request failed. Raises errors that hold for all items."""
         results: list[R | None] = [None] * len(items)
         numbered = iter(enumerate(items))
 
@@ -222,10 +223,10 @@ class QuestionMaker:
                 except StopRunError:
                     raise
                 except EvaluationError as error:
-                    made.failures.append(str(error))
-                shown.advance(failed=results[place] is None)
+                    batch.failures.append(str(error))
+                bar.advance(failed=results[place] is None)
 
-        with progress(len(items), label, self.models.spent, say) as shown:
+        with progress(len(items), label, self.models.spent, say) as bar:
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.models.max_concurrency, len(items))):
@@ -245,12 +246,12 @@ def _model(models: Models, name: str) -> Model:
         ) from None
 
 
-def _sifted(drafts: Sequence[Draft], made: Made) -> list[Draft]:
-    """Without what their words alone tell to be unusable."""
-    standing = [draft for draft in drafts if made.keeps(_flaw(draft))]
+def _sifted(drafts: Sequence[Draft], batch: Batch) -> list[Draft]:
+    """The drafts without those that are unusable by their words alone."""
+    standing = [draft for draft in drafts if batch.keeps(_flaw(draft))]
     repeats = duplicates([draft.question for draft in standing])
     return [
-        draft for draft, repeated in zip(standing, repeats, strict=True) if made.keeps("duplicate" if repeated else "")
+        draft for draft, repeated in zip(standing, repeats, strict=True) if batch.keeps("duplicate" if repeated else "")
     ]
 
 
@@ -277,7 +278,8 @@ class Neighbours:
         self._bm25.index((numbered, self._numbers), create_empty_token=False, show_progress=False)
 
     def of(self, question: str, beside: Chunk, count: int) -> list[Chunk]:
-        """Best first, without `beside` and without those that share no word with the question. Ties in corpus order."""
+        """The nearest passages, best first, without `beside` and without passages that share no word with the question.
+        Ties in corpus order."""
         known = [self._numbers[term] for term in by_script(question) if term in self._numbers]
         if not known:
             return []
@@ -287,33 +289,34 @@ class Neighbours:
         return [chunk for chunk in found if chunk.id != beside.id][:count]
 
 
-REPLY_TOKENS = 120  # of one question or one finding
+REPLY_TOKENS = 120  # tokens of a question or a finding
 
 
-async def expected(maker: QuestionMaker, made: Made) -> Expected:
-    """Every order is written, and every question checked once. Requests that compare two answers, and those that
-    are repeated, come on top; questions that are dropped before their check are counted here all the same."""
+async def expected(maker: QuestionMaker, batch: Batch) -> Expected:
+    """The expected requests: one for each order and one check for each question. Comparisons of two answers and retries
+    are not included; checks of questions that are dropped earlier are."""
     total = Expected()
     per_order = REPLY_TOKENS * maker.wish.per_chunk
-    for reply_tokens, requests in ((per_order, _writing(maker, made)), (REPLY_TOKENS, _checking(maker, made))):
+    for reply_tokens, requests in ((per_order, _writing(maker, batch)), (REPLY_TOKENS, _checking(maker, batch))):
         rehearsal = Rehearsal(reply_tokens=reply_tokens)
         with maker.models.rehearsing(rehearsal, CELL):
             for request in requests:
-                with suppress(ReplyError):  # a rehearsal has no replies
+                with suppress(ReplyError):  # a rehearsal has no real replies
                     await maker.model.chat(request)
         for found in rehearsal.expected.values():
             total.add(found)
     return total
 
 
-def _writing(maker: QuestionMaker, made: Made) -> Iterator[ChatRequest]:
-    for order in made.orders:
+def _writing(maker: QuestionMaker, batch: Batch) -> Iterator[ChatRequest]:
+    for order in batch.orders:
         yield maker.request(messages(order), SCHEMA)
 
 
-def _checking(maker: QuestionMaker, made: Made) -> Iterator[ChatRequest]:
-    """With a question of usual length, and chunks as long as its own in the place of its neighbours."""
-    for order in made.orders:
+def _checking(maker: QuestionMaker, batch: Batch) -> Iterator[ChatRequest]:
+    """The requests that check questions, with a question of usual length and copies of the chunk in place of its
+    neighbours."""
+    for order in batch.orders:
         own = source(order.chunk, order.title)
         for slot in order.slots:
             sources = [own] * (1 if slot.answerable else 1 + NEIGHBOURS)

@@ -1,4 +1,4 @@
-"""Which chunks are asked about, and what kind of question is wanted of each; the same for the same corpus and wish."""
+"""Chooses the chunks to ask about, and the kinds of questions; deterministic for a corpus and a wish."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from runner.text.language import Language, detect_language
 QuestionType = Literal["factual", "analytical", "inferential", "paraphrased"]
 Difficulty = Literal["easy", "mid", "hard"]
 
-MIN_WORDS = 5  # a chunk with fewer holds nothing to ask about
+MIN_WORDS = 5  # words; a shorter chunk is not asked about
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One wanted question; `number` counts from 1 within its chunk."""
+    """One ordered question; `number` counts from 1 within its chunk."""
 
     number: int
     type: QuestionType
@@ -29,7 +29,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The questions wanted about one chunk, in one language."""
+    """The ordered questions about one chunk, in one language."""
 
     chunk: Chunk
     title: str
@@ -39,7 +39,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """`share` (0..1) of all questions is to have no answer in the corpus. `language` None: that of each chunk."""
+    """The settings of orders. `share` (0..1): of questions without an answer in the corpus. `language` None: that of
+    each chunk."""
 
     per_chunk: int
     max_chunks: int
@@ -56,8 +57,8 @@ def eligible(corpus: Corpus) -> list[Chunk]:
 
 
 def orders(corpus: Corpus, wish: Wish) -> list[Order]:
-    """At most `max_chunks` eligible chunks in corpus order. Every pair of type and difficulty is wanted equally
-    often, give or take one, and the unanswerable questions are spread at random."""
+    """Orders for at most `max_chunks` eligible chunks in corpus order. All pairs of type and difficulty occur equally
+    often, up to one, and unanswerable questions are spread at random."""
     chance = random.Random(wish.seed)
     chunks = eligible(corpus)
     if len(chunks) > wish.max_chunks:
@@ -65,19 +66,19 @@ def orders(corpus: Corpus, wish: Wish) -> list[Order]:
     total = len(chunks) * wish.per_chunk
     unanswerable = set(chance.sample(range(total), round(wish.share * total)))
     pairs = _pairs(wish, chance)
-    found = []
+    ordered = []
     for place, chunk in enumerate(chunks):
         slots = []
         for number in range(wish.per_chunk):
             type_, difficulty = next(pairs)
             is_answerable = place * wish.per_chunk + number not in unanswerable
             slots.append(Slot(number + 1, type_, difficulty, is_answerable))
-        found.append(Order(chunk, title_of(corpus, chunk), _language(corpus, chunk, wish), tuple(slots)))
-    return found
+        ordered.append(Order(chunk, title_of(corpus, chunk), _language(corpus, chunk, wish), tuple(slots)))
+    return ordered
 
 
 def _pairs(wish: Wish, chance: random.Random) -> Iterator[tuple[QuestionType, Difficulty]]:
-    """Without end; each round holds every pair once."""
+    """Endless pairs of type and difficulty; each round has every pair once."""
     pairs = list(product(dict.fromkeys(wish.types), dict.fromkeys(wish.difficulties)))
     while True:
         chance.shuffle(pairs)
@@ -85,7 +86,7 @@ def _pairs(wish: Wish, chance: random.Random) -> Iterator[tuple[QuestionType, Di
 
 
 def title_of(corpus: Corpus, chunk: Chunk) -> str:
-    """Of its document, and the headings above it."""
+    """The title of a chunk: that of its document and the headings above it."""
     above = dict.fromkeys((corpus.title_of(chunk.id), *chunk.headings))
     return " > ".join(title for title in above if title)
 

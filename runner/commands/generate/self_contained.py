@@ -1,7 +1,7 @@
-"""Whether a question makes sense to somebody who has not seen the source, told from its words.
+"""Checks by words whether a question makes sense to a reader who has not seen the source.
 
-Two things give a question away: it speaks of a text (this document, 위 글에서), or it uses a pronoun before
-anything that the pronoun could stand for. What these rules miss, the model is asked about as well.
+A question fails if it refers to a text (this document, 위 글에서), or uses a pronoun before any noun that the pronoun
+could stand for. The model checks what these rules miss.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENGLISH = (
 
 _TEXT_KO = r"(?:글|본문|지문|문단|단락|텍스트|발췌문|문서|자료|기사|내용|구절|출처|표|그림|예시|노트|컨텍스트)"
 _PARTICLE_KO = r"(?:은|는|이|가|을|를|의|에|에는|에서|에서는|에서의|에서도|으로|로|과|와|도|만)?"
-_UNBOUND_KO = r"(?:^|[,.]\s*|(?<=[은는이가을를에서로와과도])\s+)"  # no noun before it says which text is meant
+_UNBOUND_KO = r"(?:^|[,.]\s*|(?<=[은는이가을를에서로와과도])\s+)"  # without a noun before it that names the text
 _TOLD_KO = (
     r"(?:따르면|의하면|따를 때|보면|근거하면"
     r"|(?:언급|설명|제시|소개|기술|서술|명시|기재|정의)(?:된|한|하는|하고|되어|돼)|나온|나오는|나와|적힌|적혀|말하는|다루는|등장하는)"
@@ -53,7 +53,7 @@ _IMPERSONAL = re.compile(
     r"|(?:is|was) (?:called|said|known) )",
     re.IGNORECASE,
 )
-# Words that no pronoun stands for.
+# Words that a pronoun cannot stand for.
 _LIGHT_WORDS = """
 happen mean call work take make need use cause affect become know say tell describe explain purpose main primary reason
 name role goal difference effect impact result feature function benefit advantage type kind number amount percent time
@@ -63,7 +63,7 @@ _LIGHT = frozenset(map(english_stem, _LIGHT_WORDS.split()))
 
 
 def refers_outside(question: str) -> str:
-    """The words that leave open what is asked, empty when there are none."""
+    """The words that refer outside of the question; empty where there are none."""
     about_a_text = _ABOUT_A_TEXT.search(question)
     if about_a_text:
         return about_a_text[0].strip(" ,.")
@@ -74,5 +74,5 @@ def refers_outside(question: str) -> str:
 
 
 def _names_something(text: str) -> bool:
-    """Whether a pronoun that comes next could stand for something in the text."""
+    """Whether a following pronoun could stand for something in the text."""
     return any(word.forms.isdisjoint(_LIGHT) for word in content_words(text)) or re.search(r"\d", text) is not None

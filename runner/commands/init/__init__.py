@@ -19,13 +19,13 @@ from runner.words.wording import Wording, wording
 TEMPLATE = files("runner.commands.init") / "template"
 RUN = "python -m runner --config-dir conf +experiment=mine"
 FOR_ALL = {".gitignore": "gitignore", ".gitlab-ci.yml": "gitlab.yml", ".github/workflows/evaluate.yml": "github.yml"}
-TAKEN = 2  # the exit code where a file is there already
+TAKEN = 2  # exit code where a file exists
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`data`: files and folders of the template in each language; `code`: files in no language, by their place;
-    `second`: the command after the first run."""
+    """A kind of project. `data`: files and folders of the template in each language; `code`: files without a language,
+    by path; `second`: the command after the first run."""
 
     data: tuple[str, ...]
     second: str
@@ -48,8 +48,8 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """2 where files of the project are there already; nothing is written then. Raises InputError for a folder that
-    cannot be."""
+    """Returns 2 where files of the project exist; nothing is written then. Raises InputError for a folder that cannot
+    be made."""
     options = COMMAND.read(argv)
     folder: Path = options.folder
     language = options.language or "en"
@@ -69,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _in_the_way(path: Path, folder: Path) -> Iterator[Path]:
-    """The file itself where it is there, and what stands where one of its folders should be."""
+    """The existing paths in the way of a file: the file itself, or a file in place of one of its folders."""
     if path.exists() or path.is_symlink():
         yield path
     for parent in path.parents:
@@ -80,7 +80,7 @@ def _in_the_way(path: Path, folder: Path) -> Iterator[Path]:
 
 
 def _overview(folder: Path, kind: str, n: int, *, others: bool, say: Wording) -> list[str]:
-    """What was made, the next commands and, where no kind was asked for, what else there is."""
+    """The lines that list the new files, the next commands and, where no kind was given, the other kinds."""
     enter = [] if folder == Path() else [f"cd {shell(str(folder))}"]
     more = [f"  --for {name:<10} {say(f'for.{name}')}" for name in PROJECTS if name != kind]
     return [
@@ -93,12 +93,12 @@ def _overview(folder: Path, kind: str, n: int, *, others: bool, say: Wording) ->
 
 
 def next_commands(kind: str) -> list[str]:
-    """The three commands that a new project should be tried with, in their order."""
+    """The three commands to try first in a new project, in order."""
     return [f"{RUN} out=outputs/first", PROJECTS[kind].second, "python -m runner results outputs/first"]
 
 
 def project_files(kind: str, language: str) -> dict[str, str]:
-    """Texts by their places in the folder of a project."""
+    """Path in the project folder -> text."""
     project = PROJECTS[kind]
     first, *_ = next_commands(kind)
     names = {

@@ -187,7 +187,10 @@ class Desk:
 
     def open_sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
         """Of a rater; made where there is none."""
-        return self.sheets.open(self.place(id), rater, rubric, pick, n)
+        place = self.place(id)
+        with legible(place.path):
+            cases = self.shelf.cases(place)
+        return self.sheets.open(place, cases, rater, rubric, pick, n)
 
     def sheet(self, id: str, rater: str, rubric: str) -> Sheet:
         """Of a rater. Raises MissingError where there is none."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from runner.commands.labels import BOM, Picked, picked_of
 from runner.commands.serve.runs import Place
+from runner.compare.case_index import Cases
 from runner.data.label_sheets import COLUMNS, record_of, sheet_row
 from runner.errors import InputError
 from runner.system.writing import csv_of, replacing
@@ -45,11 +46,11 @@ class Sheets:
         self.folder = root / ".serve" / "labels"
         self._lock = threading.Lock()
 
-    def open(self, place: Place, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
+    def open(self, place: Place, cases: Cases, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
         """The sheet of a rater, which is made where there is none: all raters get the same answers."""
         _check(rater)
+        picked = picked_of(cases, place.path, rubric, pick, min(n, MOST), seed=42)
         with self._lock:
-            picked = picked_of(place.path, rubric, pick, min(n, MOST), seed=42)
             path = self._path(place, picked.rubric, rater)
             if not path.is_file():
                 _write(path, _rows(picked, rater, pick))

@@ -24,7 +24,7 @@ class Reranker(Protocol):
     class ByRelevance:
         def prepare(self, corpus: Corpus, workspace: Workspace) -> None: ...
 
-        def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+        def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
             best = sorted(candidates, key=lambda candidate: (candidate.relevance, candidate.id), reverse=True)
             is_enough = bool(best) and best[0].relevance > 0.8
             return Assessment(tuple(candidate.id for candidate in best), sufficient=is_enough)
@@ -33,9 +33,9 @@ class Reranker(Protocol):
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Called once before `rerank`, which has little time: for what takes long to count or load. Asks no model."""
 
-    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
-        """What the candidates, all that were found so far, are worth for the question. `asked`: what was searched for
-        so far, which a refined query must not repeat. Raises EvaluationError (a reply that is of no use), and
+    def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
+        """What the candidates, all that were found so far, are worth for the question. `past_queries`: the
+        searches so far, which a refined query must not repeat. Raises EvaluationError (a reply that is of no use), and
         StopRunError or InputError for what holds for every question."""
 
 

@@ -161,9 +161,9 @@ class Toolbox:
 
     def _reranked(self, call: ToolCall) -> ToolCall:
         candidates = list(self._found.values())
-        asked = self.queries
+        past_queries = self.queries
         with metering() as meter:
-            assessment, error = _tried(lambda: self._reranker.rerank(self.question, candidates, asked))
+            assessment, error = _tried(lambda: self._reranker.rerank(self.question, candidates, past_queries))
         spent = meter.total
         self._spent = _sum(self._spent, (spent.input_tokens, spent.output_tokens, spent.usd))
         if assessment is None:  # what was ranked before stays in front of what came now

@@ -51,15 +51,15 @@ class Edited:
 
 def edited(text: str, edits: Iterable[Edit]) -> Edited:
     """Edits within another one (a link in the words of a link) go with it."""
-    kept: list[Edit] = []
+    outermost: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
-        if not kept or edit.start >= kept[-1].end:
-            kept.append(edit)
+        if not outermost or edit.start >= outermost[-1].end:
+            outermost.append(edit)
     parts, end = [], 0
-    for edit in kept:
+    for edit in outermost:
         parts += [text[end : edit.start], edit.words]
         end = edit.end
-    return Edited("".join([*parts, text[end:]]), tuple(kept))
+    return Edited("".join([*parts, text[end:]]), tuple(outermost))
 
 
 def words_left(link: Link, target: Document | None, words: Words) -> str:

@@ -186,17 +186,17 @@ def moment_of(case: ProbeCase, moment: Moment) -> Moment:
     return replace(moment, remembered=Remembered("\n".join(texts), retrieved=retrieved, is_budgeted=False))
 
 
-def guard(case: ProbeCase, moment: Moment, seen: Seen) -> None:
+def guard(case: ProbeCase, moment: Moment, view: Seen) -> None:
     """Raises EvaluationError where a memory holds what was only said after the probe."""
     after = case.probe.after_turn
     turns = (*moment.remembered.recent, *moment.remembered.retrieved)
     if late := [turn.number for turn in turns if turn.number > after]:
         raise EvaluationError(f"the memory shows turn {late[0]} to a probe after turn {after}")
     later = [fact for fact in case.conversation.facts.values() if fact.turn > after]
-    if any(_which_show(seen.text, later)):
+    if any(_which_show(view.text, later)):
         turn_texts = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in moment.turns)
         for fact in later:
-            if mentions(seen.text, fact.forms) and not mentions(turn_texts, fact.forms):
+            if mentions(view.text, fact.forms) and not mentions(turn_texts, fact.forms):
                 raise EvaluationError(f"the memory holds '{fact.value}' of turn {fact.turn} after turn {after}")
 
 

@@ -221,21 +221,21 @@ class _Reading:
     def __init__(
         self,
         question: str,
-        told: Sequence[Statement],
+        statements: Sequence[Statement],
         facts: Sequence[_Fact],
         stale: Sequence[str],
         texts: tuple[str, str],
     ) -> None:
         """`texts`: memory and entities."""
-        self.question, self.told, self.facts, self.stale = question, told, facts, stale
+        self.question, self.told, self.facts, self.stale = question, statements, facts, stale
         self.asked = _topical(question)
-        self.of_another = [statement for statement in told if self._is_of_another(statement)]
+        self.of_another = [statement for statement in statements if self._is_of_another(statement)]
         left_out = {statement.text for statement in self.of_another}
         memory, entities = texts
         self.passages = Passages([*_PARAGRAPH.split(memory), *entities.splitlines()], left_out)
         self.kind = asked_kind(question)
         self.words = all_forms([*self.asked, *(word for fact in facts for word in fact.words)])
-        related = [(statement, self._is_related(statement)) for statement in told]
+        related = [(statement, self._is_related(statement)) for statement in statements]
         self.about = [statement for statement, is_related in related if is_related]
         self.unrelated = [statement for statement, is_related in related if not is_related]
         self.shown = [fact for fact in facts if any(fact.is_said(statement) for statement in self._told_of(fact))]

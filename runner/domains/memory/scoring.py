@@ -22,20 +22,20 @@ HELD = 0.5  # support from which a summary holds what a turn says, as the lexica
 SIZES = ("memory_sentences", "memory_tokens", "context_tokens")
 
 
-def counted(seen: Seen, moment: Moment, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
+def counted(view: Seen, moment: Moment, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
     """Values by name; None where something does not apply."""
-    probe = seen.case.probe
+    probe = view.case.probe
     reply = _answer_text(answer)
     return {
-        "facts_present": seen.share(seen.expected),
-        "stale_present": seen.share(seen.stale),
-        "facts_current": seen.is_current,
-        "summary_current": seen.is_summary_current(moment),
-        "leakage": leakage([seen.text, answer.text], probe.canaries),
-        **labelled(seen.case, probe, context, answer),
-        **recalled(seen.case, moment),
-        "answer_facts": seen.share(seen.in_answer(reply, probe.expected)),
-        "answer_stale": seen.share(seen.in_answer(reply, probe.forbidden, besides=probe.expected)),
+        "facts_present": view.share(view.expected),
+        "stale_present": view.share(view.stale),
+        "facts_current": view.is_current,
+        "summary_current": view.is_summary_current(moment),
+        "leakage": leakage([view.text, answer.text], probe.canaries),
+        **labelled(view.case, probe, context, answer),
+        **recalled(view.case, moment),
+        "answer_facts": view.share(view.in_answer(reply, probe.expected)),
+        "answer_stale": view.share(view.in_answer(reply, probe.forbidden, besides=probe.expected)),
         "memory_sentences": float(n_sentences(moment.remembered.memory)),
         "memory_tokens": float(context.section("memory").tokens + context.section("entities").tokens),
         "context_tokens": float(context.tokens - context.section("question").tokens),
@@ -120,7 +120,7 @@ def facts_lost_at(probe: Probe, values: Mapping[str, float | None], *, refused: 
     return lost_at(
         answerable=probe.answerable,
         refused=refused,
-        shown=None if share is None else share == 1,
+        readable=None if share is None else share == 1,
         right=right,
         stale=bool(values["answer_stale"]),
     )

@@ -148,7 +148,7 @@ async def test_headers_are_named_and_never_shown(monkeypatch: pytest.MonkeyPatch
                 await wrong.append(KEY, ChatTurn("Hi."))
     assert SECRET not in str(error.value)
     assert "memory.append: POST http://127.0.0.1:" in str(error.value)
-    assert str(error.value).endswith("its headers are held by MEM_KEY_OF_TESTS")
+    assert str(error.value).endswith("its headers come from MEM_KEY_OF_TESTS")
 
 
 # --- faults ---------------------------------------------------------------------------------------
@@ -202,11 +202,11 @@ async def test_nobody_listens() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"append": {"path": "/m", "body": "{usr}"}}, "memory.append: nothing stands for {usr}; did you mean 'user'?"),
+        ({"append": {"path": "/m", "body": "{usr}"}}, "memory.append: unknown placeholder {usr}; did you mean 'user'?"),
         ({"append": {"path": "m"}}, "memory.append.path: expected a path such as /memories, found 'm'"),
         ({"read": {"path": "/s", "turns": "a[?"}}, "memory.read.turns: expected a JMESPath expression such as "),
         ({"read": {"path": "/s"}}, "memory.read: expected one of memory, entities, turns: what the reply holds"),
-        ({"delete": {"path": "/{question}"}}, "memory.delete: nothing stands for {question}"),
+        ({"delete": {"path": "/{question}"}}, "memory.delete: unknown placeholder {question}"),
     ],
 )
 def test_what_is_wrong_in_conf(settings: dict[str, Any], message: str) -> None:

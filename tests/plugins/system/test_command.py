@@ -61,7 +61,7 @@ async def test_a_process_that_dies_is_started_again(tmp_path: Path) -> None:
             await asked.ask(QUERY)
         assert (await asked.ask(QUERY)).answer == QUERY.text
     assert str(error.value) == (
-        "system.command: the process ended with exit code 1 before it answered; its last words on stderr: no model"
+        "system.command: the process ended with exit code 1 before it answered; its last output on stderr: no model"
     )
 
 
@@ -77,7 +77,7 @@ async def test_a_process_that_is_silent(tmp_path: Path) -> None:
     code = "import sys\nprint('still loading', file=sys.stderr, flush=True)\nsys.stdin.read()"
     told = await error_of(tmp_path, code, timeout_ms=2000)
     assert told == (
-        "system.command: no line came within system.timeout_ms (2,000 ms); it was ended; its last words on stderr: "
+        "system.command: no line came within system.timeout_ms (2,000 ms); it was ended; its last output on stderr: "
         "still loading"
     )
 

@@ -122,7 +122,7 @@ async def test_what_is_not_told_is_said_once(
         await asked.ask(QUERY)
         await asked.ask(QUERY, 1)
     said = " ".join(capsys.readouterr().err.split())
-    assert said.count("says nothing of its contexts (system.contexts=contexts[].text finds nothing; the reply") == 1
+    assert said.count("does not return its contexts (system.contexts=contexts[].text finds nothing; the reply") == 1
     assert "has the keys answer, docs); retrieval and faithfulness are not judged" in said
 
 
@@ -158,7 +158,7 @@ async def test_a_key_that_is_refused_is_not_shown(
     error = await error_of(tmp_path / "other", service, headers=headers)
     assert isinstance(error, StopRunError) and SECRET not in str(error)
     assert "the service answers 401: " in str(error)
-    assert str(error).endswith("its headers are held by RAG_KEY_OF_TESTS")
+    assert str(error).endswith("its headers come from RAG_KEY_OF_TESTS")
     assert str(await error_of(tmp_path / "other", service)).endswith("system.headers sends none")
     korean = await error_of(tmp_path / "other", service, language="ko")
     assert str(korean).endswith("system.headers에 보낼 헤더가 없습니다")
@@ -184,7 +184,9 @@ async def test_eight_in_a_row_end_the_run(service: RagService, tmp_path: Path) -
         for repeat in range(7):
             with pytest.raises(EvaluationError, match="the service answers 500"):
                 await asked.ask(QUERY, repeat)
-        with pytest.raises(StopRunError, match=r"so ended 8 questions in a row\. Run the same command again to resume"):
+        with pytest.raises(
+            StopRunError, match=r"8 questions in a row ended like this\. Run the same command again to resume"
+        ):
             await asked.ask(QUERY, 7)
 
 
@@ -251,7 +253,7 @@ async def test_a_reply_that_could_not_be_used_is_asked_for_anew_by_the_next_comm
         ({"path": "ask"}, "system.path: expected a path such as /ask or ?q={question}, found 'ask'"),
         (
             {"body": {"q": "{query}"}},
-            "system.body: nothing stands for {query}; known here: question, history, language, id, k",
+            "system.body: unknown placeholder {query}; known here: question, history, language, id, k",
         ),
         ({"method": "GET", "fields": {"a": 1}}, "system.fields: GET sends no body; put what it asks into system.path"),
     ],

@@ -72,7 +72,11 @@ async def test_a_function_is_given_what_it_takes(tmp_path: Path) -> None:
         ("breaks", "rag_of_tests:breaks raised LookupError: no index (rag_of_tests, line 10)", "예외가 났습니다"),
         ("gives_up", "rag_of_tests:gives_up raised TimeoutError: the index is slow", "예외가 났습니다"),
         ("returns_a_number", "returned a number, expected the text of the answer or a mapping", "반환값은 숫자입니다"),
-        ("returns_an_object", "returned what is no JSON value: Type is not JSON serializable: object", "JSON으로"),
+        (
+            "returns_an_object",
+            "returned a value that JSON cannot hold: Type is not JSON serializable: object",
+            "JSON으로",
+        ),
     ],
 )
 async def test_a_function_that_fails(tmp_path: Path, name: str, english: str, korean: str) -> None:

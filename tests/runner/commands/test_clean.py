@@ -57,12 +57,12 @@ def test_only_what_nobody_can_use_goes(server: RedisServer, capsys: pytest.Captu
     assert clean(server) == 0
     lines = capsys.readouterr().out.splitlines()
     assert sorted(lines[:2]) == [
-        "deleted 'acme' 'torn', incomplete: a part of it is gone",
+        "deleted 'acme' 'torn', incomplete: a part of it is missing",
         r"deleted 'acmecorp' 'endless\n*', without an end: a part of it has no time to live",
     ]
     assert lines[2:] == [
         "deleted 2 of 5 sessions",
-        "  1 incomplete: a part of it is gone",
+        "  1 incomplete: a part of it is missing",
         "  1 without an end: a part of it has no time to live",
     ]
     assert left(server) == {FRESH, IDLE, OTHER}

@@ -80,7 +80,7 @@ def test_the_oldest_go_until_the_rest_fits(here: Path, capsys: pytest.CaptureFix
     assert main(["clean", "outputs"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "outputs: nothing to delete (7 there, 2.0 MB in all)",
-        "choose what goes with --older-than DAYS or --at-most MB",
+        "choose what to delete with --older-than DAYS or --at-most MB",
     ]
     assert main(["clean", "outputs", "nowhere"]) == 1
     assert capsys.readouterr().err == "error: FOLDER: folder not found: nowhere\n"

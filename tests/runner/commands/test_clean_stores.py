@@ -33,7 +33,7 @@ def test_collections_go_after_a_preview(
     ):
         assert main(["clean", "stores", "store=qdrant", *words]) == 0
         shown.append(capsys.readouterr().out.splitlines())
-    nothing = "nothing to delete (1 collections); choose what goes with --older-than DAYS"
+    nothing = "nothing to delete (1 collections); choose what to delete with --older-than DAYS"
     assert shown == [
         [f"{NAME}  10 vectors, 0 days old", nothing],
         [f"{NAME}  10 vectors, 0 days old", nothing],

@@ -46,8 +46,9 @@ def test_a_korean_csv_of_excel_is_imported_and_evaluated(capsys: pytest.CaptureF
         "  answer         챗봇 답변\n"
         "  contexts       참고 문서\n"
         "  left out       담당자\n"
-        "Without reference answers: correctness cannot be told; right goes by faithfulness and relevancy.\n"
-        "Without gold documents: recall, precision, MRR and nDCG cannot be told.\n"
+        "Without reference answers: correctness cannot be computed; faithfulness and relevancy decide whether an "
+        "answer is right.\n"
+        "Without gold documents: recall, precision, MRR and nDCG cannot be computed.\n"
         "queries.jsonl: 2 cases\n"
         "\n"
         "To evaluate it (judge=openai judge.model=… asks a model):\n"
@@ -91,7 +92,7 @@ def test_answers_alone_are_judged_by_what_is_known(capsys: pytest.CaptureFixture
     assert main(["import", "x.csv"]) == 0
     printed = capsys.readouterr().out
     assert "  answer         answer  (1 of 2 rows)\n1 answers are blank: each counts as a refusal\n" in printed
-    assert "Without contexts: faithfulness and the metrics of retrieval cannot be told.\n" in printed
+    assert "Without contexts: faithfulness and the metrics of retrieval cannot be computed.\n" in printed
     summary = evaluate(printed)
     assert summary["metrics"]["mean_answer_relevancy"]["n"] == 2
     assert summary["metrics"].get("mean_faithfulness", {"n": 0})["n"] == 0
@@ -125,7 +126,7 @@ def test_rows_without_a_question_and_ids_that_come_twice(capsys: pytest.CaptureF
     assert [line["id"] for line in lines()] == ["1", "1#2"]
     captured = capsys.readouterr()
     assert captured.err == "skipped x.csv:3: expected a question, found a blank cell\n"
-    assert "1 ids came before: they have a number now (ID#2)\n" in captured.out
+    assert "1 ids are repeated: they got a number (ID#2)\n" in captured.out
     Path("queries.jsonl").unlink()
     assert main(["import", "x.csv", "--strict"]) == 1
     assert not Path("queries.jsonl").exists()
@@ -167,7 +168,7 @@ def test_assertions_pass_and_fail_as_in_promptfoo(capsys: pytest.CaptureFixture[
     export = EXPORTS / "promptfoo_results.json"
     assert main(["import", str(export)]) == 0
     printed = capsys.readouterr().out
-    assert "Assertions that no check here means are left out: contains-json (1)\n" in printed
+    assert "Assertions without a corresponding check are left out: contains-json (1)\n" in printed
     evaluate(printed)
     theirs = {
         result["vars"]["id"]: [

@@ -75,7 +75,7 @@ def test_a_trace_of_unknown_success_has_no_score_and_the_report_says_why(
     summary = json.loads((tmp_path / "o" / "summary.json").read_text(encoding="utf-8"))
     assert summary["trace"]["unknown_success"] == 1
     assert summary["metrics"]["score"]["n"] == 1
-    told = "Traces without a score: 1; nothing tells whether they had success"
+    told = "Traces without a score: 1; their success is unknown"
     assert told in (tmp_path / "o" / "summary.md").read_text(encoding="utf-8")
     assert told in " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "success unknown" in (tmp_path / "o" / "report.html").read_text(encoding="utf-8")

@@ -13,10 +13,14 @@ from runner.compare import case_index
 from runner.compare.case_index import FILE, indexed, opened, state_of
 
 ROWS = [
-    {"id": "가", "status": "ok", "metrics": {"right": 1.0}, "output": {"query": "환불은 언제?", "answer": "a"}},
+    {"id": "가", "status": "ok", "metrics": {"right": 1.0}, "output": {"query": "환불은 언제?", "answer": "a"},
+     "language": "ko", "labels": {"lost_at": "retrieval"},
+     "judgements": {"r": {"score": 0.1, "details": {"votes": {"x": 1, "y": 0.75, "z": None}}}, "s": {"error": "bad"}}},
     {"id": "b.*", "status": "failed", "metrics": {}, "output": None},
-    {"id": "c", "status": "ok", "metrics": {"right": 0.0}, "output": {"query": "Refund\n  NOW", "answer": "b"}},
-]
+    {"id": "c", "status": "ok", "metrics": {"right": 0.0}, "output": {"query": "Refund\n  NOW", "answer": "b"},
+     "judgements": {"s": {"score": 1}}},
+]  # fmt: skip
+NAN = pytest.approx(float("nan"), nan_ok=True)
 
 
 @pytest.fixture
@@ -32,7 +36,13 @@ def test_an_index_says_what_the_rows_say(rows: Path) -> None:
     assert opened(rows, state_of(rows)) is not None
     for cases in (made, again):
         assert ([cases.ids[n] for n in range(3)], cases.right.tolist()) == (["가", "b.*", "c"], [1, -1, 0])
-        assert (cases.failed.tolist(), cases.apart.tolist()) == ([0, 1, 0], [0, 0, 0])
+        assert (cases.failed.tolist(), cases.apart.tolist()) == ([0, 1, 0], [1, 0, 1])
+        assert (cases.truth.tolist(), [cases.strata[n] for n in range(3)]) == (
+            [1, NAN, 0],
+            ["ko\tretrieval", "\t", "\t"],
+        )
+        judged = {rubric: [column.tolist() for column in own.values()] for rubric, own in cases.judged.items()}
+        assert judged == {"r": [[0.1, NAN, NAN], [0.25, NAN, NAN]], "s": [[NAN, NAN, 1], [0, NAN, 0]]}
         assert [cases.searched.having(word).tolist() for word in ("환불", ".*", "refund now", "none")] == [
             [True, False, False], [False, True, False], [False, False, True], [False] * 3,
         ]  # fmt: skip
@@ -49,7 +59,7 @@ def test_an_index_of_other_rows_or_a_damaged_one_is_made_again(rows: Path) -> No
         index.write_bytes(kept[:number] + bytes([kept[number] ^ 1]) + kept[number + 1 :])
         found = opened(rows, state)
         assert found is None or [found.ids[n] for n in range(3)] == ["가", "b.*", "c"], number  # a space of its head
-    for damaged in (b"", b"{}\n", b"[]\n", kept[:-3], kept + b"x", kept.replace(b'"schema": 1', b'"schema": 2')):
+    for damaged in (b"", b"{}\n", b"[]\n", kept[:-3], kept + b"x", kept.replace(b'"schema": 2', b'"schema": 1')):
         index.write_bytes(damaged)
         assert opened(rows, state) is None
         assert indexed(rows, writes=True).ids[1] == "b.*"

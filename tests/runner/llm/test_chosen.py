@@ -42,9 +42,9 @@ def test_what_a_judge_fails_at_counts_as_the_worst_or_not_at_all(
     better: Literal["higher", "lower", "neither"], on_failure: Literal["zero", "exclude"], value: float | None
 ) -> None:
     found = chosen(Judge(on_failure), tone=rubric(better))
-    scores = found.scored(Scores({}), None, object(), {"tone": Judgement(None, error="no JSON")}, asked=["tone"])
+    scores = found.scored(Scores({}), None, object(), {"tone": Judgement(None, error="no JSON")}, rubrics=["tone"])
     assert (scores.values, scores.unscored) == ({"tone": value}, ("tone",))
-    assert found.scored(Scores({}), None, object(), {}, asked=[]).values == {}  # it was not asked
+    assert found.scored(Scores({}), None, object(), {}, rubrics=[]).values == {}  # it was not asked
 
 
 def test_a_case_that_failed_lacks_all_that_was_chosen() -> None:

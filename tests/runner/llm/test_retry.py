@@ -159,7 +159,7 @@ async def test_a_server_that_has_nothing_but_errors_ends_the_run(
     assert server.count == 8 * (6 if status == 500 else 1)  # nothing more is asked
     more = " (asked 6 times)" if status == 500 else ""
     assert str(replies[7]) == (
-        f"test:m at {server.url}: the server answers {status}: Oops{more}; so ended 8 requests in a row"
+        f"test:m at {server.url}: the server answers {status}: Oops{more}; 8 requests in a row ended like this"
     )
 
 

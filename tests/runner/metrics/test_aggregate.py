@@ -133,6 +133,27 @@ def test_metrics_of_different_cases_do_not_disturb_each_other():
     assert (metric(both)["ci_low"], metric(both)["ci_high"]) == mean_interval(values, seed=1)
 
 
+def test_blocks_change_nothing_and_neither_do_estimates_of_another_run(monkeypatch):
+    """Rows name different metrics, have weights and lack scores, in turn."""
+    rows = [
+        row(metrics={"a": n % 7 / 7, "b": None if n % 5 else 1.0}, language="ko")
+        if n % 3
+        else row(metrics={"b": n % 2, "a": None, "c": 3.0 * n}, unscored=("a",), weights={"c": 1 + n % 2, "gone": 2})
+        for n in range(1100)
+    ]
+    known = {}
+    whole = aggregate(rows, built_in(), seed=1, known=known)
+    monkeypatch.setattr("runner.metrics.aggregate.BLOCK", 1)
+    assert json.dumps(aggregate(rows, built_in(), seed=1)) == json.dumps(whole)
+    assert (whole["metrics"]["a"]["n"], whole["metrics"]["a"]["n_scored"]) == (1100, 733)
+    values = [float(3 * n) for n in range(0, 1100, 3) for _ in range(1 + n % 2)]
+    assert whole["metrics"]["c"]["value"] == pytest.approx(sum(values) / len(values))
+    monkeypatch.setattr("runner.metrics.statistics.mean_intervals", None)  # what is known is not worked out again
+    assert json.dumps(aggregate(rows, built_in(), seed=1, known=known)) == json.dumps(whole)
+    with pytest.raises(TypeError):
+        aggregate(rows, built_in(), seed=2, known=known)
+
+
 def test_counts_and_cases():
     rows = [
         row(labels={"lost_at": "none", "pattern": "ideal"}),

@@ -128,7 +128,7 @@ def test_wilson_of_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answerable", "refused", "shown", "right", "stale", "place"),
+    ("answerable", "refused", "readable", "right", "stale", "place"),
     [
         (False, True, None, True, False, "none"),
         (False, False, None, False, False, "made_up"),
@@ -144,6 +144,6 @@ def test_wilson_of_nothing() -> None:
     ],
 )
 def test_where_a_probe_was_lost(
-    answerable: bool, refused: bool, shown: bool | None, right: bool, stale: bool, place: str
+    answerable: bool, refused: bool, readable: bool | None, right: bool, stale: bool, place: str
 ) -> None:
-    assert lost_at(answerable=answerable, refused=refused, shown=shown, right=right, stale=stale) == place
+    assert lost_at(answerable=answerable, refused=refused, readable=readable, right=right, stale=stale) == place

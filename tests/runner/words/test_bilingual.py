@@ -47,7 +47,7 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
         (["fail_on_regression=true", "junit=x.xml"],
          "  fail_on_regression: 비교할 실행이 필요합니다. compare=BASELINE으로 지정하세요\n"
          "  junit: 비교할 실행이 필요합니다. compare=BASELINE으로 지정하거나, threshold.METRIC=NUMBER로"),
-        (["threshold.tone=1"], "  threshold.tone: 이 평가에 없거나 어느 쪽이 좋은 값인지 알 수 없는 메트릭입니다: tone"),
+        (["threshold.tone=1"], "  threshold.tone: 이 평가에 없거나 어느 쪽이 좋은 값인지 알 수 없는 메트릭입니다:"),
         (["sample=-1"], "  sample: 필요한 값: null, 개수(100) 또는 비율(0.1). 입력한 값: -1"),
         (["init", "bad.csv"], "FOLDER: 파일을 쓸 수 없습니다: bad.csv/README.md. 쓸 수 있는 폴더가 아닙니다: "),
         (["judge=lexical"], "judge: retrieval_only 평가에서는 쓰지 않는 그룹입니다: judge. 쓰는 그룹: dataset, "),

@@ -1,4 +1,4 @@
-"""`calibrate min_score`: the cut that tells answerable questions best, on questions of one's own."""
+"""`calibrate min_score`: the cut that best separates answerable from unanswerable questions."""
 
 import json
 from pathlib import Path

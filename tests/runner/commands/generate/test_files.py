@@ -7,7 +7,7 @@ import pytest
 
 from runner.commands.generate.drafts import Draft
 from runner.commands.generate.files import check_out, counts, provenance_path, rows
-from runner.commands.generate.maker import Made
+from runner.commands.generate.maker import Batch
 from runner.commands.generate.orders import Order, Slot
 from runner.data.corpus import build_corpus
 from runner.data.gold import check_gold
@@ -70,7 +70,7 @@ def test_the_file_is_read_back_without_a_problem(tmp_path: Path) -> None:
 
 
 def test_counts_of_what_was_kept_and_dropped() -> None:
-    made = Made(CORPUS, CHUNKER, [SECOND, SECOND], (), [draft(), draft(1), draft(quote="?")], Counter(failed=1), ["x"])
+    made = Batch(CORPUS, CHUNKER, [SECOND, SECOND], (), [draft(), draft(1), draft(quote="?")], Counter(failed=1), ["x"])
     assert counts(made) == {
         "ordered": 4,
         "kept": 3,

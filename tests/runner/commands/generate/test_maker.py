@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.commands.generate.maker import Made, QuestionMaker
+from runner.commands.generate.maker import Batch, QuestionMaker
 from runner.errors import ConfigError, CorpusError, StopRunError
 from tests.runner.commands.generate.scripted import SETTINGS, Asked, Scripted
 from tests.services.doors import models as models_at
@@ -14,7 +14,7 @@ from tests.services.models_replies import completion, error
 from tests.services.models_server import ModelsServer
 from tests.small_data import CORPUS, write_jsonl
 
-Make = Callable[..., Made]
+Make = Callable[..., Batch]
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def maker(server: ModelsServer, tmp_path: Path) -> Callable[..., QuestionMaker]:
     return made
 
 
-async def made_by(maker: QuestionMaker) -> Made:
+async def made_by(maker: QuestionMaker) -> Batch:
     return await maker.make(maker.ordered())
 
 
@@ -73,8 +73,8 @@ def only(id: str, instead: Callable[[Asked], Any], otherwise: Callable[[Asked], 
     return lambda asked: instead(asked) if document_of(asked) == id else otherwise(asked)
 
 
-def texts(made: Made) -> list[str]:
-    return [draft.question for draft in made.kept]
+def texts(batch: Batch) -> list[str]:
+    return [draft.question for draft in batch.kept]
 
 
 async def test_good_questions_are_kept_in_the_order_of_the_corpus(server: ModelsServer, maker: Any) -> None:

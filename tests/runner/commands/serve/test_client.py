@@ -36,23 +36,27 @@ def test_a_generated_client_reads_runs_and_errors(root: Path, tmp_path: Path, mo
     try:
         _generated(app.app.openapi(), tmp_path)
         monkeypatch.syspath_prepend(str(tmp_path))
-        client = importlib.import_module("made.client").Client(base_url=f"http://127.0.0.1:{port}")
-        api = {name: importlib.import_module(f"made.api.{name}") for name in ("runs.list_runs", "runs.get_run")}
-        assert {run.id for run in api["runs.list_runs"].sync(client=client)} == {"run", "sweep~0", "sweep~1"}
-        run = api["runs.get_run"].sync("run", client=client)
-        assert (run.status.value, run.k, run.metrics.k, run.results[0].id) == ("completed", 2, 2, "result_001")
-        missing = api["runs.get_run"].sync("rum", client=client)
-        assert missing.error.message == "run_id: no run 'rum'; did you mean 'run'?"
-        start = importlib.import_module("made.api.runs.start_run")
-        models = importlib.import_module("made.models")
-        wrong = start.sync("demo", client=client, body=models.RunEvaluation(overrides=["retriever=keywrd"]))
-        assert [problem.key for problem in wrong.error.problems] == ["retriever"]
-        plan = importlib.import_module("made.api.plan.plan")
-        body = models.PlanEvaluation("demo_en", k=3, overrides=["sample=5"])
-        assert plan.sync(client=client, body=body).runs[0].cases == 5
+        with importlib.import_module("made.client").Client(base_url=f"http://127.0.0.1:{port}") as client:
+            _asked(client)
     finally:
         server.should_exit = True
         thread.join()
+
+
+def _asked(client: Any) -> None:
+    api = {name: importlib.import_module(f"made.api.{name}") for name in ("runs.list_runs", "runs.get_run")}
+    assert {run.id for run in api["runs.list_runs"].sync(client=client)} == {"run", "sweep~0", "sweep~1"}
+    run = api["runs.get_run"].sync("run", client=client)
+    assert (run.status.value, run.k, run.metrics.k, run.results[0].id) == ("completed", 2, 2, "result_001")
+    missing = api["runs.get_run"].sync("rum", client=client)
+    assert missing.error.message == "run_id: no run 'rum'; did you mean 'run'?"
+    start = importlib.import_module("made.api.runs.start_run")
+    models = importlib.import_module("made.models")
+    wrong = start.sync("demo", client=client, body=models.RunEvaluation(overrides=["retriever=keywrd"]))
+    assert [problem.key for problem in wrong.error.problems] == ["retriever"]
+    plan = importlib.import_module("made.api.plan.plan")
+    body = models.PlanEvaluation("demo_en", k=3, overrides=["sample=5"])
+    assert plan.sync(client=client, body=body).runs[0].cases == 5
 
 
 def _generated(openapi: dict[str, object], folder: Path) -> None:

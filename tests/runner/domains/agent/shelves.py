@@ -66,8 +66,8 @@ class Says:
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         pass
 
-    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
-        self.seen.append(([each.id for each in candidates], list(asked)))
+    def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
+        self.seen.append(([each.id for each in candidates], list(past_queries)))
         return self.said(len(self.seen), self.seen[-1][0])
 
 

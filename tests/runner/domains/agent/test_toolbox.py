@@ -195,9 +195,9 @@ def test_a_candidate_keeps_what_the_first_search_said_of_it() -> None:
     seen: list[Candidate] = []
 
     class Looks(Says):
-        def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+        def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
             seen[:] = candidates
-            return super().rerank(question, candidates, asked)
+            return super().rerank(question, candidates, past_queries)
 
     box = toolbox_of(shelf_of(CORPUS), Looks(backwards))
     box.search_all("a z")
@@ -209,9 +209,9 @@ def test_relevance_is_to_the_question_whatever_was_searched_for() -> None:
     seen: dict[str, float] = {}
 
     class Looks(Says):
-        def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+        def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
             seen.update({each.id: each.relevance for each in candidates})
-            return super().rerank(question, candidates, asked)
+            return super().rerank(question, candidates, past_queries)
 
     shelf = shelf_of(CORPUS)
     box = toolbox_of(shelf, Looks(backwards), "a z", relevance={"x#0": 0.1, "y#1": 0.2})
