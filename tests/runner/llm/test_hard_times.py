@@ -48,14 +48,16 @@ EVERYTHING = Faults(
 )
 
 
-async def test_faults_change_no_result(server: ModelsServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", [None, "openai"])
+async def test_faults_change_no_result(client: str | None, server: ModelsServer, tmp_path: Path) -> None:
     """Two in a row at most, for two requests in three in all."""
+    by = {"max_concurrency": 32, "provider_client": client}
     questions = range(80)
-    calm = await ask(server.url, tmp_path / "calm", questions, {"max_concurrency": 32})
+    calm = await ask(server.url, tmp_path / "calm", questions, by)
     assert server.count == len(questions)
     server.reset()
     server.faults = EVERYTHING
-    rough = await ask(server.url, tmp_path / "rough", questions, {"max_concurrency": 32, "timeout_ms": 500})
+    rough = await ask(server.url, tmp_path / "rough", questions, {**by, "timeout_ms": 500})
     assert rough == calm
     assert server.counts.faults.keys() == {name for name, share in EVERYTHING.shares().items() if share}
     assert max(server.counts.answers.values()) == 1  # what was answered is not asked again
