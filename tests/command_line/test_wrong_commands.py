@@ -130,7 +130,7 @@ def test_usage_errors_end_with_1(words: list[str], message: str, capsys: pytest.
         ("_target_: x\ntokenizer", "cannot be read: while scanning a simple key in "),
         ("- 1\n", "expected a mapping"),
         ("k1: " + "9" * 5000, "cannot be read: Exceeds the limit (4300 digits) for integer string conversion"),
-        ("k1: " + "[" * 2000, "cannot be read: maximum recursion depth exceeded"),
+        ("k1: " + "[" * 700, "cannot be read: maximum recursion depth exceeded"),
         ("k1: \0", "cannot be read: unacceptable character #x0000: special characters are not allowed in "),
     ],
 )
