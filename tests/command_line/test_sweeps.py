@@ -143,12 +143,12 @@ def test_a_cell_asks_models_what_the_same_run_asks_alone(swept: str, tmp_path: P
     """Of stored replies, which the cells read once: rows, calls, requests and cost are those of a run by itself."""
     models = ["judge=openai", "judge.model=local:small", "generator=openai", "generator.model=local:large"]
     models += [f"provider.local.base_url={server.url}", "retriever=keyword", "tracking=none"]
-    shared = ["+experiment=full_rag", *small_data(tmp_path / "자료"), *models]
+    shared = ["+experiment=full_rag", *small_data(tmp_path / "자료"), *models, JSON, "sample=4"]
     assert main([*shared, swept, "out=first"]) == 0
     sent = len(server.requests)
     assert main([*shared, swept, "out=s"]) == 0
     option, _, values = swept.partition("=")
-    for number, value in enumerate(values.split(",")):
+    for number, value in list(enumerate(values.split(",")))[1:]:
         assert main([*shared, f"{option}={value}", f"out=alone-{number}"]) == 0
         cell, alone = (
             (rows_of(folder), results_of(folder), calls_of(folder), read(f"{folder}/summary.json")["timing"]["usage"])
@@ -156,7 +156,7 @@ def test_a_cell_asks_models_what_the_same_run_asks_alone(swept: str, tmp_path: P
         )
         assert cell == alone
     assert len(server.requests) == sent
-    assert len(calls_of("s/2")) >= 20
+    assert len(calls_of("s/2")) >= 10
 
 
 # --- references -----------------------------------------------------------------------------------
