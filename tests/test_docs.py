@@ -123,7 +123,6 @@ def test_what_is_not_run_here_is_known() -> None:
         "clean memory/store=redis memory.store.url=…",
         "clean outputs --older-than 30",
         "clean stores store=lancedb --older-than 30",
-        "completion fish | source",
         "compare BASELINE CANDIDATE",
         "generate corpus=notes out=made.jsonl",
         "results outputs/FOLDER",

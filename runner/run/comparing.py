@@ -87,7 +87,11 @@ def _check(cells: Sequence[Cell]) -> None:
         needs = "needs a run to compare with; give one with compare=BASELINE"
         problems += [Problem(name, needs) for name in ("fail_on_regression", "allow_incomparable") if cfg[name]]
         if cfg.junit is not None and not thresholds_of(cfg)[0]:
-            problems.append(Problem("junit", f"{needs}, or a value to reach with threshold.METRIC=NUMBER"))
+            either = (
+                "needs a run to compare with; give one with compare=BASELINE, "
+                "or a value to reach with threshold.METRIC=NUMBER"
+            )
+            problems.append(Problem("junit", either))
     for name, no_place in (("save_snapshot", no_place_for_a_file), ("junit", _no_place_for_junit)):
         path = cfg[name]
         if path is not None and len(cells) > 1:
