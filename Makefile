@@ -18,7 +18,8 @@ matrix:  ## Tests under each Python installed here, and with the oldest dependen
 coverage:  ## Which lines and branches the tests reach, also of the processes that they start: htmlcov/ (TESTS=...)
 	$(PYTHON) -m pytest -n logical --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html $(TESTS)
 
-slow:  ## What the tests have in small, in full: marked tests, a thousand examples of each law, a thousand damaged inputs (half an hour)
+slow:  ## What the tests have in small, in full: marked tests, a thousand examples of each law, a thousand damaged inputs (half an hour; installs 50 MB)
+	$(PYTHON) -m pip install -q -e '.[test,client]'
 	$(PYTHON) -m pytest -n logical --dist loadfile -m slow
 	$(PYTHON) -m pytest -n logical --dist worksteal -m 'hypothesis and not slow' --hypothesis-profile=thorough \
 		--ignore=tests/fuzz

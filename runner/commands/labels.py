@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -124,11 +126,8 @@ def judged_answers(cases: Cases, rubric: str) -> list[Answer]:
     numbers = (score == score).nonzero()[0]
     columns = (column[numbers].tolist() for column in (cases.truth, score, cases.judged[rubric]["spread"]))
     strata = cases.strata.encoded()
-    answers = []
-    for number, *values in zip(numbers.tolist(), *columns, strict=True):
-        language, _, stage = strata[number].decode().rpartition("\t")
-        answers.append(Answer(number, language, stage, *values))
-    return answers
+    parts = {text: text.decode().rpartition("\t")[::2] for text in set(strata)}
+    return [Answer(at, *parts[strata[at]], *values) for at, *values in zip(numbers.tolist(), *columns, strict=True)]
 
 
 def picked_answers(answers: Sequence[Answer], pick: str, n: int, seed: int) -> list[Answer]:
@@ -144,7 +143,7 @@ def picked_answers(answers: Sequence[Answer], pick: str, n: int, seed: int) -> l
     picked = [
         answer
         for name, share in zip(sorted(strata), shares, strict=True)
-        for _, _, answer in sorted(strata[name], key=lambda each: each[:2])[:share]
+        for _, _, answer in heapq.nsmallest(share, strata[name], key=itemgetter(0, 1))
     ]
     drawn.shuffle(picked)
     return picked

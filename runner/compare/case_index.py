@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 
 from runner.report.worst import lost_at
 from runner.system.folder import lines_at, parsed
@@ -101,7 +102,7 @@ class Cases:
                 row = parsed(file.readline())
                 if row is None or plain(row.get("id")) != self.ids[number]:
                     raise ValueError(f"{self.path.name} was changed while it was read")
-                yield row
+                yield whole(row)
 
     def number_of(self, id: str) -> int | None:
         """The number of a case, by its id."""
@@ -234,6 +235,15 @@ def _joined(texts: Iterable[str]) -> Texts:
 def plain(id: Any) -> str:
     """The text without END and lone surrogates."""
     return str(id).replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without halves of characters, which JSON can say and no file or answer can hold."""
+    try:
+        orjson.dumps(row)
+    except TypeError:
+        return dict(orjson.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")))
+    return row
 
 
 def _digest(output: Mapping[str, Any]) -> int:

@@ -456,7 +456,7 @@ def _is_number(value: Any) -> bool:
 def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool) -> str | None:
     if isinstance(value, list | tuple):
         return _wrong_element(value, kind, arguments) if arguments else None
-    if isinstance(value, Mapping) and len(arguments) == 2:
+    if len(arguments) == 2 and isinstance(value, Mapping):
         if _exact(arguments[0]).issuperset(map(type, value)) and _exact(arguments[1]).issuperset(
             map(type, value.values())
         ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from runner.errors import Problem, did_you_mean
@@ -63,6 +64,11 @@ class Chosen:
         self._self_judging = [choice for choice in self.choices.values() if isinstance(choice, SelfJudging)]
         if self._asking and isinstance(judge, Learning):
             judge.learn(self.rubrics)
+
+    @cached_property
+    def _names_of(self) -> dict[int, list[str]]:
+        """Of the metrics of each choice, by its id: every case asks for them."""
+        return {id(choice): names(choice) for choice in self.choices.values()}
 
     @property
     def metrics(self) -> list[Metric]:
@@ -128,7 +134,7 @@ class Chosen:
     async def add_own(self, case: Any, shown: Mapping[str, Any], judgements: MutableMapping[str, Judgement]) -> None:
         """Add the judgements that choices make without a judge, unless an earlier command left them."""
         for choice in self._self_judging:
-            if not any(metric in judgements for metric in names(choice)):
+            if judgements.keys().isdisjoint(self._names_of[id(choice)]):
                 judgements.update(await choice.judged(case, shown))
 
     @property

@@ -87,7 +87,9 @@ class Model:
         """Raises StopRunError and InputError for what is wrong for every request, EvaluationError for what is wrong
         with this one."""
         body = self.provider.body(self._own_name, request)
-        key = self._key(body, request)
+        return await self._chat(request, body, self._key(body, request))
+
+    async def _chat(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
         asked = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
         if self._door.calls is None:
             reply = await self._answered(request, body, key)
@@ -139,8 +141,9 @@ class Model:
         keys: list[bytes] = []
 
         async def ask(request: ChatRequest) -> ChatReply:
-            keys.append(self._key(self.provider.body(self._own_name, request), request))
-            return await self.chat(request)
+            body = self.provider.body(self._own_name, request)
+            keys.append(self._key(body, request))
+            return await self._chat(request, body, keys[-1])
 
         try:
             yield ask
@@ -268,8 +271,7 @@ class Model:
         toll = self._toll(Usage(_most_tokens(key), longest))
         answered = await self._retry.ask("/chat/completions", body, tokens, self._read(chat_reply), toll)
         reply, counted = answered.content
-        length = longest if reply.finish_reason == "length" else count_tokens(reply.text)
-        usage = counted or Usage(_prompt_tokens(body), length)
+        usage = counted or _counted(body, reply, longest)
         try:
             reply = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
         finally:
@@ -376,6 +378,11 @@ def _prompt_tokens(body: Mapping[str, Any]) -> int:
     others += [message["tool_calls"] for message in messages if "tool_calls" in message]
     texts += [orjson.dumps(other).decode() for other in others]
     return PER_MESSAGE * len(messages) + sum(map(count_tokens, texts))
+
+
+def _counted(body: Mapping[str, Any], reply: ChatReply, longest: int) -> Usage:
+    """Of a server that does not count."""
+    return Usage(_prompt_tokens(body), longest if reply.finish_reason == "length" else count_tokens(reply.text))
 
 
 def _most_tokens(sent: bytes) -> int:

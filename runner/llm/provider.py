@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import orjson
 
@@ -19,14 +19,11 @@ from runner.llm.limiter import Limiter, limiter_of
 from runner.llm.loose_json import loosely
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.settings import ProviderSettings
-from runner.llm.verdict import UnsendableError
+from runner.llm.transport import AddressError, Server, Transport, transport_to
+from runner.llm.verdict import StatusError
 from runner.system.redaction import learn_variable, redacted, redacted_bytes
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
 OPENAI = "https://api.openai.com/v1"
-CONNECT_S = 10.0
 SECRET = 16  # characters; a shorter key may be an ordinary word
 
 
@@ -37,7 +34,8 @@ class Provider:
         self.name, self.settings = name, settings
         self._timeout_s = timeout_s
         self._ceiling = min(max_concurrency, settings.get("max_concurrency") or max_concurrency)
-        self._client: AsyncOpenAI | None = None
+        self._transport: Transport | None = None
+        self._changing: dict[str, tuple[list[str], dict[str, str], dict[str, Any]]] = {}  # by model
         self.is_miscounting = False  # a warning is printed once
 
     # --- what conf says ---------------------------------------------------------------------------
@@ -154,66 +152,44 @@ class Provider:
     def _changed(self, model: str, body: dict[str, Any]) -> dict[str, Any]:
         """The body with the parameters that conf adds, without those that it omits, and with those that it renames.
         Where `max_tokens` is omitted, its newer name is used."""
-        left_out, names = self._left_out(model), self._of_model("rename", model)
+        if model not in self._changing:
+            self._changing[model] = self._left_out(model), self._of_model("rename", model), self._added(model)
+        left_out, names, added = self._changing[model]
         if "max_tokens" in left_out and "max_tokens" in body:
             body["max_completion_tokens"] = body["max_tokens"]
         kept = {names.get(name, name): value for name, value in body.items() if name not in left_out}
-        return kept | self._added(model)
+        return kept | added
 
-    def connect(self) -> AsyncOpenAI:
-        """Create the client, which takes long, before the first exchange. Raises InputError where something is
-        missing."""
-        if self._client is None:
+    def connect(self) -> Transport:
+        """Create the transport, before the first exchange. Raises InputError where something is missing."""
+        if self._transport is None:
             if problem := self.address_problem() or self.problem():
                 raise InputError(str(problem))
-            self._client = self._connected()
-            if self.settings.get("api_key_env") != "OPENAI_API_KEY":  # headers for OpenAI only
-                self._client.organization = self._client.project = None
-        return self._client
-
-    def _connected(self) -> AsyncOpenAI:
-        import httpx2
-        from openai import AsyncOpenAI, DefaultAioHttpClient, Timeout
-
-        header = self.settings.get("key_header")
-        try:
-            return AsyncOpenAI(
-                api_key=self._key or "none",
-                base_url=self._url,
-                default_headers={header: self._key or "none"} if header else None,
-                default_query=self.settings.get("query") or None,
-                http_client=DefaultAioHttpClient(follow_redirects=False),  # key and prompts go nowhere else
-                timeout=Timeout(self._timeout_s, connect=min(self._timeout_s / 2, CONNECT_S)),
-                max_retries=0,
-            )
-        except httpx2.InvalidURL:  # a host name with invalid characters
-            raise InputError(f"{self._url_key}: {expected(HOST)}") from None
+            server = Server(self._url, self._key or "none", self.settings, self._timeout_s)
+            try:
+                self._transport = transport_to(server)
+            except AddressError:  # a host name with invalid characters
+                raise InputError(f"{self._url_key}: {expected(HOST)}") from None
+        return self._transport
 
     async def send(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Send a body and return the JSON object of the response. Raises the errors of the openai client,
-        UnsendableError, TimeoutError, and ValueError for an unusable response."""
-        import httpx2
-        from openai import Omit
-
-        client, content = self.connect(), orjson.dumps(body)
-        headers = {"Authorization": Omit()} if self.settings.get("key_header") else {}
-        async with asyncio.timeout(self._timeout_s):  # the client limits each chunk of a slow response only
-            try:
-                response = await client.post(
-                    path, content=content, cast_to=httpx2.Response, options={"headers": headers}
-                )
-            except ValueError as error:
-                raise UnsendableError from error
-        found = loosely(self._keyless(response.content))
+        """Send a body and return the JSON object of the response. Raises the errors of Transport.post, StatusError,
+        TimeoutError, and ValueError for an unusable response."""
+        transport, content = self.connect(), orjson.dumps(body)
+        async with asyncio.timeout(self._timeout_s):  # the timeout of a client holds for each chunk of a slow response
+            response = await transport.post(path, content)
+        if not response.is_success:
+            raise StatusError(response.status, response.content, response.headers)
+        found = loosely(self._keyless(response.body))
         if not isinstance(found, dict):
             raise ValueError(f"expected a JSON object, got {str(found)[:80]!r}")
         return found
 
     async def close(self) -> None:
-        """Close the client; the next request opens another."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        """Close the connections; the next request opens others."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.close()
 
     def readable(self, message: str) -> str:
         """One line of a server's message, without the API key, which some servers repeat."""
@@ -241,4 +217,8 @@ def _message(message: Message) -> dict[str, Any]:
 
 def sendable(text: str) -> str:
     """The text with lone surrogates replaced, which UTF-8 cannot encode."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -89,11 +89,7 @@ class Rubric:
         chosen = self.modes[mode]
         language = self.language(mode, fields)
         shown = {field.name: _value(self.name, field, fields) for field in chosen.fields_ if _is_given(field, fields)}
-        system = {"en": chosen.en, "ko": chosen.ko}[language]
-        return (
-            Message("system", f"{system.strip()}\n\n{NOTICE[language]}"),
-            Message("user", fenced(shown, language)),
-        )
+        return _system(chosen.ko if language == "ko" else chosen.en, language), Message("user", fenced(shown, language))
 
     def language(self, mode: str, fields: Mapping[str, Any]) -> Language:
         told = fields.get("language")
@@ -101,6 +97,11 @@ class Rubric:
             return "ko" if told == "ko" else "en"
         texts = (fields.get(field.name) for field in self.modes[mode].fields_ if field.kind == "text")
         return detect_language(str(next(texts, None) or ""))
+
+
+@lru_cache(maxsize=256)
+def _system(text: str, language: Language) -> Message:
+    return Message("system", f"{text.strip()}\n\n{NOTICE[language]}")
 
 
 def names() -> list[str]:

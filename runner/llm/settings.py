@@ -56,6 +56,7 @@ class ProviderSettings(TypedDict, total=False):
     requests_per_minute: Limit
     tokens_per_minute: Limit
     pinned: bool
+    client: Literal["openai"] | None
     key_header: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9-]*$")] | None
     query: dict[str, str]
     leave_out: dict[str, list[str]]

@@ -40,7 +40,7 @@ async def structured(
     """
     last_text, reason, max_tokens = "", "", request.max_tokens
     for attempt in range(IDENTICAL + 1):
-        attempted = replace(request, attempt=attempt)
+        attempted = replace(request, attempt=attempt) if attempt != request.attempt else request
         if attempt == IDENTICAL:
             attempted = replace(attempted, messages=_repairing(request, last_text, reason))
         reply = await _checked_reply(ask, attempted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -35,6 +35,18 @@ class ToldError(ValueError):
         self.status = code if isinstance(code, int) and 400 <= code < 600 else 0
 
 
+class StatusError(Exception):
+    """The server answered with a status that is none of success. `content`: JSON, or a text."""
+
+    def __init__(self, status: int, content: object, headers: Mapping[str, str]) -> None:
+        super().__init__(f"{status}: {content}")
+        self.status, self.content, self.headers = status, content, headers
+
+
+class LostError(Exception):
+    """The connection failed, before an answer had come or in the middle of it. Its cause tells how."""
+
+
 class UnsendableError(Exception):
     """The client does not take the request as one, as with a header that holds what no header may."""
 
@@ -54,29 +66,36 @@ class Verdict:
 
 
 def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
-    """What to do about an error that the openai client, or reading its answer, raised. `sent`: the parameters."""
+    """What to do about an error that a transport, or reading its answer, raised. `sent`: the parameters."""
     from aiohttp import ClientConnectorError, ConnectionTimeoutError, SocketTimeoutError
-    from openai import APIConnectionError, APIStatusError
 
     if isinstance(error, ToldError) and error.status >= 400:
         return replace(_of_status(error.status, error.said, {}, sent), may_be_billed=True)
-    if isinstance(error, APIStatusError):
-        return _of_status(error.status_code, _error_object(error.body), error.response.headers, sent)
-    causes = list(_causes(error))
-    for cause in causes:
+    if isinstance(error, StatusError):
+        return _of_status(error.status, _error_object(error.content), error.headers, sent)
+    chain = list(causes(error))
+    for cause in chain:
         if isinstance(cause, ClientConnectorError):
             return Verdict("again", f"no connection to {cause.host}:{cause.port} ({_reason(cause)})", is_down=True)
         if isinstance(cause, ConnectionTimeoutError):
             return Verdict("again", "no connection in time", is_down=True)
-    if any(isinstance(cause, TimeoutError | SocketTimeoutError) for cause in causes):
+    if any(isinstance(cause, TimeoutError | SocketTimeoutError) for cause in chain):
         return Verdict("again", "no answer within timeout_ms", may_be_billed=True)
-    reason = " ".join(str(causes[-1]).split())
-    if _is_ours(error, causes):
-        return Verdict("stop", f"the request cannot be sent ({type(causes[-1]).__name__}: {reason})")
-    if isinstance(error, APIConnectionError):
+    reason = " ".join(str(chain[-1]).split())
+    if isinstance(error, UnsendableError):
+        return Verdict("stop", f"the request cannot be sent ({type(chain[-1]).__name__}: {reason})")
+    if isinstance(error, LostError):
         return Verdict("again", f"the connection was lost ({reason})", may_be_billed=True)
     said = f"the answer is not what an OpenAI-compatible server sends ({type(error).__name__}: {reason})"
     return Verdict("again", said, may_be_billed=True)
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -161,23 +180,6 @@ def _error_object(body: object) -> Mapping[str, object]:
         inner = body.get("error", body)
         return inner if isinstance(inner, Mapping) else {"message": inner}
     return {"message": body}
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__
-
-
-def _is_ours(error: Exception, causes: Sequence[BaseException]) -> bool:
-    """Whether the request never left. The client puts some such errors among those of the connection."""
-    from httpx2 import UnsupportedProtocol
-    from openai import APIConnectionError
-
-    if isinstance(error, APIConnectionError):
-        return any(isinstance(cause, ValueError | UnsupportedProtocol) for cause in causes)
-    return isinstance(error, UnsendableError)
 
 
 def _reason(error: OSError) -> str:

@@ -25,6 +25,7 @@ from runner.run.inflight import PATIENCE_S, patient
 from runner.run.job import Job
 from runner.run.progress import progress, waiting
 from runner.system import terminal
+from runner.system.collector import collecting_seldom
 from runner.system.journal import Journal
 from runner.system.metadata import read_json, write_json
 from runner.system.shared import shared_of
@@ -88,7 +89,8 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
         return preparation or Preparation(), job.stop if n_done < len(service.cases) else None
     if preparation is not None and not service.pending:
         return preparation, None
-    return asyncio.run(serve_pending(service, preparation))
+    with collecting_seldom():
+        return asyncio.run(serve_pending(service, preparation))
 
 
 def kept_preparation(folder: Path) -> Preparation | None:

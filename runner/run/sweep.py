@@ -25,6 +25,7 @@ from runner.run.preflight import preflight
 from runner.run.run import tracking_failure
 from runner.run.search import objectives_of, search
 from runner.system import terminal
+from runner.system.collector import collecting_seldom
 from runner.system.metadata import SCHEMA, now, read_json, write_json
 from runner.system.shared import sharing
 from runner.words.bilingual import beside
@@ -41,7 +42,7 @@ def launch(plan: Plan) -> int:
 
 def launched(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
-    with sharing(several=len(plan.runs) > 1):
+    with sharing(several=len(plan.runs) > 1), collecting_seldom():
         return _launched(plan)
 
 

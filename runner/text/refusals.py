@@ -290,7 +290,7 @@ def says_unknown(sentence: str) -> bool:
     return _kind(_plain(sentence)) == "unknown"
 
 
-@lru_cache(maxsize=1024)  # asked for each metric of a case
+@lru_cache(maxsize=4096)  # asked for each metric of a case, by the plan and by the run
 def is_refusal(text: str, question: str | None = None) -> bool:
     """Whether an answer opens by saying that the sources or the speaker do not tell, and does not answer after all.
 
@@ -313,7 +313,9 @@ def refusal_for(query: Query) -> str:
 
 def delivered(answer: Answer, question: str) -> Answer:
     """The answer, refused where its generator says so or where its text does: what its reader gets decides."""
-    return replace(answer, refused=answer.refused or is_refusal(answer.text, question))
+    if answer.refused or not is_refusal(answer.text, question):
+        return answer
+    return replace(answer, refused=True)
 
 
 def _leaves_open(opening: str, question: str | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import resource
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ COMMAND = Command(
     words="OPTION=VALUE",
 )
 TICK_S, WARM_S = 0.3, 3.0  # between two looks at the queue, at finished runs
+CONNECTIONS = 2000
 SHORTEST = 16  # characters of a token
 
 
@@ -58,7 +60,8 @@ def main(argv: Sequence[str]) -> int:
         terminal.note(say("serving", address=address, root=root))
         terminal.note(say("serving.docs", address=address))
         with working(desk):
-            _serve(desk, token, (options.host, *(options.name or ())), door)
+            _make_room()
+            server_of(desk, token=token, hosts=(options.host, *(options.name or ()))).run(sockets=[door])
     return 0
 
 
@@ -176,19 +179,30 @@ def working(desk: Desk) -> Iterator[None]:
         threads[0].join()
 
 
-def _serve(desk: Desk, token: str | None, hosts: Sequence[str], door: socket.socket) -> None:
+def server_of(desk: Desk, *, token: str | None = None, hosts: Sequence[str] = (), **options: Any) -> Any:
+    """The HTTP server of the application. `options`: further ones of uvicorn."""
     import uvicorn
 
-    config = uvicorn.Config(
-        app_of(desk, token=token, hosts=hosts),
-        log_level="warning",
-        server_header=False,
-        timeout_keep_alive=75,  # a busy server must not hang up on who is about to ask again
-        timeout_graceful_shutdown=3,
-        limit_concurrency=2000,
-        h11_max_incomplete_event_size=64 * 1024,
-    )
-    uvicorn.Server(config).run(sockets=[door])
+    from runner.commands.serve.guard import Connection
+
+    settings = {
+        "http": Connection,
+        "ws": "none",
+        "log_level": "warning",
+        "server_header": False,
+        "timeout_keep_alive": 75,  # a busy server must not hang up on who is about to ask again
+        "timeout_graceful_shutdown": 3,
+        "limit_concurrency": CONNECTIONS,
+        "h11_max_incomplete_event_size": 64 * 1024,
+    }
+    return uvicorn.Server(uvicorn.Config(app_of(desk, token=token, hosts=hosts), **{**settings, **options}))
+
+
+def _make_room() -> None:
+    """For the connections among the files that a process may have open, as far as the system allows."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY not in (now, most):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, min(2 * CONNECTIONS, most)), most))
 
 
 def _language(words: Sequence[str]) -> str:

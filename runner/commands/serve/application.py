@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from runner import __version__
@@ -21,7 +21,7 @@ def application(desk: Desk) -> FastAPI:
         title="runner",
         version=__version__,
         description="Evaluations of retrieval-augmented generation and conversational memory.",
-        openapi_url="/evaluation/openapi.json",
+        openapi_url=None,  # which writes it anew for every request
         docs_url=None,  # these pages fetch their scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
@@ -44,7 +44,9 @@ def _answer(
     wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(api.router.prefix)
     if wants_page and isinstance(error := content["error"], dict):
         return site.error_page(request, status, str(error["message"]))
-    return JSONResponse(content, status, headers=headers)
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    # a request may hold halves of characters
+    return Response(text.encode("utf-8", "replace"), status, headers, "application/json")
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from runner.commands.serve.jobs import Ended, commanded, error_in, removed
+from runner.commands.serve.runs import confined
 from runner.config.arguments import single_quoted
 from runner.data.columns import FIELDS
 from runner.errors import InputError, did_you_mean
@@ -101,7 +102,7 @@ class Datasets:
     """Those of one root."""
 
     def __init__(self, root: Path, built_in: Mapping[str, tuple[str, str]], bounds: Bounds) -> None:
-        self.root, self.folder = root, root / ".serve" / "datasets"
+        self.root, self.folder = root, root.resolve() / ".serve" / "datasets"
         self.built_in, self.bounds = built_in, bounds
 
     def all(self) -> list[Dataset]:
@@ -140,7 +141,7 @@ class Datasets:
         form = format or guessed(parts)
         _demand_form(form, parts)
         dataset = Dataset(uuid.uuid4().hex, name, form, [], created_at=now())
-        folder = self.folder / dataset.id
+        folder = confined(self.folder / dataset.id)
         folder.mkdir(parents=True)
         try:
             kept = {part: self._kept(folder, form, part, files) for part, files in parts.items() if files}

@@ -20,6 +20,7 @@ from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
 from runner.commands.serve.rating import Sheet, Sheets
 from runner.commands.serve.runs import ROWS, Place, Run, Runs
 from runner.commands.serve.sides import Shelf, Sides
+from runner.compare.case_index import whole
 from runner.config import arguments
 from runner.config.arguments import typed
 from runner.config.compose import Plan, plan_of
@@ -160,7 +161,7 @@ class Desk:
         """Of the cases of a run from one number on, in the order in which they ended."""
         with legible(place.path):
             if not offset or self.runs.is_running(place):
-                return list(islice(lines(place.path / ROWS), offset, offset + limit))
+                return [*map(whole, islice(lines(place.path / ROWS), offset, offset + limit))]
             cases = self.shelf.cases(place)
             return list(cases.rows(range(offset, min(offset + limit, len(cases)))))
 
@@ -168,7 +169,7 @@ class Desk:
         """Of cases that the run has."""
         with legible(place.path):
             if self.runs.is_running(place):
-                return {str(row["id"]): row for row in lines(place.path / ROWS) if str(row["id"]) in ids}
+                return {str(row["id"]): row for row in map(whole, lines(place.path / ROWS)) if str(row["id"]) in ids}
             cases = self.shelf.cases(place)
             numbers = {id: number for id in ids if (number := cases.number_of(id)) is not None}
             return dict(zip(numbers, cases.rows(numbers.values()), strict=True))
@@ -239,19 +240,24 @@ class Desk:
         line = arguments.read(words)
         if (n_runs := len(arguments.cells(line.overrides))) > MOST_RUNS:
             raise InputError(f"overrides: they make {n_runs:,} runs; expected at most {MOST_RUNS} in one request")
-        with self._composing:
+        with self._admitted(), self._composing:
             return plan_of(line)
+
+    @contextmanager
+    def _admitted(self) -> Iterator[None]:
+        """Among the few that may wait for what takes long, so that others are answered. Raises BusyError."""
+        if not self._waiting.acquire(blocking=False):
+            raise BusyError("too many plans, runs, comparisons and uploads at once; try again in a moment")
+        try:
+            yield
+        finally:
+            self._waiting.release()
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Of one that has a process work for it. Raises BusyError."""
-        if not self._waiting.acquire(blocking=False):
-            raise BusyError("too many plans, comparisons and uploads at once; try again in a moment")
-        try:
-            with self._asking:
-                yield
-        finally:
-            self._waiting.release()
+        with self._admitted(), self._asking:
+            yield
 
     def upload(
         self, name: str, format: str | None, parts: Mapping[str, Sequence[Part]], columns: Mapping[str, str]

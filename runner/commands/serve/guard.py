@@ -2,10 +2,12 @@
 
 Host: a name of this machine, or an address by number, which no page can rebind to another one. Origin: what changes
 something comes from this server's own page, or from no page. Token: in `Authorization: Bearer`, or in the cookie that
-the page sets from it, which is not the token; both are compared in constant time, and who fails too often waits."""
+the page sets from it, which is not the token; both are compared in constant time, and who fails too often waits.
+A connection on which nothing goes on is closed, so that nobody keeps others out by holding many."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -14,10 +16,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import orjson
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from runner.commands.serve.errors import body
 
@@ -44,11 +47,15 @@ HEADERS = {
 }
 SMALL = 1 << 20  # bytes of a request that uploads no file
 UPLOAD_S = 600.0
+PATIENCE_S = 20.0  # for the head of a request, for the first part of its body, and for who reads an answer
+STRANGERS = 5  # times as many failures in all, for an address without one
+SLOWEST = 4096  # bytes a second of a body
 
 
 @dataclass
 class Failures:
-    """Of tokens, by address and in all: so many in so many seconds."""
+    """Of tokens, by address and in all: so many in so many seconds. Addresses that have not failed are let in much
+    longer, so that a few that guess cannot lock everybody out."""
 
     most: int = 10
     most_in_all: int = 200
@@ -65,7 +72,8 @@ class Failures:
             if not times:
                 del self._times[name]
         own = self._times.get(address, ())
-        if len(own) >= self.most or sum(map(len, self._times.values())) >= self.most_in_all:
+        n_failures = sum(map(len, self._times.values()))
+        if len(own) >= self.most or n_failures >= self.most_in_all * (1 if own else STRANGERS):
             oldest = own[0] if own else min(times[0] for times in self._times.values())
             return max(1.0, self.seconds - (now - oldest))
         return 0.0
@@ -119,9 +127,12 @@ class Guard:
         except Exception:
             if not bounded.is_cut:
                 raise
-        if bounded.is_cut:
-            message = f"a request has at most {bounded.most:,} bytes, and at most {UPLOAD_S:g} s to come"
+        if bounded.is_cut and bounded.n_bytes > bounded.most:
+            message = f"a request has at most {bounded.most:,} bytes"
             await _answer(send, 413, "too_large", message, {"connection": "close"})
+        elif bounded.is_cut:
+            message = f"a request comes at {SLOWEST:,} bytes a second or faster, and within {UPLOAD_S:g} s"
+            await _answer(send, 408, "too_slow", message, {"connection": "close"})
 
     def _most(self, scope: Scope) -> int:
         return self.most_bytes if scope["path"] == "/evaluation/datasets" else SMALL
@@ -174,7 +185,7 @@ class Guard:
         return hmac.new(self._token or b"", b"runner serve", hashlib.sha256).hexdigest()
 
     def _knows(self, host: str) -> bool:
-        name = urlsplit(f"//{host}").hostname if host and not set(host) & set("/\\@?# ") else None
+        name = urlsplit(f"//{host}").hostname if host and not set(host) & set("/\\@?# \t") else None
         if name is None:
             return False
         try:
@@ -217,14 +228,77 @@ class _Bounded:
     source: Receive
     most: int
     n_bytes: int = 0
+    is_whole: bool = False
     is_cut: bool = False
     began: float = field(default_factory=time.monotonic)
 
     async def receive(self) -> MutableMapping[str, Any]:
-        message = await self.source()
+        if self.is_whole:
+            return await self.source()  # that the client has gone
+        due = min(UPLOAD_S, PATIENCE_S + self.n_bytes / SLOWEST)
+        try:
+            message = await asyncio.wait_for(self.source(), max(0.0, due - (time.monotonic() - self.began)))
+        except TimeoutError:
+            self.is_cut = True
+            return {"type": "http.disconnect"}
         if message["type"] == "http.request":
             self.n_bytes += len(message.get("body", b""))
-            if self.n_bytes > self.most or (message.get("more_body") and time.monotonic() - self.began > UPLOAD_S):
-                self.is_cut = True
-                return {"type": "http.disconnect"}
-        return message
+            self.is_whole, self.is_cut = not message.get("more_body"), self.n_bytes > self.most
+        return {"type": "http.disconnect"} if self.is_cut else message
+
+
+class Connection(H11Protocol):
+    """A connection that is closed when the head of a request does not come, or an answer is not read. Where there are
+    many, the one that has been silent for longest makes room."""
+
+    silent: ClassVar[dict[Connection, None]] = {}  # in the order in which they came
+    _head: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > (self.limit_concurrency or 0) / 2 and self.silent:
+            oldest = next(iter(self.silent))
+            del self.silent[oldest]
+            oldest.transport.abort()
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait_for_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.trailing_data[0]:  # the beginning of another request
+            self._wait_for_head()
+
+    def _wait_for_head(self) -> None:
+        is_asked = self.cycle is not None and not self.cycle.response_complete
+        if is_asked and self._head is not None:
+            self._head.cancel()
+            self._head = None
+            self.silent.pop(self, None)
+        elif not is_asked and self._head is None:
+            self._head = self.loop.call_later(PATIENCE_S, self.transport.abort)
+            self.silent[self] = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reading = self.loop.call_later(PATIENCE_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self.loop.call_later(PATIENCE_S, self.transport.abort)  # what nobody reads is never sent to its end
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.silent.pop(self, None)
+        for timer in (self._head, self._reading):
+            if timer is not None:
+                timer.cancel()

@@ -280,6 +280,10 @@ def commanded(words: Sequence[str], seconds: float, most_bytes: int | None = Non
         process.kill()
         process.communicate()
         return Ended(124, "", f"error: it took more than {seconds:g} s, and was ended")
+    if process.returncode and not error.strip() and most_bytes is not None:
+        return Ended(
+            process.returncode, "", f"error: it was ended, as it needs more than {most_bytes >> 30} GB of memory"
+        )
     return Ended(process.returncode, out.decode("utf-8", "replace"), error.decode("utf-8", "replace"))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.commands.labels import BOM, Picked, picked_of
-from runner.commands.serve.runs import Place
+from runner.commands.serve.runs import Place, confined
 from runner.compare.case_index import Cases
 from runner.data.label_sheets import COLUMNS, record_of, sheet_row
 from runner.errors import InputError
@@ -43,7 +43,7 @@ class Sheets:
     """Of one root. A sheet is written whole with every rating, so that nothing waits to be saved."""
 
     def __init__(self, root: Path) -> None:
-        self.folder = root / ".serve" / "labels"
+        self.folder = root.resolve() / ".serve" / "labels"
         self._lock = threading.Lock()
 
     def open(self, place: Place, cases: Cases, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
@@ -79,11 +79,11 @@ class Sheets:
 
     def of_run(self, place: Place, rubric: str) -> list[Path]:
         """Sheets in which something is rated."""
-        found = sorted((self.folder / place.id).glob(f"{_slug(rubric)}.*.csv"))
+        found = sorted(confined(self.folder / place.id).glob(f"{_slug(rubric)}.*.csv"))
         return [path for path in found if _read(path, rubric, "").n_rated]
 
     def _path(self, place: Place, rubric: str, rater: str) -> Path:
-        return self.folder / place.id / f"{_slug(rubric)}.{_slug(rater)}.csv"
+        return confined(self.folder / place.id / f"{_slug(rubric)}.{_slug(rater)}.csv")
 
 
 def _check(rater: str) -> None:

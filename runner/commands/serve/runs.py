@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.commands.serve.jobs import INSIDE, Job, Jobs
+from runner.compare.case_index import whole
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
 from runner.run.folders import is_locked
@@ -356,6 +357,13 @@ def _json_of(path: Path) -> Mapping[str, Any]:
     return _parsed(path, state.st_mtime_ns, state.st_size, state.st_ino)
 
 
+def confined(path: Path) -> Path:
+    """The path, of a resolved folder. Raises InputError where a link on its way leads elsewhere."""
+    if path.resolve() != path:
+        raise InputError(f"{path.name}: a symbolic link on its way leads out of the folder of the server")
+    return path
+
+
 def _has_links(folder: Path) -> bool:
     """Files of a run that lead elsewhere: such a run is not shown."""
     try:
@@ -367,7 +375,7 @@ def _has_links(folder: Path) -> bool:
 
 @lru_cache(maxsize=2048)
 def _parsed(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, Any]:
-    return read_json(path) or {}
+    return whole(read_json(path) or {})
 
 
 def dataset_of(head: Mapping[str, Any]) -> str | None:

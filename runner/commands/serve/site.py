@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Form, Query, Request, Response
+import orjson
+from fastapi import APIRouter, FastAPI, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from runner.commands.serve.api import Asking, Id, filtered
@@ -314,6 +315,17 @@ def _data_choice(dataset: Dataset) -> dict[str, Any]:
     return {"id": dataset.id, "name": dataset.name, "cases": dataset.cases, "group": group, "choice": choice}
 
 
+@router.get("/evaluation/openapi.json")
+def openapi(request: Request) -> Response:
+    """The OpenAPI file."""
+    return Response(_openapi(request.app), media_type="application/json")
+
+
+@cache
+def _openapi(app: FastAPI) -> bytes:
+    return orjson.dumps(app.openapi())
+
+
 @router.get("/evaluation/docs")
 def docs_page(request: Request) -> Response:
     """The OpenAPI file in a form to read."""
@@ -331,9 +343,9 @@ def sign_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "")
     """Sets the cookie of who knows the token."""
     guard: Guard = request.app.state.guard
     address = request.client.host if request.client else ""
-    if guard.failures.wait_s(address) > 0 or not guard.is_token(token):
+    if (wait_s := guard.failures.wait_s(address)) > 0 or not guard.is_token(token):
         guard.failures.add(address)
-        return rendered(request, "sign_in.html.j2", 401, is_wrong=True)
+        return rendered(request, "sign_in.html.j2", 429 if wait_s else 401, is_wrong=True)
     response = RedirectResponse("/", 303)
     is_secure = request.url.scheme == "https"
     response.set_cookie(COOKIE, guard.session, httponly=True, samesite="strict", secure=is_secure)

@@ -145,10 +145,12 @@ async def test_whose_organisation_it_is_stays_with_openai(
 ) -> None:
     for name, value in [("OPENAI_ORG_ID", "org-1"), ("OPENAI_API_KEY", "k"), ("TEST_KEY", "k")]:
         monkeypatch.setenv(name, value)
-    one = provider(base_url="http://127.0.0.1:8/v1", api_key_env=variable)
-    assert one.connect().organization == organisation
-    assert one.connect() is one.connect()
-    await one.close()
+    with serving_models() as server:
+        one = provider(base_url=server.url, api_key_env=variable)
+        assert one.connect() is one.connect()
+        await one.send("/chat/completions", one.body("m", REQUEST))
+        await one.close()
+    assert server.headers[0].get("OpenAI-Organization") == organisation
 
 
 def test_requests_in_flight_are_those_of_the_run_unless_the_server_bears_less() -> None:

@@ -1,45 +1,18 @@
 """Errors as the real client raises them: from servers that answer byte for byte what a test says."""
 
-import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from email.utils import formatdate
 from typing import Any
 
 import pytest
-from openai import APIConnectionError
 
 from runner.llm.provider import Provider
-from runner.llm.verdict import UnsendableError, Verdict, retry_after_s, verdict_on
+from runner.llm.transport import Server, transport_to
+from runner.llm.verdict import LostError, UnsendableError, Verdict, retry_after_s, verdict_on
+from tests.services.raw_server import http, saying
 
 SENT = ("model", "messages", "max_tokens", "temperature", "response_format", "reasoning_effort")
-
-
-def http(status: int, body: str, *headers: str, length: int | None = None) -> bytes:
-    data = body.encode()
-    head = [f"HTTP/1.1 {status} X", f"Content-Length: {length or len(data)}", "Connection: close", *headers]
-    return "\r\n".join(head).encode() + b"\r\n\r\n" + data
-
-
-@asynccontextmanager
-async def saying(answer: bytes, *, drip_s: float = 0.0) -> AsyncIterator[str]:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await reader.readuntil(b"\r\n\r\n")
-            pieces = [answer[n : n + 1] for n in range(len(answer))] if drip_s else [answer]
-            for piece in pieces:
-                writer.write(piece)
-                await writer.drain()
-                await asyncio.sleep(drip_s)
-        except (ConnectionError, asyncio.IncompleteReadError):  # nobody asked
-            pass
-        finally:
-            writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
 
 
 async def raised(url: str, timeout_s: float = 5.0) -> Exception:
@@ -54,8 +27,8 @@ async def raised(url: str, timeout_s: float = 5.0) -> Exception:
 
 
 async def verdict(answer: bytes, **settings: Any) -> Verdict:
-    async with saying(answer, **settings) as url:
-        return verdict_on(await raised(url, 0.3 if settings else 5.0), SENT)
+    async with saying(answer, **settings) as server:
+        return verdict_on(await raised(server.url, 0.3 if settings else 5.0), SENT)
 
 
 def openai(status: int, message: str, *headers: str, **more: Any) -> bytes:
@@ -212,15 +185,13 @@ async def test_a_name_that_is_not_known() -> None:
     assert found.message.startswith("no connection to nobody.invalid:80 (")
 
 
-async def refused(url: str, **settings: Any) -> Verdict:
+async def refused(url: str, variable: str | None = None) -> Verdict:
     """Of a client that was told so past conf, which would not have it."""
-    from openai import AsyncOpenAI, DefaultAioHttpClient
-
-    provider = Provider("test", {}, timeout_s=5, max_concurrency=1)
-    client = DefaultAioHttpClient()
-    provider._client = AsyncOpenAI(api_key="none", base_url=url, http_client=client, max_retries=0, **settings)
+    server = Server(url, "none", {"api_key_env": variable}, 5.0)
+    provider = Provider("test", {"api_key_env": None}, timeout_s=5, max_concurrency=1)
+    provider._transport = transport_to(server)
     try:
-        with pytest.raises((APIConnectionError, UnsendableError)) as caught:
+        with pytest.raises((LostError, UnsendableError)) as caught:
             await provider.send("/x", {})
     finally:
         await provider.close()
@@ -230,7 +201,6 @@ async def refused(url: str, **settings: Any) -> Verdict:
 @pytest.mark.parametrize(
     ("url", "fault"),
     [
-        ("http://", "InvalidUrlClientError: /x"),
         ("ftp://x", "NonHttpUrlClientError: ftp://x/x"),
         ("http://h:99999/v1", "ValueError: Port out of range 0-65535"),
     ],
@@ -249,9 +219,10 @@ async def test_an_address_that_nothing_can_be_sent_to_is_no_fault_of_a_server(ur
         ("a\tb\r\nc: d", "ValueError: Forbidden control character detected in headers."),
     ],
 )
-async def test_a_header_that_cannot_be_sent(value: str, fault: str) -> None:
-    async with saying(b"") as url:
-        found = await refused(url, organization=value)
+async def test_a_header_that_cannot_be_sent(value: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", value)
+    async with saying(b"") as server:
+        found = await refused(server.url, "OPENAI_API_KEY")
     assert (found.kind, found.may_be_billed) == ("stop", False)
     assert found.message.startswith(f"the request cannot be sent ({fault}")
 

@@ -18,14 +18,20 @@ async function ask(method, path, body) {
 }
 
 // --- live ---
+// By which the element of a newer table is found that stands where the reader is.
+const same = (element) => element.matches(".scroll") ? ".scroll" : element.matches("input") ? `[value="${CSS.escape(element.value)}"]` : `[href="${CSS.escape(element.getAttribute("href"))}"]`;
 async function refreshed() {
   const text = await (await fetch(location.href, { headers: { accept: "text/html" } })).text();
   const page = new DOMParser().parseFromString(text, "text/html");
   const chosen = new Set(all("#runs input:checked").map((box) => box.value));
   const own = one("#runs"), other = one("#runs", page);
-  if (own && other) {
+  if (own && other && own.innerHTML !== other.innerHTML) {
+    const at = own.contains(document.activeElement) ? same(document.activeElement) : null;
+    const left = one(".scroll", own)?.scrollLeft;
     own.replaceWith(other);
+    if (left) one(".scroll", other)?.scrollTo(left, 0);
     for (const box of all("#runs input")) box.checked = chosen.has(box.value);
+    if (at) one(at, other)?.focus({ preventScroll: true });
   }
   return one("[data-live]", page) !== null;
 }
@@ -53,7 +59,7 @@ if (state) {
     label.className = `status ${now.status}`;
     const count = one(".number", state);
     if (count && now.total) count.textContent = `${now.done.toLocaleString()}/${now.total.toLocaleString()}`;
-    if (now.tokens) one("#spent", state).textContent = `${now.tokens.toLocaleString()} tokens` + (now.usd === null ? "" : ` $${now.usd.toFixed(4)}`);
+    if (now.tokens) one("#spent", state).textContent = say.spent.replace("{tokens}", now.tokens.toLocaleString()) + (now.usd === null ? "" : ` $${now.usd.toFixed(4)}`);
     one("#eta", state).textContent = now.eta_s === null ? "" : `~ ${Math.ceil(now.eta_s)} s`;
     if (!bar && now.total) { events.close(); location.reload(); }
   };
@@ -95,8 +101,12 @@ if (cases.length) {
     else if (event.key === "n") one(".pages [rel=next]")?.click();
     else if (event.key === "p") one(".pages [rel=prev]")?.click();
   });
-  for (const radio of all(".shows input")) radio.addEventListener("change", () => radio.form.requestSubmit());
 }
+for (const radio of all(".shows input")) radio.addEventListener("change", () => {
+  try { sessionStorage.setItem("at", "shows"); } catch (error) { /* nothing is kept */ }
+  radio.form.requestSubmit();
+});
+try { if (sessionStorage.getItem("at")) one(".shows input:checked")?.focus(); sessionStorage.removeItem("at"); } catch (error) { /* nothing was kept */ }
 
 // --- labels ---
 const rater = one("#rater"), sheet = one("#sheet");

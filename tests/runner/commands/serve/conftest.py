@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from runner.commands.serve import app_of
+from runner.commands.serve import app_of, server_of
 from runner.commands.serve.desk import Desk, Settings
 from tests.record_folders import copy_of
+from tests.services.ports import free_port
 
 Serving = Callable[..., TestClient]
 
@@ -35,6 +39,22 @@ def serving(root: Path) -> Iterator[Serving]:
     yield serve
     for client in clients:
         client.close()
+
+
+@contextmanager
+def listening(desk: Desk, **options: object) -> Iterator[int]:
+    """The port of a server that others connect to."""
+    port = free_port()
+    server = server_of(desk, port=port, **options)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    try:
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 @pytest.fixture

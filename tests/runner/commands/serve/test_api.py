@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,43 @@ def test_folders_outside_of_the_root_are_not_reached(client: TestClient, root: P
     assert client.delete(f"{API}/runs/run").status_code == 404
     assert client.delete(f"{API}/sweeps/sweep").status_code == 204
     assert ((root / "sweep").exists(), outside.is_dir()) == (False, True)
+
+
+def test_what_is_written_stays_below_the_root(client: TestClient, root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name, path, sent in (
+        ("labels", f"{API}/runs/run/labels", {"json": {"rater": "anna"}}),
+        ("datasets", f"{API}/datasets", {"data": {"name": "a"}, "files": {"queries": ("q.jsonl", b"{}")}}),
+    ):
+        (root / ".serve" / name).symlink_to(outside)
+        refused = client.post(path, **sent)
+        assert refused.status_code == 422
+        assert "a symbolic link on its way leads out of" in refused.json()["error"]["message"]
+    assert list(outside.iterdir()) == []
+
+
+def test_halves_of_characters_are_no_error_of_the_server(client: TestClient, root: Path) -> None:
+    rows = [json.loads(line) for line in (root / "run" / "per_item.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows[0]["output"]["answer"] = "half \ud800"
+    (root / "run" / "per_item.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for path in ("runs/run", f"runs/run/cases/{rows[0]['id']}", "cases?runs=run"):
+        assert "half ?" in client.get(f"{API}/{path}").text, path
+    assert "half ?" in client.post(f"{API}/runs/run/labels", json={"rater": "anna"}).text
+    sent = {"content": b'{"dataset_id": "\\ud800"}', "headers": {"content-type": "application/json"}}
+    assert "no data set '?'" in client.post(f"{API}/plan", **sent).json()["error"]["message"]
+
+
+def test_whoever_waits_for_a_configuration_others_are_answered(client: TestClient) -> None:
+    desk = client.app_state["desk"]
+    with ThreadPoolExecutor(50) as pool:
+        with desk._composing:  # somebody composes, and does not end
+            asked = {"json": {"overrides": ["k=3,5"]}}
+            plans = [pool.submit(client.post, f"{API}/datasets/demo_en/runs", **asked) for _ in range(50)]
+            refused = [plan.result(timeout=60) for _, plan in zip(range(42), as_completed(plans), strict=False)]
+            assert {answer.status_code for answer in refused} == {429}
+            assert client.get(f"{API}/runs").status_code == 200
+        assert {plan.result().status_code for plan in plans} == {422, 429}
 
 
 def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> None:  # type: ignore[no-untyped-def]

@@ -6,8 +6,6 @@ import importlib
 import json
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +15,20 @@ from starlette.testclient import TestClient
 from runner.commands.serve import app_of
 from runner.commands.serve.desk import Desk, Settings
 from runner.commands.serve.jobs import Ended
-from tests.services.ports import free_port
+from tests.runner.commands.serve.conftest import listening
 
-MISSING = "pip install openapi-python-client"
+MISSING = "pip install -e '.[client]'"
 
 
 @pytest.mark.slow
 def test_a_generated_client_reads_runs_and_errors(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openapi_python_client", reason=MISSING)
-    import uvicorn
-
-    app, port = app_of(Desk(Settings(root))), free_port()
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", ws="none"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    try:
-        _generated(app.app.openapi(), tmp_path)
+    desk = Desk(Settings(root))
+    with listening(desk) as port:
+        _generated(app_of(desk).app.openapi(), tmp_path)
         monkeypatch.syspath_prepend(str(tmp_path))
         with importlib.import_module("made.client").Client(base_url=f"http://127.0.0.1:{port}") as client:
             _asked(client)
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def _asked(client: Any) -> None:
@@ -81,7 +69,7 @@ def test_no_request_that_the_openapi_file_allows_is_an_error_of_the_server(
 ) -> None:
     """Every operation, events of finished and of waiting runs among them. Nothing is started: the queue stands still,
     and so do the commands that answer plans, comparisons and uploads."""
-    schemathesis = pytest.importorskip("schemathesis", reason="pip install schemathesis")
+    schemathesis = pytest.importorskip("schemathesis", reason=MISSING)
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from runner.cli import main
-from runner.commands.serve import token_of
-from runner.commands.serve.guard import COOKIE, HEADERS
+from runner.commands.serve import guard, token_of
+from runner.commands.serve.desk import Desk, Settings
+from runner.commands.serve.guard import COOKIE, HEADERS, Failures
 from runner.errors import InputError
-from tests.runner.commands.serve.conftest import Serving
+from tests.runner.commands.serve.conftest import Serving, listening
 
 TOKEN = "correct-horse-battery"
 RUNS = "/evaluation/runs"
@@ -18,7 +22,13 @@ RUNS = "/evaluation/runs"
 
 def test_other_hosts_and_other_pages_are_refused(serving: Serving) -> None:
     client = serving()
-    for host, status in (("localhost:8000", 200), ("[::1]:8000", 200), ("10.0.0.7", 200), ("evil.example", 421)):
+    for host, status in (
+        ("localhost:8000", 200),
+        ("[::1]:8000", 200),
+        ("10.0.0.7", 200),
+        ("evil.example", 421),
+        ("localhost:8\t0", 421),
+    ):
         assert client.get(RUNS, headers={"host": host}).status_code == status, host
     for name, value, status in (
         ("origin", "http://evil.example", 403),
@@ -59,6 +69,54 @@ def test_a_token_is_needed_everywhere_and_tried_a_few_times(serving: Serving) ->
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_failures")
     assert 0 < int(refused.headers["retry-after"]) <= 60
     assert client.get(RUNS, headers=session).status_code == 200, "who has signed in is not locked out by others"
+
+
+def test_who_guesses_tokens_locks_nobody_else_out() -> None:
+    failures = Failures(most=3, most_in_all=6)
+    for address in ("a", "a", "b", "b", "c", "c"):
+        assert failures.wait_s(address) == 0
+        failures.add(address)
+    assert [failures.wait_s(address) > 50 for address in ("a", "b", "c", "d")] == [True, True, True, False]
+    for number in range(24):
+        failures.add(f"{number}")
+    assert failures.wait_s("d") > 50, "many addresses together try a bounded number of times"
+
+
+def test_silent_connections_make_room(root: Path) -> None:
+    with listening(Desk(Settings(root)), limit_concurrency=20) as port, ExitStack() as stack:
+        doors = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(60)]
+        doors[-1].sendall(b"GET /evaluation/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert doors[-1].recv(64).startswith(b"HTTP/1.1 200 OK")
+        assert _until_closed(doors[0], time.monotonic() + 5) == b""
+
+
+def test_nobody_holds_a_connection_on_which_nothing_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "PATIENCE_S", 0.4)
+    head = b"POST /evaluation/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    whole = b"GET /evaluation/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with listening(Desk(Settings(root))) as port, ExitStack() as stack:
+        sent = (b"", head, whole + head, head + b"Content-Length: 90\r\n\r\n{", whole * 200)
+        doors = [stack.enter_context(socket.socket()) for _ in sent]
+        for door, text in zip(doors, sent, strict=True):
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what is sent waits at the server
+            door.connect(("127.0.0.1", port))
+            door.sendall(text)
+        ends = time.monotonic() + 10
+        silent, torn, second, slow = (_until_closed(door, ends) for door in doors[:4])
+        assert (silent, torn) == (b"", b"")
+        assert second.startswith(b"HTTP/1.1 200 OK"), "an answer came before the connection was given up"
+        assert slow.startswith(b"HTTP/1.1 408 Request Timeout") and b'"code":"too_slow"' in slow
+        time.sleep(max(0.0, ends - 8.5 - time.monotonic()))  # nobody reads what is sent on the last one
+        assert len(_until_closed(doors[4], ends)) < 200 * len(second)
+
+
+def _until_closed(door: socket.socket, ends: float) -> bytes:
+    door.settimeout(max(0.1, ends - time.monotonic()))
+    read = b""
+    with suppress(ConnectionError):
+        while part := door.recv(1 << 16):
+            read += part
+    return read
 
 
 def test_a_server_for_readers_changes_nothing(serving: Serving, root: Path) -> None:

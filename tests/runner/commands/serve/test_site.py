@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from starlette.testclient import TestClient
 from runner.cli import main
 from runner.commands.serve.runs import Place
 from runner.commands.serve.sides import Shelf, marked_words
+from tests.record_folders import change
 from tests.runner.commands.serve.conftest import Serving
 
 API = "/evaluation"
@@ -39,6 +41,19 @@ def test_pages_speak_both_languages_and_run_no_script_of_their_own(client: TestC
     assert client.get("/runs/none", headers={"accept": "text/html"}).status_code == 404
     report = client.get("/runs/run/report.html")
     assert report.headers["content-security-policy"].startswith("sandbox allow-scripts; default-src 'none'")
+
+
+def test_a_list_without_runs_says_how_to_begin(serving: Serving, root: Path) -> None:
+    client = serving()
+    change(root / "sweep" / "sweep.json", status="failed")
+    assert 'data-post="/evaluation/sweeps/sweep/resume"' in client.get("/sweeps/sweep").text
+    page = client.get("/?q=nothing").text
+    assert "No run fits." in page and 'id="beside"' not in page
+    for folder in ("run", "sweep"):
+        shutil.rmtree(root / folder)
+    client.app_state["desk"].runs.look_again()
+    page = client.get("/").text
+    assert "No runs yet" in page and '<a class="button" href="/start">' in page
 
 
 def test_what_is_written_of_a_run_is_text_on_every_page(client: TestClient, root: Path) -> None:
