@@ -256,6 +256,7 @@ class Connection(H11Protocol):
     _reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Its first request is waited for."""
         super().connection_made(transport)
         if len(self.connections) > (self.limit_concurrency or 0) / 2 and self.silent:
             oldest = next(iter(self.silent))
@@ -264,10 +265,12 @@ class Connection(H11Protocol):
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
+        """A part of a request, or of several."""
         super().data_received(data)
         self._wait_for_head()
 
     def on_response_complete(self) -> None:
+        """The next request may have begun."""
         super().on_response_complete()
         if self.conn.trailing_data[0]:  # the beginning of another request
             self._wait_for_head()
@@ -283,20 +286,24 @@ class Connection(H11Protocol):
             self.silent[self] = None
 
     def pause_writing(self) -> None:
+        """The client reads more slowly than is written."""
         super().pause_writing()
         self._reading = self.loop.call_later(PATIENCE_S, self.transport.abort)
 
     def resume_writing(self) -> None:
+        """The client has read."""
         super().resume_writing()
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
 
     def timeout_keep_alive_handler(self) -> None:
+        """No further request came; what nobody reads is never sent to its end."""
         super().timeout_keep_alive_handler()
-        self.loop.call_later(PATIENCE_S, self.transport.abort)  # what nobody reads is never sent to its end
+        self.loop.call_later(PATIENCE_S, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is waited for any more."""
         super().connection_lost(exc)
         self.silent.pop(self, None)
         for timer in (self._head, self._reading):
