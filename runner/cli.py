@@ -20,6 +20,7 @@ from runner import DISTRIBUTION, __version__
 from runner.config.completion import ASKS, answer
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
 from runner.system import redaction, terminal
+from runner.system.collector import collecting_seldom
 
 if TYPE_CHECKING:
     from runner.config.arguments import Line
@@ -37,11 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ready_streams()
     redaction.learn_environment()
     redaction.learn(words)
-    with redaction.guarded_streams():
-        return _ended(words)
+    with collecting_seldom(freezes=False), redaction.guarded_streams():
+        return _exit_code(words)
 
 
-def _ended(words: Sequence[str]) -> int:
+def _exit_code(words: Sequence[str]) -> int:
     try:
         return dispatch(words)
     except ComponentError as error:
@@ -99,7 +100,7 @@ def dispatch(words: Sequence[str]) -> int:
     if words and _is_command(words[0]):
         name = words[0].replace("-", "_")
         if name not in COMMANDS:
-            raise InputError(f"no command '{words[0]}'{_meant(words[0])}")
+            raise InputError(f"no command '{words[0]}'{_suggestion(words[0])}")
         command = importlib.import_module(f"runner.commands.{name}")
         if {"-h", "--help"} & set(words):
             terminal.write(command.COMMAND.help(words[1:]))
@@ -115,7 +116,7 @@ def _speak(words: Sequence[str]) -> None:
     speak(language_of(words))
 
 
-def _meant(word: str) -> str:
+def _suggestion(word: str) -> str:
     """What would have worked instead of a word that is no command."""
     from runner.config.help import as_run
 
@@ -149,7 +150,7 @@ def _help(words: Sequence[str]) -> int:
     from runner.config import arguments
     from runner.config.help import choice_manual, manual
 
-    folders, asked = arguments.taken(words, arguments.CONFIG_FOLDER)
+    folders, asked = arguments.split_flags(words, arguments.CONFIG_FOLDER)
     arguments.check_folders(folders)
     asked = [word for word in asked if not word.startswith("-")]
     terminal.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))

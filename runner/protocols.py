@@ -1,13 +1,14 @@
-"""What a component must offer, and what it may. A component is any class that fits; nothing here is inherited from.
+"""The protocols of components. A component is any class with the methods of its protocol; do not inherit from these
+classes.
 
 `__init__` of a component takes keyword-only arguments of YAML types (or other components), does no
 I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]` for ranges.
 
-What a component may offer besides the methods of its protocol stands in OPTIONAL, each with an example. The program
-reads such an attribute by `offered`, and warns of an attribute whose name comes close to one of them.
+OPTIONAL lists the attributes that a component may offer besides the methods of its protocol, each with an example. The
+program reads them by `offered`, and warns of attributes with similar names.
 
-What comes out of a component is checked (runner.config.doors): an answer of another form than its protocol has is an
-error that names it, as is whatever it raises that is no RunnerError.
+Results of components are checked (runner.config.doors): a result that breaks the protocol, and any exception but a
+RunnerError, becomes an error that names the component.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from runner.text.chunking import Passage
 
 @runtime_checkable
 class Preflight(Protocol):
-    """A component that needs something which can be looked for before any run starts: a file, a key.
+    """A component with requirements that can be checked before a run starts: a file, a key.
 
     class FileDataset:
         def preflight(self) -> Sequence[Problem]:
@@ -51,14 +52,14 @@ class Preflight(Protocol):
     """
 
     def preflight(self) -> Sequence[Problem]:
-        """Everything that is missing, by the key of the setting that asks for it. Asks no network and reads
-        no file to its end: it is called for every run of a sweep, on the machine that starts it."""
+        """Everything that is missing, by the key of the setting that needs it. Must not use the network or read whole
+        files: it is called for every run of a sweep, on the machine that starts it."""
 
 
 @runtime_checkable
 class Versioned(Protocol):
     """A component whose results depend on more than its settings: the version of a library, the address of a server.
-    Where it changes, what was ranked, judged and answered with it is made again.
+    When it changes, stored rankings, judgements and answers of the component are not used any more.
 
         class BertEmbedder:
             @property
@@ -73,7 +74,7 @@ class Versioned(Protocol):
 
 @runtime_checkable
 class OutsideIdentity(Protocol):
-    """A component whose settings change no result, such as prices: it is no part of any identity.
+    """A component whose settings do not affect results, such as prices: it is no part of any identity.
 
     class PriceList:
         not_in_identity = True
@@ -84,8 +85,8 @@ class OutsideIdentity(Protocol):
 
 @runtime_checkable
 class Implied(Protocol):
-    """A choice that is what its place was before it could be chosen: what takes it has the identity that it has
-    without it, so that what was stored and measured then stands.
+    """A choice that equals the behaviour before its group existed. Components that take it have the same identity as
+    without it, so that older stored results stay valid.
 
         class FaissStore:
             is_implied = True
@@ -93,12 +94,12 @@ class Implied(Protocol):
 
     @property
     def is_implied(self) -> bool:
-        """True where it is no part of any identity."""
+        """True for such a choice."""
 
 
 @runtime_checkable
 class Idling(Protocol):
-    """A component that takes components which it does not use, so that its sisters can be swept with it.
+    """A component that takes components without using them, so that it can be swept together with others of its group.
 
     class NoMemory:
         idle = ("store", "summariser")
@@ -108,12 +109,12 @@ class Idling(Protocol):
 
     @property
     def idle(self) -> Sequence[str]:
-        """Names of arguments."""
+        """The names of the unused arguments."""
 
 
 @runtime_checkable
 class Baseline(Protocol):
-    """A generator, judge or summariser that works by simple rules and is there to be beaten: reports say so.
+    """A generator, judge or summariser with simple rules, which reports mark as a baseline.
 
     class FirstSentence:
         baseline = True
@@ -124,7 +125,7 @@ class Baseline(Protocol):
 
 @runtime_checkable
 class Reading(Protocol):
-    """A judge that reads some languages only, as codes of two letters; a model reads them all.
+    """A judge that reads only some languages (two-letter codes); one without the attribute reads all.
 
     class WordJudge:
         languages = ("en", "ko")
@@ -135,7 +136,7 @@ class Reading(Protocol):
 
 @runtime_checkable
 class Limited(Protocol):
-    """A judge that knows some rubrics only, by name; one without the attribute is asked by any.
+    """A judge that knows only some rubrics; one without the attribute gets any rubric.
 
     class WordJudge:
         rubrics = ("faithfulness", "answer_relevancy")
@@ -147,14 +148,14 @@ class Limited(Protocol):
 
 
 def can_judge(judge: object, rubric: str) -> bool:
-    """Whether a judge knows a rubric, as far as it says which it knows."""
+    """Whether a judge knows a rubric; true where it does not list its rubrics."""
     known = offered(judge, "rubrics")
     return known is None or rubric in known
 
 
 @runtime_checkable
 class Caching(Protocol):
-    """A retriever or suggester that may ask a model, perhaps a paid one, and remembers what it said.
+    """A retriever or suggester that may call a model, perhaps a paid one, and caches the replies.
 
     class ModelRetriever:
         caches = True  # False where nothing is remembered, so that every search is live and free
@@ -162,12 +163,12 @@ class Caching(Protocol):
 
     @property
     def caches(self) -> bool:
-        """Whether replies are remembered."""
+        """Whether replies are cached."""
 
 
 @runtime_checkable
 class Concurrent(Protocol):
-    """A component that asks a model, with several questions under way at once, each in a thread of its own.
+    """A component that calls a model, with several questions in flight, each in its own thread.
 
     class AskingReranker:
         concurrency = 8  # without it, questions go one after the other
@@ -175,13 +176,13 @@ class Concurrent(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """How many questions may be under way at once, from 1."""
+        """The number of questions in flight, from 1."""
 
 
 @runtime_checkable
 class Incidental(Protocol):
-    """A component with settings that decide how something is done, not what comes out: they are no part of its
-    identity, and what was done with others is gone on with.
+    """A component with settings that do not affect results: they are no part of its identity, and a run with other
+    values can be resumed.
 
     class ServerSystem:
         incidental = ("timeout_ms", "max_concurrency")
@@ -191,26 +192,25 @@ class Incidental(Protocol):
 
 
 class Refreshed(Protocol):
-    """A component whose part in stored rankings is replies of models: cache=refresh asks for them once in each sweep.
+    """A component whose model replies go into stored rankings: with cache=refresh each sweep requests them once.
 
     class AskingAgent:
-        sweep = "20260101-1"  # the name of the sweep (`Models.sweep`); "" where what is stored will do
+        sweep = "20260101-1" # the name of the sweep (`Models.sweep`); "" where stored rankings may be used
     """
 
     @property
     def sweep(self) -> str:
-        """A part of the key under which rankings are stored."""
+        """A part of the key of stored rankings."""
 
 
 class MadeOfData(Protocol):
-    """A component whose results depend on files that lie beside its module: prompts, lists of words, weights.
+    """A component whose results depend on files beside its module: prompts, lists of words, weights.
 
         class PoliteJudge:
             data_files = ("prompts", "greetings.txt")
 
-    They count like its code (runner.system.sources): when one changes, what was built, ranked and judged with it is
-    made again by the same command. Code needs no such list, but for modules whose names are put together
-    while the program runs.
+    The files count like its code (runner.system.sources): when one changes, the same command builds, ranks and judges
+    again. List also modules that are imported by a computed name; other code is found automatically.
     """
 
     data_files: Sequence[str]
@@ -218,7 +218,7 @@ class MadeOfData(Protocol):
 
 
 class Workspace(Protocol):
-    """Where components keep what is expensive to build. The program makes it; this one is for tests of a component.
+    """A store for what is expensive to build. The program provides it; this example is for tests of a component.
 
     class Folders:
         cold = False
@@ -239,25 +239,24 @@ class Workspace(Protocol):
 
     @property
     def root(self) -> Path:
-        """The folder of all of it; a store that grows while it is used keeps a database of its own here."""
+        """The root folder; a component may keep a database here that grows while it is used."""
 
     @property
     def stored(self) -> Path:
-        """Where a store of its own reads what earlier runs have stored: `root`, but in a rehearsal, which writes to a
-        folder that no run reads."""
+        """The folder from which such a database is read: `root`, except in a rehearsal, whose `root` is a folder that
+        no run reads."""
 
     @property
     def cold(self) -> bool:
-        """True when nothing stored by an earlier run may be read."""
+        """True where nothing that earlier runs stored may be read."""
 
     def identity(self, component: object) -> str:
-        """Hash over the settings of a component and what it is made of (runner.system.sources), its own components
-        included."""
+        """Hash over the settings and the source of a component (runner.system.sources), including its own
+        components."""
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
-        """The folder of this kind with this key (JSON values); `build(path)` fills it when it is
-        missing, damaged, foreign or built by other code, once for all processes. Its files must not be changed
-        later."""
+        """The folder of this kind with this key (JSON values). `build(path)` fills it, once for all processes, where it
+        is missing, damaged, foreign or built by other code. Its files must not be changed later."""
 
 
 class Dataset(Protocol):
@@ -279,7 +278,7 @@ class Dataset(Protocol):
 
 
 class Chunker(Protocol):
-    r"""Cuts documents into the chunks that are indexed.
+    r"""Splits documents into the chunks that are indexed.
 
     class Lines:
         def passages(self, text: str) -> Sequence[Passage]:
@@ -287,7 +286,7 @@ class Chunker(Protocol):
     """
 
     def passages(self, text: str) -> Sequence[Passage]:
-        """Stretches of a text, in its order; none for a blank one."""
+        """The passages of a text, in order; none for a blank one."""
 
 
 class Tokenizer(Protocol):
@@ -328,7 +327,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class CachedEmbedder(Embedder, Protocol):
-    """An embedder that asks a model, perhaps a paid one, and remembers what it said.
+    """An embedder that calls a model, perhaps a paid one, and caches the vectors.
 
     class ServerEmbedder:
         def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
@@ -339,15 +338,15 @@ class CachedEmbedder(Embedder, Protocol):
     """
 
     def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
-        """Which texts would be answered from memory."""
+        """Which texts have cached vectors."""
 
     def warm_up(self) -> None:
-        """Load what a first text would load. Pays nothing and remembers nothing."""
+        """Load what the first text would load. Must cost nothing and cache nothing."""
 
 
 @runtime_checkable
 class Vectorless(Protocol):
-    """An embedder that may have no vectors to give; nothing is compared by it then.
+    """An embedder that may have no vectors; nothing is compared by vectors then.
 
     class NoEmbedder:
         has_vectors = False
@@ -355,12 +354,12 @@ class Vectorless(Protocol):
 
     @property
     def has_vectors(self) -> bool:
-        """False where `embed` gives vectors of length 0."""
+        """False where `embed` returns vectors of length 0."""
 
 
 @runtime_checkable
 class Fitted(Protocol):
-    """An embedder that is fitted on the texts which it is prepared with, so that all are known before the first is
+    """An embedder that is fitted on the texts passed to `prepare`, so all texts must be known before the first is
     embedded.
 
     class TopicEmbedder:
@@ -374,7 +373,7 @@ class Fitted(Protocol):
 
 @runtime_checkable
 class Weighed(Protocol):
-    """An embedder, or a retriever by its vectors, that knows how much a keyword leg should count beside it.
+    """An embedder, or a retriever with vectors, that knows the weight of a keyword leg beside it.
 
     class ServerEmbedder:
         keyword_weight = 0.3
@@ -382,12 +381,12 @@ class Weighed(Protocol):
 
     @property
     def keyword_weight(self) -> float | None:
-        """0..1: the share of the keyword leg in a convex fusion; None where that is not known."""
+        """0..1: the share of the keyword leg in a convex fusion; None where it is unknown."""
 
 
 @runtime_checkable
 class Rehearsing(Protocol):
-    """An embedder or agent that counts what a run would ask of models.
+    """An embedder or agent that can count model requests without sending them.
 
     class ServerEmbedder:
         @property
@@ -397,7 +396,7 @@ class Rehearsing(Protocol):
 
     @property
     def is_rehearsed(self) -> bool:
-        """True while some of the vectors are made up, of any length."""
+        """True while vectors may be made up, of any length."""
 
 
 class Retriever(Protocol):
@@ -422,13 +421,13 @@ class Retriever(Protocol):
         """Build or load the index. Returns facts for the report (kind, size_bytes, dim …)."""
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        """The `depth` best chunks for each query (fewer when fewer match), score descending: another order is an
-        error. Ties are put into the order of trec_eval, by id descending. No chunk twice."""
+        """The `depth` best chunks for each query (fewer where fewer match), without repeats, by descending score;
+        another order is an error. Ties are sorted as in trec_eval, by id descending."""
 
 
 @runtime_checkable
 class CachedRetriever(Retriever, Protocol):
-    """A retriever that may ask a model, perhaps a paid one, and remember what it said.
+    """A retriever that may call a model, perhaps a paid one, and cache the replies.
 
     class ServerRetriever:
         caches = True
@@ -442,18 +441,18 @@ class CachedRetriever(Retriever, Protocol):
 
     @property
     def caches(self) -> bool:
-        """False where nothing is remembered, so that every search is live and free."""
+        """False where nothing is cached, so that every search is live and free."""
 
     def is_cached(self, queries: Sequence[Query]) -> list[bool]:
-        """Which queries would be answered from memory, so that their latency means nothing."""
+        """Which queries have cached replies, so that their latency is meaningless."""
 
     def warm_up(self) -> None:
-        """Load what a first search would load. Pays nothing and remembers nothing."""
+        """Load what the first search would load. Must cost nothing and cache nothing."""
 
 
 @runtime_checkable
 class Closing(Protocol):
-    """A retriever that holds connections or files open from `index` on. What is searched later opens them again.
+    """A retriever that keeps connections or files open after `index`. A later search opens them again.
 
     class ServerRetriever:
         def close(self) -> None:
@@ -461,26 +460,26 @@ class Closing(Protocol):
     """
 
     def close(self) -> None:
-        """Called when all queries of a run are ranked."""
+        """Called after all queries of a run were ranked."""
 
 
 @runtime_checkable
 class Reference(Protocol):
-    """A retriever that is no system but what systems are held against. It may look at the labels, its runs are
-    marked, and no contexts that came with a question take the place of what it found.
+    """A retriever that serves as a reference for systems. It may read the labels, its runs are marked, and recorded
+    contexts of a question do not replace its results.
 
         class Oracle:
-            reference = "gold"  # the name by which reports call it
+            reference = "gold" # its name in reports
     """
 
     @property
     def reference(self) -> str:
-        """The name by which reports call it."""
+        """Its name in reports."""
 
 
 @runtime_checkable
 class Foreign(Protocol):
-    """A retriever that may return ids which the corpus does not have.
+    """A retriever that may return ids that the corpus does not have.
 
     class GivenRanking:
         foreign_ids = True
@@ -488,17 +487,16 @@ class Foreign(Protocol):
 
     @property
     def foreign_ids(self) -> bool:
-        """True where an id that the corpus does not have is no error."""
+        """True where ids outside of the corpus are allowed."""
 
 
 @runtime_checkable
 class AnswerScored(Protocol):
-    """A retriever whose best hits are scored by their text for how likely they answer the question
-    (runner.retrieval.answerability), which is what `min_score` is held against then. Without it, that is the relevance
-    of the best hit.
+    """A retriever whose best hits get an answer score from their text (runner.retrieval.answerability), which is
+    compared with `min_score`. Without it, `min_score` is compared with the relevance of the best hit.
 
     class ServerRetriever:
-        answer_model = "semantic"  # keyword | semantic | hybrid: the model that was fitted on such a retriever
+        answer_model = "semantic" # keyword | semantic | hybrid: the model fitted on such a retriever
     """
 
     @property
@@ -522,15 +520,15 @@ class Generator(Protocol):
             contexts: the k best chunks, best first; they are cited by their numbers, from 1.
 
         Raises:
-            EvaluationError: this question cannot be answered, the next one perhaps can.
-            StopRunError, InputError: no question can.
+            EvaluationError: this question cannot be answered, but others may.
+            StopRunError, InputError: no question can be answered.
         """
 
 
 @runtime_checkable
 class Declining(Protocol):
-    """A generator that is not asked where retrieval finds too little: the evaluation declines for it, with a fixed
-    sentence in the language of the question. Below which score of the best hit (0..1); None: it is always asked.
+    """A generator that is not called where retrieval finds too little: the evaluation declines with a fixed sentence in
+    the language of the question. `refuse_below`: the score of the best hit (0..1) below which it does; None: never.
 
     class ServerGenerator:
         def __init__(self, *, refuse_below: float | None = None) -> None:
@@ -541,8 +539,8 @@ class Declining(Protocol):
 
 
 class System(Protocol):
-    """A system that runs somewhere and is asked as a user asks it, instead of the retriever and the generator of the
-    configuration. `repeats`: how often it is asked each question.
+    """A running system that answers questions in place of the retriever and the generator of the configuration.
+    `repeats`: how often each question is asked.
 
         class LocalSystem:
             repeats = 1
@@ -560,16 +558,16 @@ class System(Protocol):
     repeats: int
 
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
-        """`repeat`, from 0, tells apart answers to one question. Raises StopRunError and InputError for what holds for
-        every question, EvaluationError for this one."""
+        """Answer a question; `repeat` counts from 0. Raises StopRunError and InputError for errors that hold for every
+        question, EvaluationError for an error of this one."""
 
     def opened(self) -> AbstractAsyncContextManager[None]:
-        """Around all that is asked."""
+        """Entered around all questions."""
 
 
 @runtime_checkable
 class Within(Protocol):
-    """A system that is the retriever and the generator of the configuration.
+    """The system that stands for the retriever and the generator of the configuration.
 
     class NoSystem:
         is_within = True
@@ -582,7 +580,7 @@ class Within(Protocol):
 
 @runtime_checkable
 class Prompting(Protocol):
-    """A generator that asks a model, and can show what it would send.
+    """A generator that calls a model and can show the messages that it would send.
 
     class ServerGenerator:
         def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
@@ -590,11 +588,11 @@ class Prompting(Protocol):
     """
 
     def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
-        """Role and text of each, in the order in which they are sent."""
+        """(role, text) of the messages, in order."""
 
 
 class Judge(Protocol):
-    """Scores what a system said. `on_failure`: whether a judgement that failed counts as 0 or not at all.
+    """Scores answers. `on_failure`: whether a failed judgement counts as 0 ("zero") or not at all ("exclude").
 
     class Length:
         on_failure = "zero"
@@ -607,8 +605,8 @@ class Judge(Protocol):
     on_failure: Literal["zero", "exclude"]
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        """What cannot be judged is a Judgement with an error. Raises StopRunError and InputError for what
-        holds for every case.
+        """Judge a case by a rubric; returns a Judgement with an error where that fails. Raises StopRunError and
+        InputError for errors that hold for every case.
 
         Rubrics and fields: `faithfulness` (question, answer, contexts: Sequence[Context]), `answer_relevancy`
         (question, answer), `answer_correctness` (question, answer, references: Sequence[str], of which any one is
@@ -620,7 +618,7 @@ class Judge(Protocol):
 
 @runtime_checkable
 class HealthChecked(Protocol):
-    """A judge that judges control items beside the cases, whose right answers are known (runner.llm.health).
+    """A judge that also judges control items, whose right judgement is known (runner.llm.health).
 
     class ServerJudge:
         def __init__(self, *, health: bool = True) -> None:
@@ -629,13 +627,13 @@ class HealthChecked(Protocol):
 
     @property
     def health(self) -> bool:
-        """Whether it judges control items, too."""
+        """Whether it judges control items."""
 
 
 @runtime_checkable
 class Completing(Protocol):
-    """A judge that asks several times, or several models, and can ask again for single votes that failed
-    (runner.llm.votes). Of other judges a judgement with a failed vote is what it is.
+    """A judge with several votes or models that can repeat single failed votes (runner.llm.votes). Judgements of other
+    judges are never completed.
 
     class PanelJudge:
         async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
@@ -643,13 +641,12 @@ class Completing(Protocol):
     """
 
     async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
-        """What `judge` would have returned, had the votes of `earlier` that failed been asked for just now."""
+        """Repeat the failed votes of `earlier`, and return what `judge` would have returned with them."""
 
 
 @runtime_checkable
 class Learning(Protocol):
-    """A judge that judges by criteria which it is handed, beside the rubrics that it knows. Others judge by rules of
-    their own.
+    """A judge that can judge by criteria that it is given, besides its own rubrics.
 
     class ServerJudge:
         def learn(self, rubrics: Mapping[str, Criteria]) -> None:
@@ -657,7 +654,7 @@ class Learning(Protocol):
     """
 
     def learn(self, rubrics: Mapping[str, Any]) -> None:
-        """By name; each is a runner.llm.criteria.Criteria. From now on `judge` is asked by these names, too, and
+        """Add rubrics by name; each is a runner.llm.criteria.Criteria. From then on `judge` accepts these names, and
         `provenance` has their digests among its `rubrics`."""
 
 
@@ -666,7 +663,7 @@ OutputT = TypeVar("OutputT", bound="Output")
 
 
 class Case(Protocol):
-    """What the engine needs to know of a case.
+    """The attributes of a case that the engine needs.
 
     @dataclass(frozen=True)
     class Email:
@@ -683,19 +680,19 @@ class Case(Protocol):
 
     @property
     def language(self) -> str | None:
-        """A code of two letters; None where it is not known."""
+        """A two-letter code; None where it is unknown."""
 
     @property
     def difficulty(self) -> str | None:
-        """The slice of reports that the case belongs to; None for none."""
+        """The slice of the case in reports; None for none."""
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Further slices, any number of them."""
+        """Any number of further slices."""
 
 
 class Evaluation(Protocol[CaseT, OutputT]):
-    """What happens to one case. The engine owns everything else.
+    """Defines what happens to one case; the engine does everything else.
 
     class Tone:
         def __init__(self, *, dataset: Emails, generator: Generator, judge: Judge) -> None:
@@ -720,46 +717,46 @@ class Evaluation(Protocol[CaseT, OutputT]):
     """
 
     def load(self) -> CaseSet[CaseT]:
-        """Read and check all cases. Raises DataError or CorpusError for data that cannot be used."""
+        """Read and check all cases. Raises DataError or CorpusError for unusable data."""
 
     async def prepare(self, cases: Sequence[CaseT], workspace: Workspace) -> Preparation:
-        """Everything that is shared by cases: indexes, rankings of all queries."""
+        """Prepare what cases share: indexes, rankings of all queries."""
 
     async def run(self, case: CaseT) -> OutputT:
-        """Have the system under test do the case. What it raises makes the case one that failed."""
+        """Run the case in the system under test. An exception makes a failed case."""
 
     async def judge(self, case: CaseT, output: OutputT) -> Judgements:
-        """By rubric; empty where nothing is judged."""
+        """The judgements by rubric; empty where nothing is judged."""
 
     def score(self, case: CaseT, output: OutputT | None, judgements: Judgements) -> Scores:
-        """Pure. `output` is None for a case that failed: all names that would apply are `unscored`."""
+        """The metric values of a case; a pure function. `output` is None for a failed case: all metrics that would
+        apply are then `unscored`."""
 
 
 @runtime_checkable
 class Measuring(Protocol):
-    """An evaluation that says what its metrics are. One that does not declare a metric of its cases has it shown
-    without a grade, and nothing is called better or worse by it.
+    """An evaluation that declares its metrics. An undeclared metric is shown without a grade, and gets no verdicts.
 
-        class Tone:
-            metrics = (
-                Metric(
-                    name="toxicity",
-                    better="lower",
-                    label={"en": "Toxicity", "ko": "유해성"},
-                    meaning={"en": "Share of insulting words.", "ko": "모욕적인 단어의 비율"},
-                    main=True,
-                ),
-            )
+    class Tone:
+        metrics = (
+            Metric(
+                name="toxicity",
+                better="lower",
+                label={"en": "Toxicity", "ko": "유해성"},
+                meaning={"en": "Share of insulting words.", "ko": "모욕적인 단어의 비율"},
+                main=True,
+            ),
+        )
     """
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        """Each metric once, in the order in which reports show them."""
+        """The metrics, each once, in the order of reports."""
 
 
 @runtime_checkable
 class JudgeChecking(Protocol):
-    """An evaluation that finds out whether its judge can be trusted.
+    """An evaluation that checks whether its judge can be trusted.
 
     class Tone:
         async def check_judge(self) -> Mapping[str, Any]:
@@ -768,13 +765,13 @@ class JudgeChecking(Protocol):
     """
 
     async def check_judge(self) -> Mapping[str, Any]:
-        """Facts for the report. Called once for each run, after `prepare`; it may cost requests to models."""
+        """Facts for the report. Called once a run, after `prepare`; it may send model requests."""
 
 
 @runtime_checkable
 class Rejudging(Protocol):
-    """An evaluation that judges a case which was run in an earlier command without running it again, and asks only for
-    the judgements that are missing. Cases of other evaluations are run again, with the stored replies of models.
+    """An evaluation that can add missing judgements to a case of an earlier command without running the case again.
+    Cases of other evaluations are run again, with the stored replies of models.
 
         class Tone:
             async def restored(self, case: Query, row: Mapping[str, Any]) -> ToneOutput | None:
@@ -786,17 +783,17 @@ class Rejudging(Protocol):
     """
 
     async def restored(self, case: Any, row: Mapping[str, Any]) -> Any | None:
-        """What `run` had returned when this row of per_item.jsonl was written; None where the row does not tell, so
-        that the case is run again."""
+        """The output of `run` behind a row of per_item.jsonl; None where the row does not hold enough, and the case
+        must be run again."""
 
     async def judge_missing(self, case: Any, output: Any, judgements: MutableMapping[str, Judgement]) -> None:
-        """Add the judgements that are not there, each as it comes, and complete those that are not whole
-        (`judge_missing` of runner.llm.votes does both)."""
+        """Add missing judgements, each as soon as it is there, and complete those with failed votes (`judge_missing` of
+        runner.llm.votes does both)."""
 
 
 @runtime_checkable
 class Opened(Protocol):
-    """An evaluation that holds something open, from before `prepare` until after the last case.
+    """An evaluation that keeps something open, from before `prepare` until after the last case.
 
     class Chat:
         @asynccontextmanager
@@ -811,7 +808,7 @@ class Opened(Protocol):
 
 @runtime_checkable
 class Summing(Protocol):
-    """An evaluation with more to tell of all its cases together than means and counts.
+    """An evaluation with further numbers over all cases, besides means and counts.
 
     class Tone:
         def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -819,13 +816,13 @@ class Summing(Protocol):
     """
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """More for summary.json, from the rows of per_item.jsonl in case order. `timing` holds nothing but more
-        stages of `latency`."""
+        """Further entries of summary.json, from the rows of per_item.jsonl in case order. `timing` may hold further
+        stages of `latency` only."""
 
 
 @runtime_checkable
 class Projecting(Protocol):
-    """An evaluation that knows how many requests a user causes, for the cost of a month (runner.llm.projection).
+    """An evaluation that can project the monthly cost from the requests of a user (runner.llm.projection).
 
     class Chat:
         def __init__(self, *, projection: Projection) -> None:
@@ -838,26 +835,25 @@ class Projecting(Protocol):
 
 
 class Scorer(Protocol):
-    """A choice of `metric`: what is worked out of a case beside what its evaluation knows of it. Its records stand in
-    `metrics` (Measuring).
+    """A choice of `metric`: computes further values of a case. `metrics` holds their records (Measuring).
 
-        class Length:
-            metrics = (
-                Metric(name="length", better="neither", label={"en": "Length", "ko": "길이"}, range=(0, math.inf)),
-            )
+    class Length:
+        metrics = (
+            Metric(name="length", better="neither", label={"en": "Length", "ko": "길이"}, range=(0, math.inf)),
+        )
 
-            def score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
-                return Scores({"length": len(output.answer.text)})
+        def score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
+            return Scores({"length": len(output.answer.text)})
     """
 
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
-        """Pure. `case` and `output` are those of the evaluation. A case that failed is not asked about: all metrics
-        of the choice are unscored then."""
+        """The values of a case; a pure function. `case` and `output` are those of the evaluation. Not called for a
+        failed case, where all metrics of the choice are unscored."""
 
 
 @runtime_checkable
 class Named(Protocol):
-    """A choice of `metric` whose metric is called as the choice is: `metric.tone` is `tone`.
+    """A choice of `metric` whose metric has the name of the choice: that of `metric.tone` is `tone`.
 
     class Rubric:
         def named(self, name: str) -> None:
@@ -870,8 +866,8 @@ class Named(Protocol):
 
 @runtime_checkable
 class Offering(Protocol):
-    """A choice of `metric` that stands for metrics of the evaluation itself. One that declares no `metrics` beside them
-    is not asked to score.
+    """A choice of `metric` that stands for metrics of the evaluation itself. Without further `metrics` its `score` is
+    not called.
 
     class Offered:
         offered = ("recall", "mrr")
@@ -879,12 +875,12 @@ class Offering(Protocol):
 
     @property
     def offered(self) -> Sequence[str]:
-        """Names of metrics of the evaluation."""
+        """The names of metrics of the evaluation."""
 
 
 @runtime_checkable
 class Asking(Protocol):
-    """A choice of `metric` that asks the judge of the evaluation.
+    """A choice of `metric` that uses the judge of the evaluation.
 
     class Tone:
         rubrics = {"tone": Criteria(...)}
@@ -896,20 +892,20 @@ class Asking(Protocol):
 
     @property
     def rubrics(self) -> Mapping[str, Any]:
-        """What the judge learns (runner.llm.criteria.Criteria), by name. The scores are metrics of these names."""
+        """The rubrics for the judge (runner.llm.criteria.Criteria), by name. The scores are metrics of these names."""
 
     @property
     def controls(self) -> Sequence[Any]:
-        """Of its rubrics (runner.llm.health.Controls); none where there are none."""
+        """The control items of its rubrics (runner.llm.health.Controls); may be empty."""
 
     def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-        """Rubric -> the fields that the judge is to see, out of what the evaluation shows of a case; without those
-        that do not apply to it."""
+        """Rubric -> the fields for the judge, taken from those that the evaluation shows of a case; without rubrics
+        that do not apply to the case."""
 
 
 @runtime_checkable
 class SelfJudging(Protocol):
-    """A choice of `metric` that judges a case by itself, beside the judge.
+    """A choice of `metric` that judges a case itself, without the judge.
 
     class Length:
         async def judged(self, case: Query, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
@@ -917,8 +913,8 @@ class SelfJudging(Protocol):
     """
 
     async def judged(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
-        """By the names of its metrics; nothing where none applies. `shown`: what rubrics may see, and `citations`,
-        `documents` (ids, by the number of a context), `latency_ms` and `cost_usd` of the case so far."""
+        """Metric -> judgement; empty where none applies. `shown`: the fields of rubrics, and `citations`, `documents`
+        (ids, by the number of a context), `latency_ms` and `cost_usd` of the case so far."""
 
 
 @runtime_checkable
@@ -931,11 +927,11 @@ class Prepared(Protocol):
     """
 
     def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None:
-        """Called once a run, in a thread of its own."""
+        """Called once a run, in its own thread."""
 
 
 class Tracking(Protocol):
-    """Where finished runs are kept for comparison. Reads run and sweep folders, never a run in flight.
+    """Stores finished runs for comparison. Reads folders of runs and sweeps, never a run in flight.
 
     class Archive:
         def __init__(self, *, folder: str) -> None:
@@ -963,7 +959,7 @@ class Tracking(Protocol):
 
 
 class Output(Protocol):
-    """What `run` returns: how long its stages took, and what the row keeps of it (JSON).
+    """The result of `run`: the times of its stages, and its part of the row (JSON).
 
     @dataclass(frozen=True)
     class ToneOutput:
@@ -976,21 +972,21 @@ class Output(Protocol):
 
     @property
     def timings(self) -> Mapping[str, Timing]:
-        """By stage, each by itself: what stood in line or came from a cache is no part of it. Their sum is the
-        latency of the case. Without any, the run as a whole is timed; name all stages or none."""
+        """The time of each stage, without waiting in queues and without cached results. Their sum is the latency of the
+        case. Without stages the whole `run` is timed; name all stages or none."""
 
     def record(self) -> Mapping[str, Any]:
-        """JSON values: what the row of the case keeps of it."""
+        """The part of the row of the case, as JSON values."""
 
 
 # --- what a component may offer ---------------------------------------------------------------------
 
-# Of every component.
+# Optional attributes of every component.
 ANY = (
     *(Preflight, Versioned, OutsideIdentity, Implied, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData),
     Incidental,
 )
-OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol; a module with protocols of its own has one, too
+OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with protocols have one, too
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, Closing),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
@@ -1002,12 +998,12 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol; a module with 
 
 
 def optional_of(role: type) -> tuple[type, ...]:
-    """Of a component with this protocol, by the OPTIONAL of the module that the protocol stands in."""
+    """The optional attributes of a protocol, from the OPTIONAL of its module."""
     listed = getattr(sys.modules.get(role.__module__), "OPTIONAL", {})
     return tuple(listed.get(role, ())) if isinstance(listed, Mapping) else ()
 
 
-# What holds of a component that does not have the attribute.
+# Default of a missing optional attribute.
 ABSENT: Mapping[str, Any] = {
     "provenance": {},
     "not_in_identity": False,
@@ -1034,7 +1030,6 @@ ABSENT: Mapping[str, Any] = {
 
 
 def offered(component: object, name: str) -> Any:
-    """An optional attribute of a component, or what holds where it has none. Raises KeyError for a name that is not
-    in ABSENT."""
+    """An optional attribute of a component, or its default. Raises KeyError for a name that is not in ABSENT."""
     absent = ABSENT[name]
     return getattr(component, name, absent)

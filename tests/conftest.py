@@ -18,6 +18,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
+import numpy  # noqa: F401 - has random numbers that Hypothesis knows of only where it is imported
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import none
@@ -70,6 +71,14 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Hypothesis asks the garbage collector who holds the random numbers of numpy when it first draws some: now, while
+    there are few objects to look through, and before they are frozen, of which it would not hear and warn that nobody
+    does."""
+    given(none())(lambda _: None)()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where workers share the files, those of whole commands come first: short ones at the end leave none idle."""
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -78,12 +87,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Modules and test items stay to the end: without them, each full garbage collection is far shorter. A run makes
-    more objects than a collection every 700 is worth, which took an eighth of its time.
-
-    Hypothesis asks the garbage collector who holds its random numbers when it first draws some. Of a module
-    that is frozen it would not hear, and warn that nobody does."""
-    given(none())(lambda _: None)()
-    gc.collect()
+    more objects than a collection every 700 is worth, which took an eighth of its time. What nobody needs any more by
+    now is little, and finding it would take half a second."""
     gc.freeze()
     gc.set_threshold(10_000)
     gc.enable()

@@ -6,6 +6,7 @@ Each test collects its offenders, so that one failure names them all.
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,8 +37,25 @@ def room_of(module: str) -> str | None:
     return rest.partition(".")[0] if package == "runner" and rest else None
 
 
+@cache
+def source(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(source(path))
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree(path)))
+
+
+@cache
+def imported(path: Path) -> list[str]:
+    """By a whole module."""
+    return list(imports(tree(path)))
 
 
 def imports(node: ast.AST) -> Iterator[str]:
@@ -63,7 +81,7 @@ def test_runner_imports_downwards_and_no_plugin() -> None:
     offenders = []
     for path in MODULES:
         own = room_of(name_of(path))
-        for module in set(imports(tree(path))) if own else ():
+        for module in set(imported(path)) if own else ():
             other = room_of(module)
             if other in height and height[other] > height[own or ""]:
                 offenders.append(f"{name_of(path)} imports {module}, which is above it")
@@ -73,7 +91,7 @@ def test_runner_imports_downwards_and_no_plugin() -> None:
 
 
 def test_only_commands_and_plugins_know_the_domains() -> None:
-    knowing = {name_of(path) for path in MODULES if any(m.startswith("runner.domains.") for m in imports(tree(path)))}
+    knowing = {name_of(path) for path in MODULES if any(m.startswith("runner.domains.") for m in imported(path))}
     assert {
         name for name in knowing if not name.startswith(("plugins.", "runner.domains.", "runner.commands."))
     } == set()
@@ -84,7 +102,7 @@ def test_plugins_import_no_plugin_and_little_of_runner() -> None:
         f"{name_of(path)} imports {module}"
         for path in MODULES
         if room_of(name_of(path)) is None and name_of(path) != "runner"
-        for module in imports(tree(path))
+        for module in imported(path)
         if module.split(".")[0] in ("plugins", "conf", "tests") or room_of(module) in NOT_FOR_PLUGINS
     ]
     assert offenders == []
@@ -117,7 +135,7 @@ PRINTS = re.compile(r"(?<![.\w])print\(|sys\.std(out|err)\.write|\bConsole\((?!\
 
 def test_files_and_terminal_are_written_through_one_door() -> None:
     """runner.system.writing and runner.system.terminal, which let no secret through."""
-    lines = [(name_of(path), line) for path in MODULES for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [(name_of(path), line) for path in MODULES for line in source(path).splitlines()]
     writing = [each for each in lines if WRITES.search(each[1]) and not SCRATCH.search(each[1])]
     assert [each for each in writing if each[0] not in OWN_FILES] == []
     assert [each for each in lines if PRINTS.search(each[1]) and each[0] not in OWN_PRINTS] == []
@@ -138,7 +156,7 @@ def test_what_a_component_may_offer_is_asked_through_its_protocol() -> None:
         if isinstance(child, ast.FunctionDef)
         or (isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name))
     }
-    asked = [(name_of(path), name) for path in MODULES for name in ASKED.findall(path.read_text(encoding="utf-8"))]
+    asked = [(name_of(path), name) for path in MODULES for name in ASKED.findall(source(path))]
     assert [each for each in asked if each[1] in names and each[0] not in ASKING] == []
 
 
@@ -146,7 +164,7 @@ PRIVATE = re.compile(r"hydra\._internal|\._(get_full_key|get_node|parse_override
 
 
 def test_what_is_private_to_hydra_stands_in_one_module() -> None:
-    lines = [(name_of(path), line) for path in MODULES for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [(name_of(path), line) for path in MODULES for line in source(path).splitlines()]
     offenders = [(name, line) for name, line in lines if PRIVATE.search(line)]
     assert {name for name, _ in offenders} == {"runner.config.hydra_internals"}, offenders
 
@@ -155,7 +173,7 @@ def test_functions_stay_readable() -> None:
     long = [
         f"{name_of(path)}.{node.name}"
         for path in MODULES
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno is not None
         and node.end_lineno - node.lineno >= 45
@@ -169,7 +187,7 @@ def test_metrics_and_text_do_no_input_or_output() -> None:
         f"{name_of(path)} imports {module}"
         for path in MODULES
         if room_of(name_of(path)) in ("metrics", "text")
-        for module in imports(tree(path))
+        for module in imported(path)
         if module.split(".")[0] in doing
     ]
     assert offenders == []
@@ -185,7 +203,7 @@ def test_public_methods_are_documented_where_they_stand_or_in_a_protocol() -> No
     methods = [
         (name_of(path), node, child)
         for path in MODULES
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
         for child in node.body
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not child.name.startswith("_")

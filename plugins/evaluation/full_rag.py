@@ -249,7 +249,7 @@ class FullRag:
         return replace(outputs[0], again=tuple(outputs[1:]))
 
     def _system_record(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
-        found = replace(self.retrieval.told(case, reply), timings={"system": timing})
+        found = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
         text = reply.answer
         refused = not text.strip() or is_refusal(text, case.text)
         return RagOutput(found, Answer(text, refused, citations(text)), None, self._record(case, found), reply)

@@ -39,6 +39,7 @@ from runner.records import (
     Answer,
     CaseSet,
     Context,
+    DataProblem,
     Given,
     Judgement,
     Judgements,
@@ -49,6 +50,7 @@ from runner.records import (
     answer_of,
     timings_of,
 )
+from runner.system.shared import settings_of, shared
 from runner.system.stopwatch import in_line, stopwatch
 from runner.system.store import fingerprint
 from runner.text.refusals import delivered
@@ -159,15 +161,16 @@ class MemoryEvaluation:
         return [*([] if least is None else [Problem("generator.refuse_below", needed)]), *self.chosen.problems()]
 
     def load(self) -> CaseSet[ProbeCase]:
-        conversations, problems = self.scenario.load()
+        loaded = _loaded(self.scenario)
+        conversations, problems = loaded.conversations, loaded.problems
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
         asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
-        weighed = {"memory_weights": fingerprint(self.weights), **_given_identity(conversations)}
-        if any(map(self._by_reference, _cases(conversations))):
+        weighed = {"memory_weights": fingerprint(self.weights), **loaded.given}
+        if any(map(self._by_reference, loaded.cases)):
             weighed[right.IDENTITY] = fingerprint(self.high)
         weighed |= self.chosen.identity
-        return CaseSet(tuple(_cases(conversations)), tuple(problems), {**_identity(conversations), **asked, **weighed})
+        return CaseSet(loaded.cases, problems, {**loaded.identity, **asked, **weighed})
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -348,6 +351,29 @@ class MemoryEvaluation:
         yield from names(case.probe)
         if not case.probe.answerable:
             yield from ("unanswerable_recall", "unanswerable_f1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """Conversations with their probes as cases, and hashes of them."""
+
+    conversations: Sequence[Conversation]
+    problems: tuple[DataProblem, ...]
+    cases: tuple[ProbeCase, ...]
+    identity: Mapping[str, str]
+    given: Mapping[str, str]
+
+
+def _loaded(scenario: Scenarios) -> _Loaded:
+    """Read once for all cells of a sweep."""
+
+    def load() -> _Loaded:
+        conversations, problems = scenario.load()
+        cases = tuple(_cases(conversations))
+        return _Loaded(conversations, tuple(problems), cases, _identity(conversations), _given_identity(conversations))
+
+    settings = settings_of(scenario)
+    return load() if settings is None else shared("scenarios", settings, load)
 
 
 def _lost_at(

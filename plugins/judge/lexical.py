@@ -14,6 +14,7 @@ from runner.errors import EvaluationError, did_you_mean
 from runner.llm import claims as verdicts
 from runner.llm import graded
 from runner.records import Context, Judgement
+from runner.system.shared import are_several, digest_of, shared
 from runner.system.threads import compute
 from runner.text.citations import without_citations
 from runner.text.claims import claims
@@ -25,6 +26,7 @@ from runner.text.shown import mentions
 from runner.text.support import Conflict, Sources, Statement, Support
 
 UNKNOWN = 0.5  # "the sources do not tell" claims nothing that words could confirm or refute
+KEPT = 20_000  # judgements, of some 1 KB, that the runs of a sweep share
 USEFUL = 5  # relevance above which a memory is of use
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
@@ -174,7 +176,17 @@ class LexicalJudge:
             _memory,
             _link_reason,
         )
-        return await compute(dict(zip(self.rubrics, ways, strict=True))[rubric], fields)
+        way = dict(zip(self.rubrics, ways, strict=True))[rubric]
+        if not are_several() or (seen := digest_of(fields)) is None:
+            return await compute(way, fields)
+        known: dict[tuple[str, float, bytes], Judgement] = shared("judgements by words", "", dict)
+        place = rubric, self.supported, seen
+        if place not in known:
+            judgement = await compute(way, fields)
+            if len(known) >= KEPT:
+                return judgement
+            known[place] = judgement
+        return known[place]
 
     def _faithfulness(self, fields: Mapping[str, Any]) -> Judgement:
         contexts: Sequence[Context] = fields["contexts"]

@@ -7,10 +7,8 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import Annotated, Any, Literal, Unpack
 
-import orjson
 from pydantic import Field
 
 from runner.errors import EvaluationError, did_you_mean
@@ -24,6 +22,7 @@ from runner.llm.rubrics import Rubric, rubrics
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.votes import combined, gathered, kept_votes
 from runner.records import Judgement
+from runner.system.shared import digest_of
 from runner.text.claims import claims
 from runner.text.language import Language
 from runner.text.refusals import says_unknown
@@ -101,7 +100,7 @@ class OpenaiJudge:
         return await self._judged(rubric, fields, kept_votes(earlier))
 
     async def _judged(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
-        if earlier or (seen := _digest(fields)) is None:
+        if earlier or (seen := digest_of(fields)) is None:
             return await self._asked(rubric, fields, earlier)
         what = self._identity, rubric, seen
         return await self._model.repeated(
@@ -247,14 +246,6 @@ class OpenaiJudge:
         if repeat == 0:
             return request
         return replace(request, seed=None if request.seed is None else request.seed + repeat, repeat=repeat)
-
-
-def _digest(fields: Mapping[str, Any]) -> bytes | None:
-    """Of what is shown; None where it cannot be told."""
-    try:
-        return blake2b(orjson.dumps(fields), digest_size=16).digest()
-    except TypeError:
-        return None
 
 
 def _stated(fields: Mapping[str, Any]) -> list[str]:

@@ -100,11 +100,11 @@ class RankingMeasure:
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
         ranked, relevance = output.found.documents.ids, case.relevance
         if self.measure not in AT_CUTOFFS:
-            return Scores({self.measure: self._whole(ranked, relevance)})
+            return Scores({self.measure: self._of_whole_ranking(ranked, relevance)})
         values = {f"{self.measure}_at_k": self._at_cutoff(ranked, relevance, self.k)}
         return Scores(values | {f"{self.measure}_at_{k}": self._at_cutoff(ranked, relevance, k) for k in self.cutoffs})
 
-    def _whole(self, ranked: Sequence[str], relevance: Mapping[str, int]) -> float | None:
+    def _of_whole_ranking(self, ranked: Sequence[str], relevance: Mapping[str, int]) -> float | None:
         if self.measure == "rbp":
             return measures.rank_biased_precision(ranked, relevance, self.p)
         if self.measure == "bpref":

@@ -170,10 +170,10 @@ def _action(value: Any, ranked: Sequence[str]) -> NextAction | None:
 def _refined(value: Any, asked: Sequence[str]) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"refined_query: expected a text for search_again, got {value!r}")
-    if _same(value) in map(_same, asked):
+    if _normalised(value) in map(_normalised, asked):
         raise ValueError("refined_query: it was searched for already")
     return value.strip()
 
 
-def _same(query: str) -> str:
+def _normalised(query: str) -> str:
     return " ".join(query.casefold().split())

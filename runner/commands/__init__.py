@@ -80,11 +80,11 @@ class Command:
 
     def read(self, argv: Sequence[str]) -> Any:
         """Parse arguments into values by name, and `words`. Raises InputError with the error and the usage line."""
-        placed, given, words = self._sorted_out(argv)
+        placed, given, words = self._split(argv)
         values = {option.name: option.default if option.value else False for option in self.options}
-        return SimpleNamespace(**(values | given | self._placed(placed)), words=words)
+        return SimpleNamespace(**(values | given | self._place_values(placed)), words=words)
 
-    def _sorted_out(self, argv: Sequence[str]) -> tuple[list[str], dict[str, Any], list[str]]:
+    def _split(self, argv: Sequence[str]) -> tuple[list[str], dict[str, Any], list[str]]:
         placed: list[str] = []
         words: list[str] = []
         values: dict[str, Any] = {}
@@ -92,7 +92,7 @@ class Command:
         for word in rest:
             key, equals, value = word.partition("=")
             if key == SPOKEN and not self.words:
-                key = self._spoken(value)
+                key = self._language_option(value)
             option = next((option for option in self.options if key in (option.flag, option.name)), None)
             if word == "--" and not self.words:
                 placed += rest
@@ -110,7 +110,7 @@ class Command:
                 (words if self.words and len(placed) == self._most() else placed).append(word)
         return placed, values, words
 
-    def _spoken(self, value: str) -> str:
+    def _language_option(self, value: str) -> str:
         """`report.language=ko`, as a run takes it, as the `language` option of a command that has one."""
         self._value(LANGUAGE, SPOKEN, value, equals=True)
         return LANGUAGE.name if LANGUAGE in self.options else SPOKEN
@@ -134,7 +134,7 @@ class Command:
         except ValueError as error:
             self._refuse(f"{shown}: {error}, found '{text[:80]}'")
 
-    def _placed(self, words: Sequence[str]) -> dict[str, Any]:
+    def _place_values(self, words: Sequence[str]) -> dict[str, Any]:
         required = [place.name.upper() for place in self.places if place.default is REQUIRED]
         if len(words) < len(required):
             self._refuse(f"missing: {', '.join(required[len(words) :])}")
@@ -185,13 +185,13 @@ def _line(argument: Place | Option, meaning: str, say: Wording) -> str:
     """`  --seed N   of intervals and tests (default: 42)`."""
     shown = argument.name.upper() if isinstance(argument, Place) else argument.shown
     has_default = argument.default not in (None, REQUIRED, ()) and argument.default != []
-    default = f" ({say('default', value=_typed(argument.default))})" if has_default else ""
+    default = f" ({say('default', value=_value_text(argument.default))})" if has_default else ""
     column = " " * (WIDTH + 4)
     text = textwrap.fill(meaning + default, LINE, initial_indent=column, subsequent_indent=column)
     return f"  {shown}\n{text}" if len(shown) > WIDTH else f"  {shown:<{WIDTH}}  {text.lstrip()}"
 
 
-def _typed(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

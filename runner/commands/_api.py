@@ -69,12 +69,12 @@ class Run:
     @cached_property
     def head(self) -> Mapping[str, Any]:
         """run.json: settings, versions, models, status, exit code."""
-        return self._opened.run
+        return self._open.run
 
     @cached_property
     def summary(self) -> Mapping[str, Any]:
         """summary.json; empty for a run that ended before it was written."""
-        return self._opened.summary
+        return self._open.summary
 
     @property
     def status(self) -> str:
@@ -103,7 +103,7 @@ class Run:
         return sorted(calls_of(self.path / FILE, [case])[case], key=lambda call: int(call["at"]))
 
     @cached_property
-    def _opened(self) -> RunFolder:
+    def _open(self) -> RunFolder:
         from runner.system.folder import legible, open_run
 
         with legible(self.path):
@@ -188,7 +188,7 @@ def run(experiment: str, overrides: Overrides = (), *, quiet: bool = False) -> S
     Returns: the runs; a failed run has a `status` and an `exit_code` that say so. Raises ConfigError with everything
     that is wrong with the settings, InputError and others of runner.errors.
     """
-    return _apart(lambda: _ran([f"+experiment={experiment}", *_words(overrides)]), quiet=quiet)
+    return _in_thread(lambda: _ran([f"+experiment={experiment}", *_words(overrides)]), quiet=quiet)
 
 
 def _ran(words: Sequence[str]) -> Sweep:
@@ -395,11 +395,11 @@ def evaluate(
     if not items:
         raise InputError("cases: expected at least one")
     has_gold = _has_gold(items)
-    outputs, errors = _apart(lambda: asyncio.run(_answers(function, items, concurrency)), quiet=quiet)
+    outputs, errors = _in_thread(lambda: asyncio.run(_answers(function, items, concurrency)), quiet=quiet)
     finished = _run_of(
         items, outputs, overrides, None if out is None else os.fspath(out), has_gold=has_gold, quiet=quiet
     )
-    return Report(_chosen(_measured(finished, has_gold), metrics, items, outputs), finished, errors)
+    return Report(_chosen(_estimates(finished, has_gold), metrics, items, outputs), finished, errors)
 
 
 def _run_of(
@@ -499,7 +499,7 @@ def _written_cases(
     return path
 
 
-def _measured(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
+def _estimates(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
     """The metrics, without those that need relevant documents where these are unknown."""
     from runner.metrics.catalogue import declared_in
 
@@ -559,7 +559,7 @@ def _pandas() -> Any:
     return pandas
 
 
-def _apart(work: Callable[[], T], *, quiet: bool) -> T:
+def _in_thread(work: Callable[[], T], *, quiet: bool) -> T:
     """Call `work`, in a thread if an event loop is running, since event loops cannot be nested."""
 
     def silenced() -> T:
@@ -597,10 +597,10 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows(metrics: Mapping[str, Estimate]) -> list[list[str]]:
     known = ((name, each) for name, each in metrics.items() if each.value is not None)
-    return [[name, _text_of(each.value), _between(each), str(each.n)] for name, each in known]
+    return [[name, _text_of(each.value), _interval_text(each), str(each.n)] for name, each in known]
 
 
-def _between(each: Estimate) -> str:
+def _interval_text(each: Estimate) -> str:
     return "" if each.ci_low is None or each.ci_high is None else f"{each.ci_low:.4f} – {each.ci_high:.4f}"
 
 

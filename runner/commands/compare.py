@@ -82,11 +82,11 @@ def main(argv: Sequence[str]) -> int:
 
 def _message(record: Record, language: str) -> str:
     """Why the exit code is not 0, in English and in the language of the comparison."""
-    from runner.run.comparing import why
+    from runner.run.comparing import reason_of
 
     label = record["candidate"]["label"]
-    beside = "" if language not in LABELS else f"\n{LABELS[language]}: {label}: {why(record, language)}"
-    return f"{label}: {why(record)}{beside}"
+    beside = "" if language not in LABELS else f"\n{LABELS[language]}: {label}: {reason_of(record, language)}"
+    return f"{label}: {reason_of(record)}{beside}"
 
 
 def rules_of(name: str) -> Regression:

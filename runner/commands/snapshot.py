@@ -45,4 +45,4 @@ def _demand_free(path: Path) -> None:
         try:
             read_snapshot(path)
         except DataError as error:
-            raise InputError(f"PATH would write over a file that is no whole snapshot: {error}") from None
+            raise InputError(f"PATH would overwrite a file that is no complete snapshot: {error}") from None

@@ -89,7 +89,7 @@ def _new_folder() -> Path:
 def _places(words: Sequence[str], folder: Path | None) -> set[Path]:
     """The watched places: the configuration, and all files and folders that the words or the run's configuration
     name."""
-    folders, others = arguments.taken(words, arguments.CONFIG_FOLDER)
+    folders, others = arguments.split_flags(words, arguments.CONFIG_FOLDER)
     values = {word.partition("=")[2] for word in others if not word.startswith(APART)}
     for run in _runs(folder) if folder is not None else ():
         config = (read_json(run / "run.json") or {}).get("config") or {}

@@ -82,7 +82,7 @@ def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
         "n": len(same),
         "other_answers": len(shared) - len(same),
         "rubrics": rubrics,
-        "most": _most(answers, ids_of, votes),
+        "most": _largest_differences(answers, ids_of, votes),
     }
 
 
@@ -117,11 +117,11 @@ def _agreement(rubric: str, votes: Floats, names: Sequence[str]) -> dict[str, An
         "failed": {name: int(np.isnan(votes[:, place]).sum()) for place, name in enumerate(names)},
         "means": {name: float(whole[:, place].mean()) for place, name in enumerate(names)} if len(whole) else {},
         "alpha": krippendorff_alpha(whole) if len(whole) else None,
-        "beside": [_beside(whole, place, names) for place in range(1, len(names))] if len(whole) else [],
+        "beside": [_against_first(whole, place, names) for place in range(1, len(names))] if len(whole) else [],
     }
 
 
-def _beside(votes: Floats, place: int, names: Sequence[str]) -> dict[str, Any]:
+def _against_first(votes: Floats, place: int, names: Sequence[str]) -> dict[str, Any]:
     """One judge compared with the first."""
     first, other = votes[:, 0], votes[:, place]
     (bias,) = paired.compare_means(first[:, None], other[:, None], seed=0)
@@ -141,7 +141,7 @@ def _adjust(found: Sequence[dict[str, Any]]) -> None:
         beside["p_holm"] = p
 
 
-def _most(
+def _largest_differences(
     answers: Sequence[Mapping[str, _Answer]], ids_of: Mapping[str, Sequence[str]], votes: Mapping[str, Floats]
 ) -> list[dict[str, Any]]:
     """The answers on which the judges differ most, each once, with the rubric of the largest difference."""

@@ -77,7 +77,7 @@ class Finder:
         if path.is_dir():
             return self._folder(path)
         if RUN_ID.fullmatch(reference):
-            return self._tracked(reference)
+            return self._downloaded(reference)
         raise InputError(f"'{reference}' is no run: {WANTED}{_near(reference)}")
 
     def _folder(self, path: Path) -> Place:
@@ -91,7 +91,7 @@ class Finder:
             raise InputError(f"'{path}' holds neither {FILE} nor run.json, so it is no run folder; {WANTED}")
         return Place(path, str(path))
 
-    def _tracked(self, run_id: str) -> Place:
+    def _downloaded(self, run_id: str) -> Place:
         folder = self.downloads / run_id
         folder.mkdir(parents=True, exist_ok=True)
         for name in FILES:
@@ -115,7 +115,7 @@ class Finder:
         if here is not None and (there is None or here[0] >= there[0]):
             return Place(here[1], str(here[1]))
         if there is not None:
-            return self._tracked(there[1])
+            return self._downloaded(there[1])
         names = sorted({str(run.get("experiment")) for _, run in _runs_here()})
         known = (
             "; those in ./outputs did not complete, or are compared" if experiment in names else _runs_in_outputs(names)
@@ -123,7 +123,7 @@ class Finder:
         raise InputError(f"no completed run of the experiment '{experiment}' in ./outputs or MLflow{known}")
 
     @property
-    def _own(self) -> set[tuple[str | None, int]]:
+    def _own_keys(self) -> set[tuple[str | None, int]]:
         """The ids of the runs to compare, including those in MLflow."""
         folders = [] if self.own is None else [self.own, *(path.parent for path in self.own.glob("*/run.json"))]
         found = [run for folder in folders if (run := read_json(folder / "run.json")) is not None]
@@ -131,7 +131,7 @@ class Finder:
 
     def _in_outputs(self, experiment: str) -> Iterator[tuple[int, Path]]:
         """(start in milliseconds, folder) of the newest completed run."""
-        own = self._own
+        own = self._own_keys
         for folder, run in _runs_here():
             is_own = self.own is not None and folder.resolve().is_relative_to(self.own.resolve())
             one_case = (run.get("config") or {}).get("case") is not None
@@ -142,7 +142,7 @@ class Finder:
     def _in_mlflow(self, experiment: str, *, fails: bool) -> tuple[int, str] | None:
         """(start in milliseconds, run id) of the newest completed run. An unreachable store is an error only without
         another run."""
-        own, database = self._own, sqlite_file(self._store)
+        own, database = self._own_keys, sqlite_file(self._store)
         if database is not None and not database.is_file():
             return None
         try:

@@ -73,11 +73,11 @@ def compare_sweep(
     if len(compared) < (1 if references else 2):
         return None
     used = baseline if baseline in compared else next(iter(compared))
-    cells = Cells(_beside(compared, used), seed)
+    cells = Cells(_sharing_cases(compared, used), seed)
     names = _main(cells, used)
     metrics = [swept_metric for name in names if (swept_metric := _metric(cells, used, name, margin)) is not None]
     rows = {name: read_rows(folder / name, snapshot) for name, snapshot in cells.snapshots.items()}
-    beside = _beside({used: compared[used], **references}, used)
+    beside = _sharing_cases({used: compared[used], **references}, used)
     del beside[used]
     return {
         "baseline": used,
@@ -109,7 +109,7 @@ def compare_on(
     return [_record(swept_metric) for swept_metric in found if swept_metric is not None]
 
 
-def _beside(snapshots: Mapping[str, Snapshot], baseline: str) -> dict[str, Snapshot]:
+def _sharing_cases(snapshots: Mapping[str, Snapshot], baseline: str) -> dict[str, Snapshot]:
     """The runs that share cases with the baseline; runs on other data are left out."""
     ids = set(snapshots[baseline].cases.ids)
     return {name: snapshot for name, snapshot in snapshots.items() if not ids.isdisjoint(snapshot.cases.ids)}

@@ -19,12 +19,12 @@ def with_texts(flips: Flips, baseline: Side, candidate: Side) -> Flips:
     before, after = baseline.rows({flip.baseline_id for flip in told}), candidate.rows({flip.id for flip in told})
     k = (baseline.snapshot.k, candidate.snapshot.k)
 
-    def tell(flip: Flip) -> Flip:
+    def with_text(flip: Flip) -> Flip:
         one, other = before.get(flip.baseline_id), after.get(flip.id)
         return flip if one is None and other is None else replace(flip, texts=_texts(one, other, k))
 
-    lost = [*map(tell, flips.lost[:TOLD]), *flips.lost[TOLD:]]
-    won = [*map(tell, flips.won[:TOLD]), *flips.won[TOLD:]]
+    lost = [*map(with_text, flips.lost[:TOLD]), *flips.lost[TOLD:]]
+    won = [*map(with_text, flips.won[:TOLD]), *flips.won[TOLD:]]
     return replace(flips, lost=lost, won=won)
 
 

@@ -60,8 +60,8 @@ class Line:
 def read(words: Sequence[str]) -> Line:
     """Parse a command line. Raises ConfigError with every word that is no override, and InputError for an unknown
     flag."""
-    folders, rest = taken(words, CONFIG_FOLDER)
-    names, others = taken(rest, CONFIG_NAME)
+    folders, rest = split_flags(words, CONFIG_FOLDER)
+    names, others = split_flags(rest, CONFIG_NAME)
     trusts, others = TRUST in others, [word for word in others if word != TRUST]
     flags = [word.partition("=")[0] for word in others if word.startswith("-")]
     check_folders(folders)
@@ -73,7 +73,7 @@ def read(words: Sequence[str]) -> Line:
     return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, others, trusts)
 
 
-def taken(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_flags(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str]]:
     """The values of the flags, and the other words."""
     values, others, rest = [], [], iter(words)
     for word in rest:

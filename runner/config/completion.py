@@ -16,6 +16,7 @@ HOW = {"experiment": "+experiment"}  # groups whose choices are added with +
 RUNS = ("run", "run_dir", "baseline", "candidate", "record")  # places of commands
 RUN_KEYS = ("compare", "out", "run")  # options that name a run folder
 DECLARED = re.compile(r'\b(Place|Option)\("([\w ]+)"|\b(SEED|LANGUAGE|TRUST|URI)\b')
+COMPOSED = re.compile(r"^\w+:\n  _target_: runner\.(?:llm|commands)", re.M)  # what settings are put together to
 SHARED = {"SEED": "seed", "LANGUAGE": "language", "TRUST": "trust", "URI": "uri"}
 
 
@@ -32,8 +33,11 @@ def _candidates(before: Sequence[str], current: str) -> Iterator[str]:
     folders += [after for flag, after in pairwise(before) if flag in ("--config-dir", "-cd")]
     key, equals, _ = current.partition("=")
     command = before[0] if before and re.fullmatch(r"[\w-]+", before[0]) else ""
+    if command and before[1:] and before[1] in _parts(command):
+        command = f"{command} {before[1]}"
+    conf = _conf(command)
     if equals:
-        yield from _values(key, current, folders)
+        yield from _values(key, current, _groups(folders, conf), _options(conf))
         return
     places, options, takes_words = _declared(command) if command else ((), (), True)
     if current.startswith("-"):
@@ -46,15 +50,24 @@ def _candidates(before: Sequence[str], current: str) -> Iterator[str]:
     elif not before:
         yield from _commands()
     if takes_words:
-        yield from _keys(before, current, folders)
+        yield from _keys(before, current, _groups(folders, conf), _options(conf))
 
 
 # --- words of runs --------------------------------------------------------------------------------
 
 
-def _keys(before: Sequence[str], current: str, folders: Sequence[str]) -> Iterator[str]:
+Groups = Mapping[str, Mapping[str, Path]]
+Options = Mapping[str, Sequence[str]]
+
+
+def _conf(command: str) -> Path:
+    """The file of the settings that a command takes: its own, or those of runs."""
+    own = CONF / f"{re.sub('[ -]', '_', command)}.yaml"
+    return own if command and own.is_file() else CONF / "config.yaml"
+
+
+def _keys(before: Sequence[str], current: str, groups: Groups, options: Options) -> Iterator[str]:
     """`retriever=`, `k=`, and, after a dot or a complete name, the settings below it."""
-    groups, options = _groups(folders), _options()
     yield from (f"{HOW.get(name, name)}=" for name in groups)
     yield from (f"{name}=" for name in options if "." in current or "." not in name)
     place = current.lstrip("+").rpartition(".")[0]
@@ -63,11 +76,11 @@ def _keys(before: Sequence[str], current: str, folders: Sequence[str]) -> Iterat
     yield from (f"{name.replace('/', '.')}." for name in groups if current and name.startswith(current.rstrip(".")))
 
 
-def _values(key: str, current: str, folders: Sequence[str]) -> Iterator[str]:
+def _values(key: str, current: str, groups: Groups, options: Options) -> Iterator[str]:
     """`retriever=keyword,hybrid` for `retriever=keyword,h`."""
-    groups, name = _groups(folders), key.lstrip("+")
+    name = key.lstrip("+")
     head = current[: max(current.rfind(","), current.rfind("="), current.rfind("[")) + 1]
-    values: Iterable[str] = groups.get(name) or _options().get(name) or ()
+    values: Iterable[str] = groups.get(name) or options.get(name) or ()
     if name in RUN_KEYS:
         head, values = f"{key}=", _runs()
     yield from (f"{head}{value}" for value in values)
@@ -82,22 +95,28 @@ def _settings(choices: Mapping[str, Path], place: str, before: Sequence[str]) ->
         yield from (key for key in re.findall(r"^(\w+):", text, re.M) if key not in ("defaults", "_target_"))
 
 
-def _groups(folders: Sequence[str]) -> dict[str, dict[str, Path]]:
-    """As runner.config.help.groups, without installed packages."""
+def _groups(folders: Sequence[str], conf: Path) -> dict[str, dict[str, Path]]:
+    """As runner.config.help.groups, without installed packages. Of a command with settings of its own, those that it
+    has."""
     found: dict[str, dict[str, Path]] = {}
     for folder in (CONF, *map(Path, folders)):
         for path in sorted(folder.glob("*/**/*.yaml")):
             found.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
+    if conf.name != "config.yaml":
+        own = re.findall(r"^  - ([a-z/]+):", conf.read_text(encoding="utf-8"), re.M)
+        return {
+            name: choices for name, choices in found.items() if any(f"{name}/".startswith(f"{each}/") for each in own)
+        }
     return found
 
 
-def _options() -> dict[str, list[str]]:
-    """The options of conf/config.yaml with the values in their comments."""
-    text = (CONF / "config.yaml").read_text(encoding="utf-8")
-    body = text.partition("\n\n")[2].partition("\nmodels:")[0]
+def _options(conf: Path) -> dict[str, list[str]]:
+    """The options of conf/config.yaml, or the settings of a command, with the values in their comments."""
+    text = conf.read_text(encoding="utf-8")
+    body = COMPOSED.split(text.partition("\n\n")[2])[0]
     found: dict[str, list[str]] = {}
     outer = ""
-    for indent, name, value, comment in re.findall(r"^( *)(\w+): *([^#\n]*)(.*)$", body, re.M):
+    for indent, name, value, comment in re.findall(r"^( *)([a-z]\w*): *([^#\n]*)(.*)$", body, re.M):
         outer = outer if indent else name
         found[f"{outer}.{name}" if indent else name] = _choices(value.strip(), comment.strip("# "))
     return found
@@ -123,6 +142,11 @@ def _commands() -> Iterator[str]:
 
 
 def _source(command: str) -> str:
+    """The declaration of a command; of a part of one (`clean outputs`), the file that has it."""
+    name, _, part = command.partition(" ")
+    if part:
+        texts = (path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "commands" / name).glob("*.py")))
+        return next((text for text in texts if re.search(rf'Command\(\s*"{command}"', text)), "")
     place = PACKAGE / "commands" / command.replace("-", "_")
     path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -155,7 +179,7 @@ def _runs() -> Iterator[str]:
 
 # --- shells ---------------------------------------------------------------------------------------
 
-BASH = r"""# Completion of `runner` and `python -m runner`: source <(python -m runner completion bash)
+BASH = r"""# Completion of `runner` and `python -m runner`, to be sourced by ~/.bashrc
 _runner_offer() {  # PROGRAM … -- WORDS: fills COMPREPLY
     local program=() line cur cut
     while [ "$1" != -- ]; do program+=("$1"); shift; done
@@ -192,7 +216,7 @@ complete -o bashdefault -o default -F _runner_python python python3
 """
 
 ZSH = r"""#compdef runner
-# Completion of `runner` and `python -m runner`: source <(python -m runner completion zsh)
+# Completion of `runner` and `python -m runner`, to be sourced by ~/.zshrc after compinit
 _runner_offer() {  # PROGRAM … -- WORDS
     local -a program found
     while [[ $1 != -- ]]; do program+=("$1"); shift; done
@@ -218,7 +242,7 @@ compdef _runner runner
 compdef _runner_python python python3
 """
 
-FISH = r"""# Completion of `runner` and `python -m runner`: python -m runner completion fish | source
+FISH = r"""# Completion of `runner` and `python -m runner`, to stand in ~/.config/fish/conf.d
 function __runner_offer
     set -l words (commandline -opc)
     set -l current (commandline -ct)

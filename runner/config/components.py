@@ -23,7 +23,7 @@ from runner.config.hydra_internals import OPTION, holds, key_of, value_of, writt
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
-from runner.protocols import ABSENT, Dataset, offered
+from runner.protocols import ABSENT, offered
 from runner.system import terminal
 from runner.system.redaction import as_it_is, marked, marking
 from runner.system.shared import settle
@@ -231,14 +231,12 @@ def build(node: DictConfig) -> Built:
     component that cannot be built or lacks methods of its protocol."""
     tracebacks: dict[str, str] = {}
     keys: dict[int, str] = {}
-    datasets: list[Any] = []
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Any:
         roles = [(part, role) for name, role in schema_of(target).roles.items() for part in _parts(arguments.get(name))]
-        datasets.extend(part for part, role in roles if role is Dataset)
         for part, role in roles:
             open_doors(part, role, keys.get(id(part), key), tracebacks)
-        component = made(key, target, lambda: load(target)(**taken(schema_of(target), arguments)), tracebacks)
+        component = made(key, target, lambda: load(target)(**without_unused(schema_of(target), arguments)), tracebacks)
         for part, role in roles:
             missing_methods(part, role, keys.get(id(part), key))
         keys[id(component)] = key
@@ -251,8 +249,8 @@ def build(node: DictConfig) -> Built:
     if objects.problems:
         raise ConfigError(objects.problems)
     parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
-    for dataset in datasets:
-        settle(dataset, _settings(node, keys[id(dataset)], type(dataset)))
+    for key, part in parts.items():
+        settle(part, partial(_settings, node, key, type(part)))
     return Built(root, parts, tracebacks, partial(_identities_of, node, objects.memo))
 
 
@@ -311,7 +309,7 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
         return [Problem(f"{key}._target_", f"cannot load '{target}': {text_of(error)}")]
     except (Exception, SystemExit) as error:  # importing its module may raise anything
         return [Problem(f"{key}._target_", f"cannot load '{target}': {unexpected(error)}")]
-    arguments = taken(schema, arguments)
+    arguments = without_unused(schema, arguments)
     checked = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
     problems = _data_problems(key, target)
     problems += [
@@ -327,7 +325,7 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
     return problems + _misplaced(key, schema, checked) + _violations(key, schema.model, checked, known_bad)
 
 
-def taken(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
+def without_unused(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments without null settings such as `refuse_below: null` that a replacement class does not know."""
     known, takes_all = schema.model.model_fields, schema.model.model_config.get("extra") == "allow"
     spared = {name for name, absent in ABSENT.items() if absent is None and not takes_all and name not in known}
@@ -368,12 +366,12 @@ def _violations(key: str, model: type[BaseModel], given: dict[str, Any], known_b
     try:
         model.model_validate(given)
     except ValidationError as error:
-        found = [violation(key, dict(item), _beside(model, item["loc"])) for item in error.errors()]
+        found = [violation(key, dict(item), _settings_at(model, item["loc"])) for item in error.errors()]
         return [problem for problem in found if problem.key not in known_bad]
     return []
 
 
-def _beside(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
+def _settings_at(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
     """The known settings at `place`, which may lie in a mapping of settings (a TypedDict)."""
     if len(place) < 2:
         return list(model.model_fields)
@@ -401,17 +399,17 @@ def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
         return as_list(place, error["input"])
     message = message.removeprefix("Value error, ").removeprefix("Input should be ")
     message = "a mapping" if kind in NOT_A_MAPPING else message
-    return Problem(place, f"expected {message}{got(place, error['input'])}")
+    return Problem(place, f"expected {message}{got_text(place, error['input'])}")
 
 
 def as_list(key: str, value: Any) -> Problem:
     """The problem of one value in place of a list."""
-    shown = got(key, value)
+    shown = got_text(key, value)
     is_plain = shown and isinstance(value, int | float | str)
     return Problem(key, f"expected a list ({key}=[{value if is_plain else '…'}]){shown}")
 
 
-def got(place: str, value: Any) -> str:
+def got_text(place: str, value: Any) -> str:
     """`, got …` of a message; empty for texts in settings of providers, which may be secrets."""
     may_be_secret = f"{place}.".startswith(PROVIDERS) and not isinstance(value, int | float | None)
     return "" if may_be_secret else f", got {value!r}"

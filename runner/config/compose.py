@@ -285,11 +285,11 @@ def _composed(job: Sequence[str], vet: Callable[[DictConfig], None] | None) -> t
         plain.pop("hydra")
         if vet is not None:
             vet(plain)
-        problems += _beside(problems, placed(problems_of(plain), search_path(job)))
+        problems += _new_problems(problems, placed(problems_of(plain), search_path(job)))
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})
         problems += [Problem("experiment", f"expected +{word}") for word in job if word.startswith("experiment=")]
-        problems += _beside(problems, refused(groups, values))
+        problems += _new_problems(problems, refused(groups, values))
         return None, problems or [Problem("configuration", without_credentials(" ".join(str(error).split())))]
     if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
         problems += _not_in_use(job, {problem.key for problem in problems})
@@ -307,7 +307,7 @@ def _of_sweeper(hydra: DictConfig) -> list[Problem]:
     return [Problem(PARAMS, NO_PARAMS)] if OmegaConf.select(hydra, PARAMS.removeprefix("hydra.")) else []
 
 
-def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Problem]:
+def _new_problems(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Problem]:
     """The problems in `more` that are new. Without a valid evaluation, unknown keys cannot be determined."""
     keys = {problem.key for problem in problems}
     unsure = bool(keys & {"evaluation", "experiment"})

@@ -120,7 +120,7 @@ def _described(group: str, choice: str, text: str) -> Iterator[str]:
     yield f"{plus}{group}={choice}"
     yield from (f"  {line}".rstrip() for line in head)
     yield ""
-    settings = [line for line in _own(body) if not line.startswith("_target_:")]
+    settings = [line for line in _without_defaults(body) if not line.startswith("_target_:")]
     package = re.search(r"^# @package (\S+)", text, re.M)
     place = package[1] if package else group.replace("/", ".")
     where = "NAME=VALUE" if place == "_global_" else f"{place}.NAME=VALUE"
@@ -143,7 +143,7 @@ def _parts(text: str) -> tuple[list[str], list[str]]:
     return [line.removeprefix("#").removeprefix(" ") for line in lines[:n]], lines[n:]
 
 
-def _own(lines: Sequence[str]) -> Iterator[str]:
+def _without_defaults(lines: Sequence[str]) -> Iterator[str]:
     """The lines without the defaults list."""
     inside = False
     for line in lines:

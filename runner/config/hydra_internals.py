@@ -197,7 +197,7 @@ def load(path: Path) -> Any:
             text = path.read_text(encoding="utf-8")
             values = _loader()(text).get_single_data() if _is_shallow(text) else None
             if isinstance(values, dict):
-                return _undoubted(values)
+                return _certain_copy(values)
     return OmegaConf.to_container(OmegaConf.load(path))
 
 
@@ -205,12 +205,12 @@ class _DoubtfulError(Exception):
     """A value that OmegaConf must check."""
 
 
-def _undoubted(value: Any) -> Any:
+def _certain_copy(value: Any) -> Any:
     """The value, if OmegaConf would surely accept it, without shared objects."""
     if type(value) is dict and all(type(name) is str for name in value):
-        return {name: _undoubted(inner) for name, inner in value.items()}
+        return {name: _certain_copy(inner) for name, inner in value.items()}
     if type(value) is list:
-        return [_undoubted(inner) for inner in value]
+        return [_certain_copy(inner) for inner in value]
     if type(value) is str and ("${" not in value or OPTION.fullmatch(value)):
         return value
     if value is None or type(value) in (int, float, bool):
@@ -399,7 +399,7 @@ class RememberingLoader:
         loader: Any = self.loader
         try:
             loader._apply_overrides_to_config([arguments.parse(value) for value in values], cfg)
-            _retell(cfg, overrides)
+            _set_task(cfg, overrides)
         except OmegaConfBaseException as error:
             raise ConfigCompositionException from error
         return cfg
@@ -448,7 +448,7 @@ def _states(folder: Path | str) -> Iterator[tuple[str, int, int, int]]:
                 yield entry.path, state.st_ino, state.st_mtime_ns, state.st_size
 
 
-def _retell(cfg: DictConfig, overrides: Sequence[str]) -> None:
+def _set_task(cfg: DictConfig, overrides: Sequence[str]) -> None:
     """Set what Hydra records of a command line and its working folder."""
     from hydra._internal.config_loader_impl import get_overrides_dirname
 

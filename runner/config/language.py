@@ -46,7 +46,7 @@ def _of_experiment(words: Sequence[str]) -> Any:
     name = next((word.partition("=")[2] for word in words if re.match(r"\+?experiment=", word)), None)
     if name is None:
         return None
-    path = groups(arguments.taken(words, arguments.CONFIG_FOLDER)[0]).get("experiment", {}).get(name)
+    path = groups(arguments.split_flags(words, arguments.CONFIG_FOLDER)[0]).get("experiment", {}).get(name)
     return None if path is None else _in_configuration(_mapping(path))
 
 

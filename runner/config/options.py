@@ -10,7 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from runner import __version__
-from runner.config.components import NOT_A_MAPPING, check, got, identity, keys, violation
+from runner.config.components import NOT_A_MAPPING, check, got_text, identity, keys, violation
 from runner.config.hydra_internals import holds, node_of, plain, value_of
 from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
 from runner.llm.names import name_problem
@@ -286,7 +286,7 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
     name = str(error["loc"][0])
     if error["type"] in NOT_A_MAPPING:
         place = ".".join(map(str, error["loc"]))
-        return not_a_mapping(place, got(place, error["input"]), _settings(error["loc"]))
+        return not_a_mapping(place, got_text(place, error["input"]), _settings(error["loc"]))
     if name == "sample" and error["type"] != "missing":
         return Problem(name, f"expected null, a count (100) or a share (0.1), got {error['input']!r}")
     if name == "provider":

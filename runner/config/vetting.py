@@ -121,11 +121,11 @@ class Own:
         """Whether the user's own files name an address, together with the variable of its key where it has one."""
         if variable is None:
             return url is None or self.knows_address(url)
-        return (_alike(url), variable) in self.servers
+        return (_normalised(url), variable) in self.servers
 
     def knows_address(self, address: str) -> bool:
         """Whether the user's own files name an address."""
-        return _alike(address) in self.texts
+        return _normalised(address) in self.texts
 
 
 def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
@@ -133,7 +133,7 @@ def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
     typed = [_typed(override) for job in arguments.cells(overrides) for override in job]
     trees = [*map(_tree, _files(folders)), *typed]
     leaves = [(name, text) for tree in trees for _, name, text in _texts(tree)]
-    texts = {text for _, text in leaves} | {_alike(text) for _, text in leaves}
+    texts = {text for _, text in leaves} | {_normalised(text) for _, text in leaves}
     servers = {pair for tree in trees for pair in _servers(tree)}
     for provider in {str(name) for tree in typed for name in tree.get("provider") or ()}:
         servers |= _as_typed(provider, trees)
@@ -191,7 +191,7 @@ def _texts(value: Any, key: str = "", name: str = "") -> Iterator[tuple[str, str
 def _servers(value: Any) -> Iterator[tuple[str | None, str | None]]:
     if isinstance(value, Mapping):
         if value.get("api_key_env"):
-            yield _alike(value.get("base_url")), str(value["api_key_env"])
+            yield _normalised(value.get("base_url")), str(value["api_key_env"])
         for inner in value.values():
             yield from _servers(inner)
     elif isinstance(value, list):
@@ -208,10 +208,10 @@ def _as_typed(provider: str, trees: Sequence[Mapping[str, Any]]) -> set[tuple[st
         if isinstance(settings, Mapping):
             urls += [settings["base_url"]] if "base_url" in settings else []
             variables += [settings["api_key_env"]] if "api_key_env" in settings else []
-    return {(_alike(url), str(name)) for url in urls or [None] for name in variables if name}
+    return {(_normalised(url), str(name)) for url in urls or [None] for name in variables if name}
 
 
-def _alike(address: Any) -> Any:
+def _normalised(address: Any) -> Any:
     """An address with scheme and host in lower case, without a trailing slash."""
     if not isinstance(address, str):
         return address
@@ -372,7 +372,7 @@ def _packages(point: EntryPoint) -> Iterator[str]:
 def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
     """What must not stand in a component of an untrusted file, such as that of a run."""
     known = own((), ())
-    texts = known.texts | set(typed.values()) | {_alike(text) for text in typed.values()}
+    texts = known.texts | set(typed.values()) | {_normalised(text) for text in typed.values()}
     found = _in_mapping(node, key_of(node), replace(known, texts=texts))
     return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing is sent
 

@@ -167,13 +167,13 @@ class Fields:
         """Warn of unknown keys that are similar to an absent known one; other unknown keys are allowed."""
         for name in self.data:
             if name not in known:
-                meant = _meant(name, known)
+                meant = _similar_name(name, known)
                 if meant is not None and meant not in self.data:
                     self.log.warn_once(self.path, f"unknown, ignored; did you mean '{meant}'?", self.line, name)
 
 
 @lru_cache(maxsize=1024)
-def _meant(name: str, known: frozenset[str]) -> str | None:
+def _similar_name(name: str, known: frozenset[str]) -> str | None:
     """The known name that this may be a misspelling of."""
     names = {_bare(each): each for each in sorted(known)}
     near = difflib.get_close_matches(_bare(name), names, n=1, cutoff=_NEAR)

@@ -132,7 +132,7 @@ def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog
     reason."""
     try:
         text = content.decode("utf-8-sig")
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_integer)
     except UnicodeDecodeError as problem:
         byte = f"0x{content[problem.start]:02x}"
         raise ValueError(f"not UTF-8: byte {byte} at offset {problem.start} of the {_unit(line)}") from None
@@ -155,7 +155,7 @@ def _unit(line: int | None) -> str:
     return "file" if line is None else "line"
 
 
-def _whole(number: str) -> int:
+def _integer(number: str) -> int:
     _finite(number)
     return int(number)
 

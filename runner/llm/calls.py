@@ -285,7 +285,7 @@ def read_calls(path: Path, wanted: Callable[[str], bool] | None = None) -> Itera
                     text = ZstdDecompressor().decompress(file.read(group.length), max_output_size=2**40)
                     yield from map(orjson.loads, text.splitlines())
         except (_DamageError, ZstdError, ValueError) as error:
-            raise InputError(f"{path}: not as it was written ({error})") from None
+            raise InputError(f"{path} is damaged ({error})") from None
 
 
 def call_counts(path: Path) -> dict[str, int]:
@@ -297,7 +297,7 @@ def call_counts(path: Path) -> dict[str, int]:
                 for group in _groups(file):
                     counts[group.case] = counts.get(group.case, 0) + group.n_calls
             except _DamageError as error:
-                raise InputError(f"{path}: not as it was written ({error})") from None
+                raise InputError(f"{path} is damaged ({error})") from None
     return counts
 
 
@@ -325,7 +325,7 @@ def _groups(file: BinaryIO) -> Iterator[_Group]:
             told = orjson.loads(head)
             group = _Group(str(told["case"]), int(told["calls"]), start + HEAD.size + length, int(told["bytes"]))
         except (ValueError, KeyError, TypeError):
-            raise _DamageError(f"nobody can tell whose calls begin at byte {start:,}") from None
+            raise _DamageError(f"the frame at byte {start:,} has no case id") from None
         start = group.start + group.length
         if start > size:
             return

@@ -83,7 +83,7 @@ class _Example:
         merged = {name: value for name, value in schema.items() if name not in ("$ref", "allOf")}
         others = [self._resolved(str(schema["$ref"]))] if "$ref" in schema else []
         for other in [*others, *schema.get("allOf", ())]:
-            merged = _both(merged, self._merged(other) if isinstance(other, Mapping) else {})
+            merged = _conjunction(merged, self._merged(other) if isinstance(other, Mapping) else {})
         return merged
 
     def _resolved(self, reference: str) -> Any:
@@ -101,9 +101,9 @@ class _Example:
         """An example of the first alternative that has one. Beyond DEEPEST the last alternatives are tried first, to
         end a recursion."""
         rest = {key: value for key, value in schema.items() if key != name}
-        for option in _turned(schema[name], depth > DEEPEST):
+        for option in _in_trial_order(schema[name], depth > DEEPEST):
             try:
-                return self.of(_both(rest, option) if isinstance(option, Mapping) else option, depth + 1, number)
+                return self.of(_conjunction(rest, option) if isinstance(option, Mapping) else option, depth + 1, number)
             except ImpossibleError:
                 continue
         raise ImpossibleError
@@ -147,7 +147,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return next((kind for kind, words in KINDS.items() if any(word in schema for word in words)), "string")
 
 
-def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _conjunction(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The conjunction of two schemas, exact where they use different keywords."""
     joined: dict[str, Any] = {**one, **other}
     if "properties" in one and "properties" in other:
@@ -161,7 +161,7 @@ def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def _turned(options: Sequence[Any], is_deep: bool) -> Iterable[Any]:
+def _in_trial_order(options: Sequence[Any], is_deep: bool) -> Iterable[Any]:
     """Recursive schemas often list the alternative that ends the recursion last."""
     return reversed(options) if is_deep else options
 

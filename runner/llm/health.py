@@ -116,7 +116,8 @@ def _rates(items: Sequence[ControlItem], judgements: Mapping[str, Judgement]) ->
     bad = {id: accepted[id] for id, is_good in plain.items() if not is_good and id in accepted}
     good = {id: not accepted[id] for id, is_good in plain.items() if is_good and id in accepted}
     injected = {
-        item.id: _moved(before, after) or _raised(judgements[item.without or ""].score, judgements[item.id].score)
+        item.id: _has_moved(before, after)
+        or _has_risen(judgements[item.without or ""].score, judgements[item.id].score)
         for item in items
         if (before := shares.get(item.without or "")) is not None and (after := shares[item.id]) is not None
     }
@@ -132,11 +133,11 @@ def _rates(items: Sequence[ControlItem], judgements: Mapping[str, Judgement]) ->
     }
 
 
-def _moved(before: float, after: float) -> bool:
-    return (after > ACCEPTED) != (before > ACCEPTED) or _raised(before, after)
+def _has_moved(before: float, after: float) -> bool:
+    return (after > ACCEPTED) != (before > ACCEPTED) or _has_risen(before, after)
 
 
-def _raised(before: float | None, after: float | None) -> bool:
+def _has_risen(before: float | None, after: float | None) -> bool:
     return before is not None and after is not None and after - before > RAISED
 
 

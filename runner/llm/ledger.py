@@ -136,9 +136,9 @@ class Ledger:
 
         def attempt(rows: sqlite3.Connection) -> int | str | None:
             minutes = (time.monotonic() - begun) / 60
-            if self._over(rows, most, minutes):
+            if self._exceeded(rows, most, minutes):
                 _settle_abandoned(rows, self._folder)
-                over = self._over(rows, most, minutes)
+                over = self._exceeded(rows, most, minutes)
                 is_held = rows.execute("SELECT COUNT(*) FROM reserved").fetchone()[0] > 0
                 return None if is_held and "minutes" not in over else over
             insert = (
@@ -238,7 +238,7 @@ class Ledger:
         self._flushed = time.monotonic()
         return result
 
-    def _over(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
+    def _exceeded(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
         """The limit that one more request might exceed, in words; empty where there is none."""
         sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
         models = f"TOTAL(CASE WHEN role IN ({_SERVICES}) THEN 0 ELSE unpriced END)"

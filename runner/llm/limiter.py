@@ -4,15 +4,81 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Literal
 
+from runner.llm.presence import Presence, is_present
+from runner.system.database import Database
+from runner.system.redaction import mark
+
 MINUTE_S = 60.0
+LOOK_S = 0.5  # between looks at whether requests of other processes have come back
+RATES_FILE = "rates.sqlite"
+SCHEMA = """
+CREATE TABLE sent (id INTEGER PRIMARY KEY, server TEXT NOT NULL, tokens INTEGER NOT NULL, owner TEXT NOT NULL,
+    back_at REAL)
+"""
 
 Ending = Literal["answered", "throttled", "failed"]
+
+
+class Rates:
+    """What several processes have sent to servers in the last minute, in one file in a folder that they share. `clock`:
+    seconds that are the same for all of them."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        self.folder, self._clock = folder, clock
+        self._database = Database(folder / RATES_FILE, SCHEMA, is_replaceable=True)
+        self._presence: Presence | None = None
+
+    def take(
+        self, server: str, tokens: int, requests_per_minute: int | None, tokens_per_minute: int | None
+    ) -> tuple[float, int | None]:
+        """(0, a number to hand back when the request has come back), or how many seconds to wait before asking
+        again, and None. A request counts until a minute after it came back, as in Limiter."""
+        if self._presence is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._presence = Presence(self.folder)
+        owner = self._presence.name
+
+        def attempt(rows: sqlite3.Connection) -> tuple[float, int | None]:
+            now = self._clock()
+            rows.execute("DELETE FROM sent WHERE back_at <= ?", (now - MINUTE_S,))
+            select = "SELECT COUNT(*), TOTAL(tokens), MIN(back_at) FROM sent WHERE server = ?"
+            counted, sum_of_tokens, oldest = rows.execute(select, (server,)).fetchone()
+            is_crowded = requests_per_minute is not None and counted >= requests_per_minute
+            is_wordy = tokens_per_minute is not None and sum_of_tokens + tokens > tokens_per_minute
+            if counted and (is_crowded or is_wordy):
+                self._note_gone(rows, now)
+                return (LOOK_S if oldest is None else min(LOOK_S, max(0.001, oldest + MINUTE_S - now))), None
+            insert = "INSERT INTO sent (server, tokens, owner) VALUES (?, ?, ?)"
+            return 0.0, rows.execute(insert, (server, tokens, owner)).lastrowid
+
+        return self._database.write(attempt)
+
+    def hand_back(self, number: int) -> None:
+        """The request has come back, or was not sent."""
+        self._database.write(
+            lambda rows: rows.execute("UPDATE sent SET back_at = ? WHERE id = ?", (self._clock(), number))
+        )
+
+    def close(self) -> None:
+        """What this process has in flight counts for a minute more."""
+        self._database.close()
+        if self._presence is not None:
+            self._presence.close()
+            self._presence = None
+
+    def _note_gone(self, rows: sqlite3.Connection, now: float) -> None:
+        """What processes that are gone had in flight comes back to nobody."""
+        found = rows.execute("SELECT DISTINCT owner FROM sent WHERE back_at IS NULL").fetchall()
+        for owner in [owner for (owner,) in found if not is_present(self.folder, owner)]:
+            rows.execute("UPDATE sent SET back_at = ? WHERE owner = ? AND back_at IS NULL", (now, owner))
 
 
 class Limiter:
@@ -32,7 +98,12 @@ class Limiter:
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
         clock: Callable[[], float] = time.monotonic,
+        rates: Rates | None = None,
+        server: str = "",
     ) -> None:
+        self._rates, self._server = rates, server
+        self._taken: int | None = None
+        self._numbers: dict[int, int] = {}  # ticket -> number of `rates`
         self.ceiling, self.allowed = ceiling, float(ceiling)
         self.in_flight = 0
         self._per_minute, self._tokens_per_minute = requests_per_minute, tokens_per_minute
@@ -49,7 +120,7 @@ class Limiter:
         `gives_up` returns true (checked at `look_again`) stops waiting."""
         self._attach()
         async with self._turn:
-            while not gives_up() and (delay_s := self._delay_s(tokens)) != 0:
+            while not gives_up() and (delay_s := self._delay_of_all_s(tokens)) != 0:
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(delay_s):
@@ -84,12 +155,24 @@ class Limiter:
         if self._per_minute or self._tokens_per_minute:
             self._sent[self._next_ticket] = tokens
             self._counted_tokens += tokens
+        if self._taken is not None:
+            self._numbers[self._next_ticket], self._taken = self._taken, None
         self._next_ticket += 1
         return self._next_ticket - 1
 
     def _came_back(self, ticket: int) -> None:
         if ticket in self._sent:
             self._recent.append((self._clock(), self._sent.pop(ticket)))
+        if self._rates is not None and ticket in self._numbers:
+            self._rates.hand_back(self._numbers.pop(ticket))
+
+    def _delay_of_all_s(self, tokens: int) -> float | None:
+        """The same as `_delay_s`, with what other processes have sent; at 0 the request is counted for them."""
+        delay_s = self._delay_s(tokens)
+        if delay_s != 0 or self._rates is None or not (self._per_minute or self._tokens_per_minute):
+            return delay_s
+        wait_s, self._taken = self._rates.take(self._server, tokens, self._per_minute, self._tokens_per_minute)
+        return wait_s
 
     def _delay_s(self, tokens: int) -> float | None:
         """Seconds until the next check: 0 where the request may be sent, None where another request must end first."""
@@ -120,17 +203,34 @@ class Limiter:
             self._turn, self._changed = asyncio.Lock(), asyncio.Event()
 
 
-_limiters: dict[tuple[str, str, int | None, int | None], Limiter] = {}
+_limiters: dict[tuple[str, str, int | None, int | None, int], Limiter] = {}
+_shared_rates: Rates | None = None
+
+
+@contextmanager
+def sharing_rates(folder: Path) -> Iterator[None]:
+    """In the body, requests and tokens per minute hold for all processes that name this folder."""
+    global _shared_rates
+    _shared_rates = rates = Rates(folder)
+    try:
+        yield
+    finally:
+        _shared_rates = None
+        rates.close()
 
 
 def limiter_of(
     url: str, key: str, *, ceiling: int, requests_per_minute: int | None, tokens_per_minute: int | None
 ) -> Limiter:
-    """The limiter of a server and a key, one per process. What it has learnt is kept between runs."""
-    place = (url, hashlib.sha256(key.encode()).hexdigest(), requests_per_minute, tokens_per_minute)
+    """The one limiter of a server and a key in this process. What it has learnt outlives a run."""
+    place = (url, hashlib.sha256(key.encode()).hexdigest(), requests_per_minute, tokens_per_minute, id(_shared_rates))
     if place not in _limiters:
         _limiters[place] = Limiter(
-            ceiling=ceiling, requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute
+            ceiling=ceiling,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            rates=_shared_rates,
+            server=f"{hashlib.sha256(url.encode()).hexdigest()[:16]} {mark(key)}",
         )
     _limiters[place].limit_to(ceiling)
     return _limiters[place]

@@ -77,13 +77,13 @@ def whole_number(value: Any, last: int, place: str) -> int:
     return int(number)
 
 
-def number_of(said: Any) -> float | int | None:
+def number_of(value: Any) -> float | int | None:
     """The number, or the number in a text; None for anything else, such as true and "high". NaN and infinities are
     numbers."""
-    if isinstance(said, bool) or not isinstance(said, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return float(said) if isinstance(said, str) else said
+        return float(value) if isinstance(value, str) else value
     except ValueError:
         return None
 

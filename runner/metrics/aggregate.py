@@ -331,20 +331,20 @@ class _Estimator:
     def _estimates(self, mask: NDArray[np.bool_], names: Sequence[str]) -> Estimates:
         keys: dict[str, tuple[Any, ...]] = {}
         groups: dict[tuple[bytes, bool], list[str]] = defaultdict(list)
-        found: dict[str, Estimate] = {}
+        estimates: dict[str, Estimate] = {}
         for name in names:
             sample = self._sample(name, mask)
             keys[name] = self._key(name, sample)
             if (estimate := self._known.get(keys[name])) is not None:
-                found[name] = estimate
+                estimates[name] = estimate
             else:
                 groups[sample.cases.tobytes(), sample.weights is None].append(name)
         for group in groups.values():
-            found |= self._group(group, mask)
+            estimates |= self._group(group, mask)
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
-        self._known.update((keys[name], estimate) for name, estimate in found.items())
-        return {name: asdict(found[name]) for name in names}
+        self._known.update((keys[name], estimate) for name, estimate in estimates.items())
+        return {name: asdict(estimates[name]) for name in names}
 
     def _key(self, name: str, sample: _Sample) -> tuple[Any, ...]:
         """All that the estimate depends on: resamples do on the number of cases, not on which they are."""

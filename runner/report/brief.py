@@ -79,7 +79,7 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     else:
         blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
-        blocks += [Note(line, "quiet", TERMINAL) for line in _apart(sweep)]
+        blocks += [Note(line, "quiet", TERMINAL) for line in _left_out(sweep)]
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))
@@ -145,7 +145,7 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
             yield say(f"brief.{verdict}", baseline=baseline, metrics=listed(names_of, say))
 
 
-def _apart(sweep: Sweep) -> Iterator[str]:
+def _left_out(sweep: Sweep) -> Iterator[str]:
     """What was not compared: all of it where nothing else can be said."""
     if has_others(sweep):
         yield from obstacles(sweep) if compared(sweep) else warnings(sweep)

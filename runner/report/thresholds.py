@@ -49,7 +49,7 @@ def records_of(document: Document) -> Sequence[Record]:
     return document.summary.get(RECORDS) or ()
 
 
-def why(document: Document) -> str:
+def not_reached(document: Document) -> str:
     """In one line and in English, as all errors are, what was not reached; empty where all was."""
     document = replace(document, say=LANGUAGES["en"].about(declared_in(document.run)))
     records = records_of(document)

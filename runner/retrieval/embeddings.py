@@ -163,7 +163,7 @@ class EmbeddingStore:
             texts = list(alike.values())
             raise StopRunError(
                 f"{self._name} sends the same vector for different texts: {_short(texts[0])}, {_short(texts[1])} and "
-                f"{len(texts) - 2} more; whatever answers there is no embedding model"
+                f"{len(texts) - 2} more; the server does not compute embeddings"
             )
         return vectors
 

@@ -175,10 +175,10 @@ class _IncompleteError(Exception):
 
 def query_fingerprint(queries: Sequence[Query], labels: bool) -> str:
     """A hash over everything of the queries that a retriever may read, in order."""
-    return shared_of("seen", queries, labels, lambda: fingerprint_of_each(_seen(queries, labels)))
+    return shared_of("seen", queries, labels, lambda: fingerprint_of_each(_visible_fields(queries, labels)))
 
 
-def _seen(queries: Sequence[Query], labels: bool) -> Iterator[list[Any]]:
+def _visible_fields(queries: Sequence[Query], labels: bool) -> Iterator[list[Any]]:
     return (
         [
             query.id,

@@ -194,7 +194,7 @@ class Retrieval:
         counts = {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks)}
         return Preparation({"index": counts} if self.corpus.documents else {})
 
-    def told(self, query: Query, reply: SystemReply) -> Retrieved:
+    def of_reply(self, query: Query, reply: SystemReply) -> Retrieved:
         """The contexts that a running system reports; it may have answered from all of them."""
         named = self._naming.of(query, reply)
         found = documents(named.ranking, self.corpus)
@@ -236,7 +236,7 @@ class Retrieval:
         charge(reading.entry.cost)
         return self._retrieved(query, reading)
 
-    def found(self, query: Query) -> Retrieved:
+    def result_of(self, query: Query) -> Retrieved:
         """As `retrieved`, without a charge, for another look at the result."""
         return self._retrieved(query, self._reading(query))
 
@@ -281,7 +281,7 @@ class Retrieval:
         if self.rankings is None:
             return {}
         try:
-            values = self.scores(query, self.found(query)).values
+            values = self.scores(query, self.result_of(query)).values
         except (TimeoutError, EvaluationError):  # its row has the error
             return {}
         return {name: value for name, value in values.items() if not name.startswith("unanswerable_")}

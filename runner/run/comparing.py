@@ -87,7 +87,11 @@ def _check(cells: Sequence[Cell]) -> None:
         needs = "needs a run to compare with; give one with compare=BASELINE"
         problems += [Problem(name, needs) for name in ("fail_on_regression", "allow_incomparable") if cfg[name]]
         if cfg.junit is not None and not thresholds_of(cfg)[0]:
-            problems.append(Problem("junit", f"{needs}, or a value to reach with threshold.METRIC=NUMBER"))
+            either = (
+                "needs a run to compare with; give one with compare=BASELINE, "
+                "or a value to reach with threshold.METRIC=NUMBER"
+            )
+            problems.append(Problem("junit", either))
     for name, no_place in (("save_snapshot", no_place_for_a_file), ("junit", _no_place_for_junit)):
         path = cfg[name]
         if path is not None and len(cells) > 1:
@@ -133,7 +137,7 @@ def _foreign(path: Path) -> list[Problem]:
         if path.exists():
             read_snapshot(path)
     except DataError as error:
-        return [Problem("save_snapshot", f"would write over a file that is no whole snapshot: {error}")]
+        return [Problem("save_snapshot", f"would overwrite a file that is no complete snapshot: {error}")]
     return []
 
 
@@ -154,14 +158,14 @@ def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
         return outcome
     from runner.report.comparison_junit import write_junit
     from runner.report.document import Document
-    from runner.report.thresholds import why as why_not_reached
+    from runner.report.thresholds import not_reached
 
     document = Document.of(run)
     if job.cfg.junit is not None:
         Path(job.cfg.junit).parent.mkdir(parents=True, exist_ok=True)
         write_junit(Path(job.cfg.junit), records, job.say, document)
     code = thresholds.exit_code(run.summary.get(thresholds.RECORDS) or ())
-    return _joined(outcome, code, why_not_reached(document))
+    return _joined(outcome, code, not_reached(document))
 
 
 def thresholds_in(job: Job, summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
@@ -191,7 +195,7 @@ def _against_baseline(job: Job, outcome: Outcome, records: list[Record]) -> Outc
         if baseline is None or _is_reference(job):
             return outcome
         records.append(_compared(job, baseline))
-        return _joined(outcome, records[0]["exit_code"], why(records[0]))
+        return _joined(outcome, records[0]["exit_code"], reason_of(records[0]))
     except RunnerError as error:
         return _joined(outcome, error.exit_code, str(error))
 
@@ -206,7 +210,7 @@ def _compared(job: Job, baseline: Mapping[str, Any]) -> Record:
 
     cfg = job.cfg
     regression: Regression = build(cfg.regression).root
-    sides = (open_place(Place(Path(baseline["path"]), baseline["label"])), _own(job.folder))
+    sides = (open_place(Place(Path(baseline["path"]), baseline["label"])), _side_of(job.folder))
     how = {"allow_incomparable": cfg.allow_incomparable, "strict": cfg.get("comparability") == "strict"}
     found = compare(*sides, regression, seed=cfg.seed, **how)
     record = record_of(found, fail_on_regression=cfg.fail_on_regression)
@@ -217,13 +221,13 @@ def _compared(job: Job, baseline: Mapping[str, Any]) -> Record:
     return record
 
 
-def _own(folder: Path) -> Side:
+def _side_of(folder: Path) -> Side:
     from runner.compare.sides import Place, open_place
 
     return open_place(Place(folder, str(from_here(folder))))
 
 
-def why(record: Record, language: str = "en") -> str:
+def reason_of(record: Record, language: str = "en") -> str:
     """Why the exit code of a comparison is not 0, in one line."""
     from runner.report.comparison_words import gate_lines, own, warnings
     from runner.words.wording import LANGUAGES

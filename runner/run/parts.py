@@ -30,12 +30,12 @@ def of_search(cases: Sequence[CaseT], search: SearchOptions) -> Sequence[CaseT]:
     if search.questions == "all":
         return cases
     wanted = search.questions == "held_out"
-    part = _where(cases, lambda case: is_held_out(case.id, search.holdout) == wanted)
+    part = _part_where(cases, lambda case: is_held_out(case.id, search.holdout) == wanted)
     if not part:
         what = "held out" if wanted else "left to search with"
         raise InputError(f"search.holdout={search.holdout:g}: of {len(cases)} questions, none is {what}")
     return part
 
 
-def _where(cases: Sequence[CaseT], is_wanted: Callable[[CaseT], bool]) -> Sequence[CaseT]:
+def _part_where(cases: Sequence[CaseT], is_wanted: Callable[[CaseT], bool]) -> Sequence[CaseT]:
     return Part(cases, [place for place, case in enumerate(cases) if is_wanted(case)])

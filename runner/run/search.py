@@ -156,7 +156,7 @@ class _Trials:
         code = self._make(earlier)
         if code == 0 and self.value_of(DEFAULT) is None and self.stopped is None:
             self.stopped = f"the default has no value of {', '.join(each.name for each in self.objectives)}"
-        while code == 0 and self.stopped is None and (batch := self._asked()):
+        while code == 0 and self.stopped is None and (batch := self._next_batch()):
             code = self._make(batch)
         return code
 
@@ -192,10 +192,10 @@ class _Trials:
             if outcome is None or outcome.status == "partial":
                 self.stopped = self.stopped or (f"run {name} did not finish" if outcome is None else _reason(outcome))
             elif number >= 0:
-                self._tell(number, name)
+                self._report(number, name)
         return code
 
-    def _tell(self, number: int, name: str) -> None:
+    def _report(self, number: int, name: str) -> None:
         """Report a trial to Optuna, unless an earlier command did."""
         from optuna.trial import TrialState
 
@@ -203,12 +203,12 @@ class _Trials:
             values = self.value_of(name)
             self.study.tell(number, values, state=TrialState.FAIL if values is None else None)
 
-    def _asked(self) -> dict[str, int]:
+    def _next_batch(self) -> dict[str, int]:
         """Folder -> trial, of the next configurations to try; empty where there are no more."""
         batch: dict[str, int] = {}
         room = min(self.options.trials, self.space.count + (not self._is_default_inside())) - len(self.plan.cells)
         for _ in range(int(min(room, self.options.batch))):
-            if (number := self._next()) is None:
+            if (number := self._next_trial()) is None:
                 break
             batch[str(len(self.plan.cells) - 1)] = number
         return batch
@@ -223,7 +223,7 @@ class _Trials:
         values = {axis.name: axis.value_of(word) for axis, word in zip(self.space.axes, words, strict=True)}
         return None if None in values.values() else values
 
-    def _next(self) -> int | None:
+    def _next_trial(self) -> int | None:
         """The trial of a new configuration, which is added to the plan; None where Optuna proposes none."""
         seed = int(self.plan.cells[0].cfg.seed)
         for repeat in range(REPEATS + 1):
@@ -232,14 +232,14 @@ class _Trials:
             words = tuple(axis.word(trial.params[axis.name]) for axis in self.space.axes)
             known = self.tried.get(words)
             if known is not None:
-                self._tell_again(trial, known)
+                self._report_again(trial, known)
                 continue
             try:
                 name = self._add(words)
             except ConfigError as error:
                 self.tried[words] = ""
                 trial.set_user_attr("refused", str(error))
-                self._tell_again(trial, "")
+                self._report_again(trial, "")
                 continue
             trial.set_user_attr("overrides", list(words))
             trial.set_user_attr("run", name)
@@ -263,7 +263,7 @@ class _Trials:
             if untried is not None and (found := self._params(untried)) is not None:
                 self.study.enqueue_trial(found)
 
-    def _tell_again(self, trial: optuna.Trial, name: str) -> None:
+    def _report_again(self, trial: optuna.Trial, name: str) -> None:
         """Report the known values of a proposal that was tried before."""
         from optuna.trial import TrialState
 

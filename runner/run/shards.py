@@ -5,8 +5,9 @@ judge) and serves no case. Then its shards are served side by side, each in RUN/
 rows and calls into its own files, and sums up. What a shard had in flight when it was lost is served by the process
 that takes its place; a shard that was interrupted leaves its rows to the next command.
 
-The budget is one, because the ledger lies in the folder of the command. Requests at once and per minute are those of a
-run, cut into as many parts.
+The budget is one, because the ledger lies in the folder of the command, and so are requests and tokens per minute,
+which the shards count in RUN/.shards. Requests at once are those of a run, cut into as many parts. Two shards that ask
+the same are answered by one request, which the cache sees to.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from runner.config.options import options_of, reached
 from runner.errors import ConfigError, InputError, Problem, RunnerError, unexpected
 from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import joined
+from runner.llm.limiter import sharing_rates
 from runner.run.engine import INTERRUPTED
 from runner.run.folders import locked
 from runner.run.job import OUTCOME, Job, Outcome
@@ -48,7 +50,6 @@ LOG = "log.txt"
 ATTEMPTS = 3  # at one shard whose process ends without a word
 LOOK_S = 0.3  # between looks at how far the shards are
 GRACE_S = 20.0  # for what is in flight, after which a process is killed
-RATES = ("max_concurrency", "requests_per_minute", "tokens_per_minute")
 
 
 def count_of(cfg: DictConfig) -> int:
@@ -92,7 +93,7 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 def serve_shard(job: Job, number: int) -> None:
     """The cases of one shard that have no row yet. How it ended stands in its folder, whatever happens."""
     folder, started = place_in(job.folder, number), time.perf_counter()
-    with locked(folder):
+    with locked(folder), sharing_rates(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
         try:
             outcome = _served(_part(job, number), folder, number, started)
@@ -123,14 +124,13 @@ def _served(job: Job, folder: Path, number: int, started: float) -> Outcome:
 
 
 def _part(job: Job, number: int) -> Job:
-    """The job with its share of requests at once and per minute."""
+    """The job with its share of requests at once."""
     count, cfg = count_of(job.cfg), job.cfg.copy()
     with open_dict(cfg):
         cfg.max_concurrency = max(1, _share(cfg.max_concurrency, number, count))
         for settings in cfg.provider.values():
-            for name in RATES:
-                if OmegaConf.select(settings, name) is not None:
-                    settings[name] = max(1, _share(settings[name], number, count))
+            if OmegaConf.select(settings, "max_concurrency") is not None:
+                settings.max_concurrency = max(1, _share(settings.max_concurrency, number, count))
     return replace(job, cfg=cfg, label=f"{job.label}[{number + 1}/{count}] ")
 
 

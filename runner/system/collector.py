@@ -1,4 +1,4 @@
-"""The garbage collector, which a command has little need of: what it makes for a case is let go by itself."""
+"""The garbage collector of Python, of which a command has little need: most objects of a case are freed without it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SELDOM = (20_000, 5, 5)  # instead of 700, 10, 10: a case makes some hundreds of objects that live as long as it does
+SELDOM = (20_000, 5, 5)  # objects and generations between two collections; Python: 700, 10, 10
 
 _lock = threading.Lock()
 _depth = 0
 _usual = gc.get_threshold()
-_is_frozen = False  # by this module; a program that does so itself is not interfered with
 
 
 @contextmanager
-def collecting_seldom() -> Iterator[None]:
-    """In the body, garbage in cycles is looked for seldom, and not among what was there before: modules and the
-    configuration, hundreds of thousands of objects that stay. Within another such body this changes nothing."""
-    global _depth, _usual, _is_frozen
+def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
+    """Collect cycles seldom while the body runs. `freezes`: leave out what exists at its start, which are modules and
+    the configuration, hundreds of thousands of objects that stay. Bodies may be nested; the outermost decides."""
+    global _depth, _usual
     with _lock:
         _depth += 1
         if _depth == 1:
             _usual = gc.get_threshold()
             gc.set_threshold(*SELDOM)
-            _is_frozen = gc.get_freeze_count() == 0
-            if _is_frozen:
-                gc.freeze()
+        is_frozen_here = freezes and gc.get_freeze_count() == 0
+        if is_frozen_here:
+            gc.freeze()
     try:
         yield
     finally:
         with _lock:
+            if is_frozen_here:
+                gc.unfreeze()
             _depth -= 1
             if not _depth:
                 gc.set_threshold(*_usual)
-                if _is_frozen:
-                    gc.unfreeze()

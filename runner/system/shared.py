@@ -13,7 +13,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from typing import Any, TypeVar
+
+import orjson
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -24,7 +27,7 @@ _depth = 0  # of commands, one within the other
 _are_several = False  # cells of the command
 _command = ""  # whose cells a worker process runs
 _made: dict[str, dict[Hashable, Any]] = {}
-_settings: dict[int, tuple[weakref.ref[Any], Hashable]] = {}
+_settings: dict[int, tuple[weakref.ref[Any], Callable[[], Hashable]]] = {}
 
 
 @contextmanager
@@ -72,7 +75,15 @@ def shared_of(kind: str, source: S, rest: Hashable, make: Callable[[], T]) -> T:
     return made[1]
 
 
-def settle(component: Any, settings: Hashable) -> None:
+def digest_of(value: object) -> bytes | None:
+    """Of a value that JSON can say, records included; None for another one."""
+    try:
+        return blake2b(orjson.dumps(value), digest_size=16).digest()
+    except TypeError:
+        return None
+
+
+def settle(component: Any, settings: Callable[[], Hashable]) -> None:
     """Note what a component was made from, by which `settings_of` tells that another one is like it."""
     place = id(component)
 
@@ -85,5 +96,5 @@ def settle(component: Any, settings: Hashable) -> None:
 
 def settings_of(component: Any) -> Hashable:
     """None where it is not known."""
-    reference, settings = _settings.get(id(component), (None, None))
-    return settings if reference is not None and reference() is component else None
+    reference, settings = _settings.get(id(component), (None, lambda: None))
+    return settings() if reference is not None and reference() is component else None

@@ -61,12 +61,14 @@ def _of_claims(question: Statement, reference: str, answer: Sequence[Statement])
 
 def _against(question: Statement, reference: Statement, answer: Sequence[Statement]) -> Correctness:
     needed = [word for word in reference.words if word.forms.isdisjoint(question.forms)] or reference.words
-    numbers = [each for each in reference.quantities if not _among(each, question.quantities)] or reference.quantities
+    numbers = [
+        each for each in reference.quantities if not _matches_any(each, question.quantities)
+    ] or reference.quantities
     is_written = mentions("\n".join(each.text for each in answer), [reference.text])
     forms = frozenset().union(*(sentence.forms for sentence in answer))
     given_numbers = [number for sentence in answer for number in sentence.quantities]
     absent = [] if is_written else [word for word in needed if word.forms.isdisjoint(forms)]
-    unsaid = [] if is_written else [number for number in numbers if not _among(number, given_numbers)]
+    unsaid = [] if is_written else [number for number in numbers if not _matches_any(number, given_numbers)]
     missing = tuple(dict.fromkeys([*(word.text for word in absent), *(number.text for number in unsaid)]))
     size = len(needed) + len(numbers)
     cover = float(is_written) if is_written or not size else 1 - (len(absent) + len(unsaid)) / size
@@ -77,7 +79,7 @@ def _against(question: Statement, reference: Statement, answer: Sequence[Stateme
     return Correctness(cover if cover >= CHANCE else 0.0, missing)
 
 
-def _among(quantity: Quantity, others: Iterable[Quantity]) -> bool:
+def _matches_any(quantity: Quantity, others: Iterable[Quantity]) -> bool:
     return any(quantity.matches(other) for other in others)
 
 
@@ -87,7 +89,7 @@ def _closest(needed: Sequence[Word], numbers: Sequence[Quantity], answer: Sequen
         answer,
         key=lambda sentence: (
             sum(not word.forms.isdisjoint(sentence.forms) for word in needed)
-            + sum(_among(number, sentence.quantities) for number in numbers)
+            + sum(_matches_any(number, sentence.quantities) for number in numbers)
         ),
     )
 
@@ -99,7 +101,7 @@ def _conflict(
     unsaid: Sequence[Quantity],
     given: Sequence[Quantity],
 ) -> Conflict | None:
-    foreign = [each for each in given if not _among(each, [*reference.quantities, *question.quantities])]
+    foreign = [each for each in given if not _matches_any(each, [*reference.quantities, *question.quantities])]
     if instead := [each.text for number in unsaid for each in foreign if each.unit == number.unit]:
         return Conflict("number", tuple(dict.fromkeys(instead)))
     return Conflict("denied") if _opposed(question, reference, closest) else None

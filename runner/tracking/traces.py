@@ -67,7 +67,7 @@ class CaseTrace:
 
 def case_traces(folder: Path, count: int) -> list[CaseTrace]:
     """Of at most `count` cases: failing ones first, then the others, each in an order that the seed of the run draws.
-    Raises InputError for a folder, or a file of calls, that is not as it was written."""
+    Raises InputError for an unusable folder, and for a damaged file of calls."""
     if not count:
         return []
     with legible(folder):

@@ -95,7 +95,7 @@ def test_three_calls_for_each_question_and_an_answer(words: list[str], server: M
 def test_a_plan_leaves_nothing_for_the_run_to_believe(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words.append("sample=3")
+    words += ["sample=2", "format=json"]
     assert main(["plan", *words]) == 0
     assert server.count == 0
     told = capsys.readouterr().out
@@ -106,7 +106,7 @@ def test_a_plan_leaves_nothing_for_the_run_to_believe(
 
 
 def test_the_cache_answers_a_second_run(words: list[str], server: ModelsServer) -> None:
-    words.append("sample=3")
+    words += ["sample=2", "format=json"]
     assert main([*words, "out=o"]) == 0
     asked = server.count
     assert main([*words, "out=p", "cold_start=true", "cache=replay"]) == 0
@@ -118,7 +118,7 @@ def test_the_cache_answers_a_second_run(words: list[str], server: ModelsServer) 
 
 def test_refresh_asks_agents_anew_once_in_a_sweep(words: list[str], server: ModelsServer) -> None:
     """What is stored then takes the place of what was stored before."""
-    words.append("sample=3")
+    words += ["sample=2", "format=json"]
     assert main([*words, "out=o"]) == 0
     asked = server.count
     assert main([*words, "out=p"]) == 0
@@ -142,7 +142,7 @@ def test_refresh_asks_agents_anew_once_in_a_sweep(words: list[str], server: Mode
 def test_a_plan_of_a_refresh_counts_the_requests_of_agents(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words.append("sample=3")
+    words += ["sample=2", "format=json"]
     assert main(["plan", *words]) == 0
     first = capsys.readouterr().out
     assert main([*words, "out=o"]) == 0

@@ -178,7 +178,7 @@ def test_a_damaged_file_is_told_and_set_aside(made: list[str], capsys: pytest.Ca
     whole = path.read_bytes()
     path.write_bytes(whole[:40] + b"?" + whole[41:])
     assert main(["calls", "o", "q1"]) == 1
-    assert "calls.jsonl.zst: not as it was written" in capsys.readouterr().err
+    assert "calls.jsonl.zst is damaged" in capsys.readouterr().err
     path.write_bytes(b"{}\n" * 20)
     Path("o/per_item.jsonl").write_bytes(b"".join(Path("o/per_item.jsonl").read_bytes().splitlines(True)[:4]))
     assert main(made) == 0

@@ -150,7 +150,7 @@ def test_there_are_none_by_default_and_track_makes_those_of_failing_cases_first(
     assert "--traces: expected a whole number of at least 0" in capsys.readouterr().err
     Path("o", FILE).write_bytes(b"no zstd at all")
     assert main(["track", "o", "--traces", "1"]) == 1
-    assert f"o/{FILE}: not as it was written (no calls of a case begin at byte 0)" in capsys.readouterr().err
+    assert f"o/{FILE} is damaged (no calls of a case begin at byte 0)" in capsys.readouterr().err
 
 
 def test_what_a_model_refused_is_an_error_of_its_span(

@@ -195,7 +195,7 @@ def test_other_chunks_are_a_treatment(data: list[str], tmp_path: Path) -> None:
         (["junit=gate.xml"], "junit: needs a run to compare with; give one with compare="),
         (
             ["save_snapshot=corpus.jsonl"],
-            "save_snapshot: would write over a file that is no whole snapshot: corpus.jsonl",
+            "save_snapshot: would overwrite a file that is no complete snapshot: corpus.jsonl",
         ),
         (
             ["save_snapshot=corpus.jsonl/a/b.json"],

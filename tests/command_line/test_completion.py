@@ -52,6 +52,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["plan", "retriev"], ["retriever.", "retriever="]),
         (["calibrate", "min"], ["min_score", "min_score="]),
         (["no-command", "--"], ["--help"]),
+        (["clean", "outputs", "--o"], ["--older-than"]),
+        (["calibrate", "min_score", "retriever=k"], ["retriever=keyword"]),
+        (["chat", "follow"], ["follow_ups="]),
+        (["chat", "memory/su"], ["memory/summariser="]),
+        (["clean", "k"], []),
+        (["clean", "memory/s"], ["memory/store="]),
         (["dataset.corpus=a"], []),
     ],
 )
@@ -69,10 +75,14 @@ def test_commands_are_read_from_their_source_as_they_are() -> None:
         expected = [each.name for each in command.options if each.name not in (columns if name == "import" else ())]
         assert (places, options) == ([place.name for place in command.places], expected)
         assert (takes_words, list(completion._parts(name))) == (bool(command.words), list(command.parts))
+        for part, declared in command.parts.items():
+            of_part = completion._declared(f"{name} {part}")
+            assert {option.name for option in declared.options} <= set(of_part[1]), part
+            assert of_part[2] == bool(declared.words), part
 
 
 def test_options_and_their_values_are_those_that_a_run_takes() -> None:
-    options = completion._options()
+    options = completion._options(completion.CONF / "config.yaml")
     assert {name for name in options if "." not in name} <= set(RunOptions.model_fields)
     for name, field in RunOptions.model_fields.items():
         if set(literal := getattr(field.annotation, "__args__", ())) and all(isinstance(each, str) for each in literal):
@@ -104,7 +114,7 @@ def test_fish_offers_the_same(here: Path) -> None:
 @pytest.mark.parametrize(
     ("shell", "start"),
     [
-        (["bash", "--norc", "-i"], "source <({} -m runner completion bash)"),
+        (["bash", "--norc", "-i"], "{} -m runner completion bash > done; source done"),
         (["zsh", "-f", "-i"], "autoload -U compinit; compinit -u -D; source <({} -m runner completion zsh)"),
     ],
 )

@@ -14,6 +14,7 @@ from runner.cli import main
 from runner.config.compose import compose_cells
 from runner.run.planning import plan_cells
 from tests.services.models_server import ModelsServer
+from tests.small_data import small_data
 
 ROOT = Path(__file__).resolve().parents[2]
 RETRIEVAL = ("dataset=demo_ko", "retriever=keyword", "sample=24")
@@ -82,10 +83,10 @@ def test_a_run_is_sampled_told_compared_held_to_rules_and_gone_on_with(name: str
     journal = Path("a/per_item.jsonl")
     rows = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(rows[: len(rows) // 2]) + rows[-1][:20])  # killed in the middle of a line
-    assert main([*usual, "tracking=none", "out=a"]) == 0
+    assert main([*usual, "tracking=none", "format=json", "out=a"]) == 0
     assert summary("a") == told
 
-    assert main([*usual, "tracking=none", "out=b", "compare=a", "fail_on_regression=true"]) == 0
+    assert main([*usual, "tracking=none", "format=json", "out=b", "compare=a", "fail_on_regression=true"]) == 0
     compared = json.loads(Path("b/compare.json").read_text(encoding="utf-8"))
     assert compared["status"] == "compared" if "status" in compared else compared
     assert main([*usual, *TABLE[name].worse, "tracking=none", "out=c", "compare=a", "fail_on_regression=true"]) == 4
@@ -107,7 +108,7 @@ def _is_tracked(uri: str, experiment: str) -> None:
 @pytest.mark.parametrize("name", fewest("full_rag", "memory"))
 def test_what_is_asked_of_models_is_planned_and_capped(name: str, server: ModelsServer) -> None:
     words = [f"+experiment={name}", *TABLE[name].usual, *TABLE[name].asking, "tracking=none", "format=json"]
-    words.append(f"provider.local.base_url={server.url}")
+    words += [f"provider.local.base_url={server.url}", *(small_data(Path("data")) if name == "full_rag" else [])]
     planned = plan_cells(compose_cells(words)[1]).total.live
     assert planned > 1
     assert main([*words, "budget.requests=1", "out=capped"]) == 3

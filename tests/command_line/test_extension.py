@@ -35,7 +35,7 @@ def run(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[st
 
 
 def test_its_retriever_is_a_choice(site: Path, tmp_path: Path) -> None:
-    data = [*small_data(tmp_path), "tracking=none"]
+    data = [*small_data(tmp_path), "tracking=none", "format=json"]
     done = run(site, tmp_path, *data, "retriever=reverse,keyword", "k=1", "out=x")
     assert done.returncode == 0, done.stderr
     reverse, keyword = (json.loads((tmp_path / "x" / cell / "summary.json").read_text("utf-8")) for cell in "01")
@@ -83,7 +83,7 @@ def test_a_module_of_an_installed_package_counts(site: Path, tmp_path: Path) -> 
         "        return found\n",
     }
     write_texts(site, package)
-    words = [*small_data(tmp_path), "tracking=none", "k=1", "out=x", "retriever=reverse"]
+    words = [*small_data(tmp_path), "tracking=none", "format=json", "k=1", "out=x", "retriever=reverse"]
     words.append("retriever._target_=runner_graded.retriever.Graded")
     found = []
     for sign in (1, 1, -1):

@@ -1,8 +1,6 @@
 """Sweeps whose runs are made by workers: the same results, and a worker that is lost takes no other run along."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,6 @@ import pytest
 from runner.cli import main
 from runner.run import launchers
 from tests.command_line.result_files import read
-from tests.command_line.started import command
 from tests.small_data import small_data
 
 KILLER = """
@@ -37,20 +34,20 @@ class Killer:
 
 
 @pytest.mark.parametrize("launcher", ["joblib", "submitit"])
-def test_a_run_that_lost_its_worker_is_resumed(monkeypatch: pytest.MonkeyPatch, launcher: str) -> None:
+def test_a_run_that_lost_its_worker_is_resumed(
+    monkeypatch: pytest.MonkeyPatch, launcher: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.syspath_prepend(Path.cwd())
     Path("killer.py").write_text(KILLER, encoding="utf-8")
     settings = [f"~retriever.{name}" for name in ("tokenizer", "method", "k1", "b", "graph_weight")]
     words = ["+experiment=retrieval_only", *small_data(Path("data")), "tracking=none", "retriever=keyword", *settings]
     words += ["retriever._target_=killer.Killer", "++retriever.at=1,2"]
-    done = subprocess.run(
-        command(*words, f"hydra/launcher={launcher}", "out=there"),
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "the launcher failed: " in done.stderr and "run 1 was lost with its worker; it is resumed" in done.stderr
+    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))  # of the workers
+    assert main([*words, "format=json", f"hydra/launcher={launcher}", "out=there"]) == 0
+    said = capsys.readouterr().err
+    assert "the launcher failed: " in said and "run 1 was lost with its worker; it is resumed" in said
     assert [cell["status"] for cell in read("there/sweep.json")["cells"]] == ["completed", "completed"]
-    assert main([*words, "out=here"]) == 0
+    assert main([*words, "format=json", "out=here"]) == 0
     for name in ("0", "1"):
         there, here = (read(f"{folder}/{name}/summary.json") for folder in ("there", "here"))
         assert json.dumps({**there, "timing": {}}) == json.dumps({**here, "timing": {}})

@@ -49,7 +49,7 @@ def test_all_suggesters_in_one_sweep_without_any_file(capsys: pytest.CaptureFixt
 
 
 def test_without_graph_there_is_no_graph_anywhere() -> None:
-    assert main([*RUN, "suggester.graph=true,false", "out=g"]) == 0
+    assert main([*RUN, "format=json", "suggester.graph=true,false", "out=g"]) == 0
     with_graph, without = summary("g/0"), summary("g/1")
     assert "no_graph/recall_at_5" in with_graph["metrics"]
     assert not [name for name in without["metrics"] if name.startswith("no_graph")]
@@ -68,26 +68,26 @@ def test_what_is_cut_off_at_another_topk_is_not_compared(capsys: pytest.CaptureF
 
 def test_a_run_tells_the_same_twice() -> None:
     for out in ("a", "b"):
-        assert main([*RUN, "deterministic=true", f"out={out}"]) == 0
+        assert main([*RUN, "format=json", "deterministic=true", f"out={out}"]) == 0
     assert {**summary("a"), "timing": None} == {**summary("b"), "timing": None}
 
 
 def test_what_the_command_writes_is_what_the_experiment_hides_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["links-dataset", str(FOLDER), "made.jsonl"]) == 0
     assert capsys.readouterr().out.startswith("made.jsonl: 12 places in 8 of 24 notes, 13 links")
-    assert main([*RUN, "out=own"]) == 0
-    assert main([*RUN, "dataset.links=made.jsonl", "out=made"]) == 0
+    assert main([*RUN, "format=json", "out=own"]) == 0
+    assert main([*RUN, "format=json", "dataset.links=made.jsonl", "out=made"]) == 0
     assert summary("own")["metrics"] == summary("made")["metrics"]
     assert [row["output"] for row in rows("own")] == [row["output"] for row in rows("made")]
 
 
 def test_k_is_the_number_of_suggestions_and_confidence_a_threshold() -> None:
-    assert main([*RUN, "k=2", "evaluation.context_chars=80", "out=two"]) == 0
+    assert main([*RUN, "format=json", "k=2", "evaluation.context_chars=80", "out=two"]) == 0
     assert summary("two")["k"] == 2
     found = [[hit["id"] in row["output"]["expected"] for hit in row["output"]["retrieved"][:2]] for row in rows("two")]
     assert value("two", "precision_at_k") == pytest.approx(sum(map(sum, found)) / 2 / len(found))
     assert all(len(row["output"]["context"]) <= max(80, len(row["output"]["query"]) + 40) for row in rows("two"))
-    assert main([*RUN, "evaluation.min_confidence=1.0", "out=none"]) == 0
+    assert main([*RUN, "format=json", "evaluation.min_confidence=1.0", "out=none"]) == 0
     assert value("none", "recall_at_5") == 0 and summary("none")["metrics"]["link_reason"]["n"] == 0
 
 
@@ -118,7 +118,7 @@ def test_a_broken_file_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) 
     path = written("links.jsonl", [good, {**good, "id": "l2", "source_note": "nowhere"}])
     assert main([*RUN, f"dataset.links={path}", "strict=true", "out=x"]) == 1
     assert "links.jsonl:2: source_note: no note 'nowhere'" in capsys.readouterr().err
-    assert main([*RUN, f"dataset.links={path}", "out=y"]) == 0
+    assert main([*RUN, "format=json", f"dataset.links={path}", "out=y"]) == 0
     assert summary("y")["cases"]["total"] == 1
 
 
@@ -142,7 +142,7 @@ def test_wrong_words_are_one_line(words: list[str], message: str, capsys: pytest
 
 def test_models_are_planned_and_asked_as_planned(server: ModelsServer) -> None:
     model = ["embedder=openai", "embedder.model=local:small", "judge=openai", "judge.model=local:judge"]
-    words = [*RUN, *model, f"provider.local.base_url={server.url}", "judge.health=false", "out=m"]
+    words = [*RUN, *model, f"provider.local.base_url={server.url}", "judge.health=false", "format=json", "out=m"]
     _, cells = compose_cells(words)
     found = plan_cells(cells)
     assert server.count == 0

@@ -73,7 +73,7 @@ def test_counts_of_tokens_that_cannot_be_are_estimated(
     server.respond = edited(counting(count), judgements=True)
     assert main([*words, "budget.tokens=1000000"]) == 0
     assert server.count == planned
-    notes = [line for line in capsys.readouterr().err.splitlines() if "tokens as nobody can" in line]
+    notes = [line for line in capsys.readouterr().err.splitlines() if "reports impossible token counts" in line]
     assert len(notes) == 1
     assert notes[0].startswith("note: local:small at http://127.0.0.1:")
     assert read("o/summary.json")["timing"]["usage_total"]["live"]["output_tokens"] < 10_000

@@ -42,7 +42,8 @@ def run(name: str, server: ModelsServer, folder: Path, *words: str, model: str =
             "judge.health=false",
             "tracking=none",
             "out=run",
-            "sample=2",
+            "sample=1",
+            "format=json",
             *words,
         ]
     )

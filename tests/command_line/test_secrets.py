@@ -17,6 +17,7 @@ import zstandard
 from runner.cli import main
 from tests.command_line.test_every_experiment import TABLE, fewest, folder  # noqa: F401
 from tests.services.models_server import ModelsServer
+from tests.small_data import small_data
 
 KEY = "sk-marked/Key+7f3aQ9=="
 PASSWORD = "Marked:pa%ss/w0rd@1"
@@ -88,7 +89,8 @@ def test_a_run_keeps_them(
     name: str, server: ModelsServer, own_mlflow_store: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     usual, asking = TABLE[name].usual, TABLE[name].asking
-    words = [f"+experiment={name}", *usual, *asking, *settings(server), "sample=4"]
+    small = small_data(tmp_path / "data") if name == "full_rag" else []
+    words = [f"+experiment={name}", *usual, *small, *asking, *settings(server), "sample=2"]
     if name in ("full_rag", "trace_quality"):  # of `m`, the others' model, requests hold what provider.local.add says
         words = [word.replace("local:m", "'local:${oc.env:MY_MODEL}'") for word in words]
     tracked = [
@@ -156,7 +158,7 @@ def test_what_a_component_of_somebody_prints_and_raises_keeps_them(
 
 def test_typed_passwords_are_in_no_message(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     address = f"http://me:{quote(PASSWORD, safe='')}@127.0.0.1:9"
-    run = ["+experiment=retrieval_only", "dataset=demo_ko", "retriever=keyword"]
+    run = ["+experiment=retrieval_only", *small_data(tmp_path / "data"), "retriever=keyword"]
     for words in (
         [*run, f"provider.local.base_url={address}"],
         [*run, f"tracking.urii={address}"],

@@ -1,10 +1,14 @@
 """`shards=2`: the results of one process, and what is lost of a shard is what it had in flight."""
 
 import json
+import multiprocessing
 import os
+import signal
 import subprocess
+import time
 from collections import Counter
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -14,7 +18,7 @@ from runner.system.journal import ids_in
 from tests.command_line.result_files import read
 from tests.command_line.started import command, generated_by
 from tests.services.models_server import ModelsServer
-from tests.small_data import small_data
+from tests.small_data import small_data, write_jsonl
 
 DEMO = ["+experiment=full_rag", "dataset=demo_en", "sample=30", "tracking=none", "retriever=keyword"]
 ANSWERING = """
@@ -97,6 +101,39 @@ def test_one_budget_holds_over_all_shards(server: ModelsServer, capsys: pytest.C
     assert len(server.requests) - first <= 30
     calls = {line["case"] for line in _calls("many")}
     assert calls == {line["case"] for line in _calls("one")}
+
+
+def test_ctrl_c_ends_the_shards_keeps_their_rows_and_no_prompt_is_paid_twice(
+    server: ModelsServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a terminal, where all processes of the command hear it. Every question is asked twice, under two ids."""
+    data = small_data(tmp_path / "data")
+    queries = [json.loads(line) for line in (tmp_path / "data/queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    write_jsonl(tmp_path / "data/queries.jsonl", [*queries, *({**each, "id": f"{each['id']}-2"} for each in queries)])
+    models = ["generator=openai", "generator.model=local:large", f"provider.local.base_url={server.url}"]
+    rates = ["provider.local.requests_per_minute=1000", "shards=2", "max_concurrency=2"]
+    words = ["+experiment=full_rag", *data, "tracking=none", "retriever=keyword", *models, *rates, "out=many"]
+
+    def interrupt() -> None:
+        while sum(len(ids_in(place_in(Path("many"), number) / "per_item.jsonl")) for number in (0, 1)) < 3:
+            time.sleep(0.02)
+        for process in multiprocessing.active_children():
+            os.kill(process.pid or 0, signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    server.latency_s = 0.4
+    Thread(target=interrupt, daemon=True).start()
+    assert main(words) == 130
+    assert "stopped; run the same command again to resume (many)" in capsys.readouterr().err
+    assert not multiprocessing.active_children()
+    done = ids_in(Path("many/per_item.jsonl"))
+    assert 3 <= len(done) < 16 and read("many/run.json")["status"] == "partial"
+    server.latency_s = 0.0
+    assert main(words) == 0
+    assert f"resuming: {len(done)} of 16 cases are done" in capsys.readouterr().err
+    sent = Counter(json.dumps(request["messages"]) for request in server.requests)
+    assert sum(sent.values()) - len(sent) <= 2  # what was in flight
+    assert len(sent) <= 8
 
 
 def _calls(folder: str) -> list[dict[str, object]]:

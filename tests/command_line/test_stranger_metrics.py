@@ -50,7 +50,7 @@ def folder(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ends = [
         run(site, found, *tone, "evaluation.path=kind.jsonl", "out=kind"),
         run(site, found, *tone, "evaluation.path=rude.jsonl", "out=rude", "compare=kind", "report.language=ko"),
-        run(site, found, *mood, "evaluation.path=kind.jsonl", "out=calm"),
+        run(site, found, *mood, "evaluation.path=kind.jsonl", "format=json", "out=calm"),
         run(site, found, *mood, "evaluation.path=rude.jsonl", "out=moody", "compare=calm"),
         run(site, found, *tone, "evaluation.path=rude.jsonl,kind.jsonl,ruder.jsonl", "out=sweep"),
     ]
@@ -120,7 +120,7 @@ def test_its_sections_and_facts_of_cases_stand_in_every_report_in_its_own_words(
 def test_a_folder_whose_package_is_not_here_is_shown_without_its_sections_and_says_so(folder: Path) -> None:
     """Nothing of a package that is not installed as part of runner is imported."""
     english, korean = (render(Document.of(open_run(folder / name))) for name in ("kind", "rude"))
-    assert "> runner_reverse.tone.Tone is of no package" in english and "Insults heard" not in english
+    assert "> runner_reverse.tone.Tone belongs to no installed package" in english and "Insults heard" not in english
     assert "runner에 설치된 패키지의 평가가 아니므로" in korean and "| 유해성 |" in korean
 
 
@@ -151,7 +151,7 @@ def test_a_metric_of_another_evaluation_with_the_same_name_is_not_meant(folder: 
     record = read(folder / "moody" / "compare.json")
     assert (record["verdict"], record["exit_code"]) == ("not_judged", 0)
     assert entries(record)["score"]["verdict"] is None
-    assert text(folder / "stdout.3").count("does not declare which way its metrics are") == 1
+    assert text(folder / "stdout.3").count("the evaluation declares no direction of its metrics") == 1
     assert "better:" not in text(folder / "moody" / "compare.md")
     assert "| score | **" in text(folder / "moody" / "summary.md") and "Trace Score" not in text(
         folder / "moody" / "summary.md"

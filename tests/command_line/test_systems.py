@@ -208,8 +208,8 @@ def test_without_a_corpus_known_answers_are_enough(service: RagService, capsys: 
     shown = " ".join(Path("o/summary.md").read_text("utf-8").replace("\\", "").split())
     assert (
         "The system does not return its contexts in 8 of 8 replies (system.contexts=contexts[].text finds "
-        "nothing; the reply has the keys answer). Retrieval, faithfulness and what else needs contexts is not judged "
-        "there."
+        "nothing; the reply has the keys answer). Retrieval, faithfulness and other metrics that need contexts are not "
+        "judged there."
     ) in shown
     assert "6 of 8 questions have no gold documents: retrieval is not judged there." in shown
     assert "The system does not return its contexts in 8 of 8 replies" in " ".join(

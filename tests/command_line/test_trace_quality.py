@@ -40,7 +40,7 @@ def traces(*domains: str, **metadata: Any) -> None:
 
 
 def test_all_profiles_in_one_sweep() -> None:
-    assert main([*RUN, f"profile={','.join(PROFILES)}", "out=s"]) == 0
+    assert main([*RUN, "format=json", f"profile={','.join(PROFILES)}", "out=s"]) == 0
     cells = [summary(f"s/{number}") for number in range(5)]
     means = {profile: cell["metrics"]["score"]["value"] for profile, cell in zip(PROFILES, cells, strict=True)}
     assert len(set(means.values())) == 5
@@ -57,7 +57,7 @@ def test_all_profiles_in_one_sweep() -> None:
 
 def test_a_run_tells_the_same_twice() -> None:
     for out in ("a", "b"):
-        assert main([*RUN, "embedder=lsa", "deterministic=true", f"out={out}"]) == 0
+        assert main([*RUN, "format=json", "embedder=lsa", "deterministic=true", f"out={out}"]) == 0
     first, second = summary("a"), summary("b")
     assert {**first, "timing": None} == {**second, "timing": None}
     assert first["metrics"]["novelty"]["value"] > 0.5
@@ -68,7 +68,7 @@ def test_a_profile_of_ones_own_is_one_file() -> None:
     Path("mine/profile").mkdir(parents=True)
     Path("mine/profile/legal.yaml").write_text(LEGAL, encoding="utf-8")
     words = ["--config-dir", "mine", *RUN, "dataset.traces=traces.jsonl"]
-    assert main([*words, "out=auto"]) == 0
+    assert main([*words, "format=json", "out=auto"]) == 0
     assert [row["output"]["profile"] for row in rows("auto")] == ["legal", "code", "default"]
     assert rows("auto")[0]["metrics"]["score"] == pytest.approx(0.027 + 0.05 + 0.63)
     assert list(rows("auto")[0]["output"]["scores"]) == [*PROFILES, "legal"]
@@ -76,7 +76,7 @@ def test_a_profile_of_ones_own_is_one_file() -> None:
     assert {row["output"]["profile"] for row in rows("legal")} == {"legal"}
     told = Path("legal/summary.md").read_text(encoding="utf-8").partition("```sh\n")[2].partition("\n")[0]
     assert told == f"python -m runner {' '.join(words)} profile=legal"
-    assert main([*words[2:], "out=without"]) == 0
+    assert main([*words[2:], "format=json", "out=without"]) == 0
     assert rows("without")[0]["output"]["profile"] == "default"
 
 

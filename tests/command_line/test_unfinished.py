@@ -179,8 +179,8 @@ def test_the_newest_folder_is_gone_on_with_until_nothing_is_missing(
     (folder,) = Path("outputs").glob("2*")
     assert read(folder / "run.json")["status"] == "completed"
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "unfinished cases: 1 (they failed, or one of their judgements did); the same command asks for what is missing "
-        f"({folder})"
+        "unfinished cases: 1 (they failed, or one of their judgements did); the same command requests only what is "
+        f"missing ({folder})"
     )
     server.respond = None
     server.reset()

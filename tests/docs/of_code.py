@@ -14,7 +14,7 @@ from typing import Any
 
 from runner import errors
 from runner.cli import COMMANDS
-from runner.commands import REQUIRED, Command, Option, Place, _api, _typed
+from runner.commands import REQUIRED, Command, Option, Place, _api, _value_text
 from runner.config.settings import listed
 from runner.words.wording import Wording, wording
 from tests.docs.of_conf import Choice, groups, korean
@@ -67,7 +67,7 @@ def _row(argument: Place | Option, meaning: str, say: Wording) -> str:
     shown = (argument.name.upper() if isinstance(argument, Place) else argument.shown).replace("|", "\\|")
     default = argument.default
     if default not in (None, REQUIRED, ()) and default != []:
-        meaning += f" ({say('default', value=f'`{_typed(default)}`')})"
+        meaning += f" ({say('default', value=f'`{_value_text(default)}`')})"
     return f"| `{shown}` | {_sentence(meaning)} |"
 
 

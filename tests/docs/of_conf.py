@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from runner.config.help import _own
+from runner.config.help import _without_defaults
 from tests.docs.pages import ROOT
 
 CONF = ROOT / "conf"
@@ -100,7 +100,7 @@ class Choice:
         lines = [
             line for line in self.path.read_text(encoding="utf-8").splitlines() if not line.startswith("# @package")
         ]
-        text = "\n".join(line for line in _own(lines) if not line.startswith("_target_:")).strip()
+        text = "\n".join(line for line in _without_defaults(lines) if not line.startswith("_target_:")).strip()
         return "" if all(line.startswith("#") for line in text.splitlines()) else text
 
     @property

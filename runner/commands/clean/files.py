@@ -41,7 +41,7 @@ LONGEST = 20 * MB  # most bytes of a file that is searched for names of folders
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Removable:
     """A folder that may be deleted. `kept`: why it must stay; empty where it may be deleted."""
 
     path: Path
@@ -66,7 +66,7 @@ def cache(argv: Sequence[str]) -> int:
     """Clean indexes, rankings and the like; replies of models stay. Raises InputError while a run uses the cache."""
     options = CACHE.read(argv)
     say = wording(options.language or language_of(argv), "clean")
-    things = [_thing(path.parent, "") for path in sorted(options.folder.glob(f"*/*/{MANIFEST}"))]
+    things = [_removable(path.parent, "") for path in sorted(options.folder.glob(f"*/*/{MANIFEST}"))]
     busy = next((path.parent for path in Path("outputs").glob("*/.lock") if is_locked(path.parent)), None)
     if busy is not None and options.yes:
         raise InputError(say("files.busy", path=busy))
@@ -76,7 +76,7 @@ def cache(argv: Sequence[str]) -> int:
     return code
 
 
-def _clean(options: Any, things: Sequence[Thing], say: Wording) -> int:
+def _clean(options: Any, things: Sequence[Removable], say: Wording) -> int:
     """Exit code 3 where something could not be deleted."""
     folder, older_than, at_most = (getattr(options, name) for name in ("folder", "older_than", "at_most"))
     if not folder.is_dir():
@@ -89,14 +89,14 @@ def _clean(options: Any, things: Sequence[Thing], say: Wording) -> int:
         terminal.lines(say("files.none", folder=folder, n=len(things), size=_size(size)))
         terminal.lines(*[say("files.choose")] * (older_than is None and at_most is None))
         return 0
-    gone = [entry for entry in going if _goes(entry, say, is_sure=options.yes)]
+    gone = [entry for entry in going if _remove(entry, say, is_sure=options.yes)]
     freed = _size(sum(entry.size for entry in gone))
     key = "files.done" if options.yes else "files.would"
     terminal.lines(say(key, folder=folder, n=len(gone), total=len(things), freed=freed, size=_size(size)))
     return 0 if len(gone) == len(going) else 3
 
 
-def _chosen(things: Sequence[Thing], older_than: int | None, at_most: int | None) -> Iterator[Thing]:
+def _chosen(things: Sequence[Removable], older_than: int | None, at_most: int | None) -> Iterator[Removable]:
     """The folders older than `older_than` days, and the oldest of the others until all take at most `at_most` MB."""
     left = sum(thing.size for thing in things)
     for thing in sorted(things, key=lambda thing: thing.used_at):
@@ -106,7 +106,7 @@ def _chosen(things: Sequence[Thing], older_than: int | None, at_most: int | None
             yield thing
 
 
-def _goes(entry: Thing, say: Wording, *, is_sure: bool) -> bool:
+def _remove(entry: Removable, say: Wording, *, is_sure: bool) -> bool:
     values = {"path": entry.path, "size": _size(entry.size), "days": entry.days}
     if not is_sure:
         terminal.lines(say("would_go", **values))
@@ -136,31 +136,31 @@ def _delete(folder: Path) -> None:
 # --- what there is --------------------------------------------------------------------------------
 
 
-def _outputs_in(folder: Path, say: Wording) -> list[Thing]:
+def _outputs_in(folder: Path, say: Wording) -> list[Removable]:
     """The folders that commands left in a folder, with reasons to keep them; other folders are ignored."""
     paths = [path for path in sorted(folder.glob("*")) if any((path / name).is_file() for name in MADE)]
-    named = _named_in([*paths, *sorted(RECORDS.glob("*"))])
+    naming_folder = _named_in([*paths, *sorted(RECORDS.glob("*"))])
 
-    def why(path: Path) -> str:
+    def reason_to_keep(path: Path) -> str:
         if is_locked(path):
             return say("why.running")
         if any((path / name).exists() for name in FROZEN):
             return say("why.record")
-        by = named(path)
+        by = naming_folder(path)
         return "" if by is None else say("why.named", by=by)
 
-    return [_thing(path, why(path)) for path in paths]
+    return [_removable(path, reason_to_keep(path)) for path in paths]
 
 
 def _named_in(folders: Sequence[Path]) -> Callable[[Path], Path | None]:
     """For a folder, the first of `folders` that names it (a record of it, a comparison or a run with it), if any."""
     texts = {folder: "\0".join(_texts(folder)) for folder in folders}
 
-    def named(path: Path) -> Path | None:
+    def naming_folder(path: Path) -> Path | None:
         name = re.compile(rf"(?<![\w.-]){re.escape(path.name)}(?![\w-])")
         return next((by for by, text in texts.items() if by.name != path.name and name.search(text)), None)
 
-    return named
+    return naming_folder
 
 
 def _texts(folder: Path) -> Iterator[str]:
@@ -171,10 +171,10 @@ def _texts(folder: Path) -> Iterator[str]:
                 yield path.read_text(encoding="utf-8", errors="replace")
 
 
-def _thing(path: Path, kept: str) -> Thing:
+def _removable(path: Path, kept: str) -> Removable:
     """The entry of a folder with the size and age of its files; links are not followed."""
     found = [entry.lstat() for entry in path.rglob("*") if not entry.is_dir()] or [path.lstat()]
-    return Thing(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), kept)
+    return Removable(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), kept)
 
 
 def _size(size: int) -> str:

@@ -37,14 +37,14 @@ def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[Froze
         if group in other and group not in values
     }
     values = {**values, **{group: node for group, (_, node) in later.items()}}
-    choices = _ordered({**first.choices, **{group: choice for group, (choice, _) in later.items()}}, values)
+    choices = _ordered_choices({**first.choices, **{group: choice for group, (choice, _) in later.items()}}, values)
     others = {
         f"{group}/{choice}": other[group]
         for run, other in runs
         for group, choice in run.choices.items()
         if group in other and choices.get(group) != choice
     }
-    frozen = Frozen(name, choices, _sorted(values, choices), _sweep(source.runs), others)
+    frozen = Frozen(name, choices, _sorted_values(values, choices), _sweep(source.runs), others)
     vet = Vetting(replace(frozen, name=str(source.folder)), (), (), trusts).of_classes
     return frozen, _checked(frozen, source, [values for _, values in runs], vet)
 
@@ -70,13 +70,13 @@ def _values(composed: Mapping[str, Any]) -> dict[str, Any]:
     return {**portable(dict(composed)), **reset}
 
 
-def _ordered(choices: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
+def _ordered_choices(choices: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
     """The experiment and the evaluation, then the components in the order of the configuration."""
     names = ["experiment", "evaluation", *values, *choices]
     return {name: choices[name] for name in dict.fromkeys(names) if name in choices}
 
 
-def _sorted(values: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
+def _sorted_values(values: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
     """Options, then components in the order of the choices, then values derived from options."""
     parts = [name for name in choices if name in values]
     made = [name for name, value in values.items() if isinstance(value, Mapping) and "_target_" in value]

@@ -47,7 +47,7 @@ class Contents:
 def contents_of(source: Source, place: Path, question: str | None, *, trusts: bool = False) -> Contents:
     """The content of a record. Raises InputError for runs that cannot be frozen."""
     frozen, cells = frozen_of(source, str(place / FROZEN), trusts=trusts)
-    versions = environment(source.runs, _used(source, frozen))
+    versions = environment(source.runs, _variables_read(source, frozen))
     record = Record(source, frozen, place, versions, list(outside(frozen.values)), question)
     head = (
         f"What `{place.name}` ran, every default written out. A record is not edited.\n"
@@ -67,7 +67,7 @@ def write(files: Mapping[str, bytes], place: Path) -> bool:
     """Write a record; false where the same record exists. Raises InputError for a folder with another content, which is
     left alone."""
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
-        if _same(files, place):
+        if _is_same_record(files, place):
             return False
         raise InputError(f"{place} is there already; a record is not overwritten: choose another name, or remove it")
     scratch = None
@@ -88,7 +88,7 @@ def write(files: Mapping[str, bytes], place: Path) -> bool:
     return True
 
 
-def _same(files: Mapping[str, bytes], place: Path) -> bool:
+def _is_same_record(files: Mapping[str, bytes], place: Path) -> bool:
     """Whether the record in a folder holds the same runs, whatever its environment."""
     try:
         kept = [name for name in files if Path(name).name in (SNAPSHOT, FROZEN)]
@@ -97,7 +97,7 @@ def _same(files: Mapping[str, bytes], place: Path) -> bool:
         return False
 
 
-def _used(source: Source, frozen: Frozen) -> set[str]:
+def _variables_read(source: Source, frozen: Frozen) -> set[str]:
     """The environment variables that the runs read."""
     providers = frozen.values.get("provider") or {}
     asked = {name: providers.get(name) for name in {model.partition(":")[0] for model in source.models}}

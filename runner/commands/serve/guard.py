@@ -256,7 +256,7 @@ class Connection(H11Protocol):
     _reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Its first request is waited for."""
+        """Begin to wait for a head; the connection that has been silent for longest is closed where there are many."""
         super().connection_made(transport)
         if len(self.connections) > (self.limit_concurrency or 0) / 2 and self.silent:
             oldest = next(iter(self.silent))
@@ -265,12 +265,12 @@ class Connection(H11Protocol):
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
-        """A part of a request, or of several."""
+        """Stop waiting once the head is whole."""
         super().data_received(data)
         self._wait_for_head()
 
     def on_response_complete(self) -> None:
-        """The next request may have begun."""
+        """Wait again where another request has begun."""
         super().on_response_complete()
         if self.conn.trailing_data[0]:  # the beginning of another request
             self._wait_for_head()
@@ -286,24 +286,24 @@ class Connection(H11Protocol):
             self.silent[self] = None
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than is written."""
+        """The answer is not read: close the connection unless that changes."""
         super().pause_writing()
         self._reading = self.loop.call_later(PATIENCE_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client has read."""
+        """The answer is read again."""
         super().resume_writing()
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
 
     def timeout_keep_alive_handler(self) -> None:
-        """No further request came; what nobody reads is never sent to its end."""
+        """Close a connection on which no other request came."""
         super().timeout_keep_alive_handler()
-        self.loop.call_later(PATIENCE_S, self.transport.abort)
+        self.loop.call_later(PATIENCE_S, self.transport.abort)  # what nobody reads is never sent to its end
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """Forget the connection and its timers."""
         super().connection_lost(exc)
         self.silent.pop(self, None)
         for timer in (self._head, self._reading):

@@ -1,1 +1,1 @@
-"""Retrieval that decides for itself: tools, what is enough, when to stop, what to say where nothing was found."""
+"""Agentic retrieval: tools, sufficiency, stopping, and messages where nothing was found."""

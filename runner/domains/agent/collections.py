@@ -1,4 +1,4 @@
-"""The collections of a corpus, FAQ and guide, each with an index of its own."""
+"""The collections of a corpus, FAQ and guide, each with its own index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ FAQ, GUIDE = "faq", "guide"
 
 
 def split(corpus: Corpus) -> Mapping[str, Corpus]:
-    """The documents of each `doc_type`, where all are faq or guide and both occur; else {}: there is one collection."""
+    """The documents of each `doc_type`, where all documents are faq or guide and both occur; else {}, for a single
+    collection."""
     kinds = {document.id: document.metadata.get("doc_type") for document in corpus.documents}
     if set(kinds.values()) != {FAQ, GUIDE}:
         return {}
@@ -45,7 +46,7 @@ def indexed(
 
 
 class _Copies:
-    """A Workspace that takes copies for what they were made from. `copied` is the memo of copy.deepcopy."""
+    """A Workspace that treats copied components as their originals. `copied`: the memo of copy.deepcopy."""
 
     def __init__(self, workspace: Workspace, copied: Mapping[int, Any]) -> None:
         self._workspace = workspace

@@ -1,4 +1,4 @@
-"""How much of what a question asks about a text holds, by words alone.
+"""How much of a question a text covers, by words alone.
 
 Coverage is the mean of two shares (0..1) of the question's content words, weighted by how few chunks of the corpus hold
 them (log(1 + (N - n + 1/2) / (n + 1/2)), Robertson's idf): of those in the whole text, and of those in its best
@@ -34,10 +34,10 @@ ENOUGH = 0.5
 ELSEWHERE = 0.4
 NEIGHBOUR = 0.5
 FILE = "counts.json"
-FIGURE = 3  # digits: shorter numbers count things, and are told in words as well
+FIGURE = 3  # digits; shorter numbers are counts, which may be written as words
 
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_LATIN = re.compile(r"[A-Za-z]")  # without capitals a word that may be a name may be any word
+_LATIN = re.compile(r"[A-Za-z]")  # without capitals a possible name may be any word
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Covered:
 
 
 def coverage_of(corpus: Corpus, workspace: Workspace) -> Coverage:
-    """Over the chunks of a corpus, whose words are counted once (about 2 ms a chunk of 500 characters)."""
+    """The coverage over the chunks of a corpus, whose words are counted once (about 2 ms a chunk of 500 characters)."""
 
     def build(folder: Path) -> None:
         (folder / FILE).write_text(json.dumps(form_counts(corpus), ensure_ascii=False), encoding="utf-8")
@@ -76,7 +76,7 @@ def coverage_of(corpus: Corpus, workspace: Workspace) -> Coverage:
 
 
 def form_counts(corpus: Corpus) -> Mapping[str, int]:
-    """Form of a word -> how many chunks hold it."""
+    """Form of a word -> number of chunks that contain it."""
     counts: Counter[str] = Counter()
     for text in passages(corpus):
         counts.update(all_forms(content_words(text)))
@@ -90,7 +90,7 @@ class Coverage:
         self._n_chunks, self._counts = n_chunks, counts
 
     def chunks_with(self, word: Word) -> int:
-        """How many chunks hold a word, in the form that most of them hold."""
+        """The number of chunks that contain the most frequent form of a word."""
         return max(self._counts.get(form, 0) for form in word.forms)
 
     def asked(self, question: str) -> Asked:
@@ -103,7 +103,7 @@ class Coverage:
         return Asked(words, weights, named, figures, denied(question))
 
     def of(self, question: Asked, text: str) -> Covered:
-        """A question without content words is covered by any text."""
+        """The cover of a question by a text; a question without content words is covered by any text."""
         read = _read(text)
         inside = _has_each(question.words, read.forms)
         if not question.words:
@@ -122,12 +122,12 @@ def _read(text: str) -> _Read:
 
 
 def forms_in(text: str) -> frozenset[str]:
-    """Of the content words of a text."""
+    """The forms of the content words of a text."""
     return _read(text).forms
 
 
 class _Read:
-    """A text, taken apart once for all questions."""
+    """A text, parsed once for all questions."""
 
     def __init__(self, text: str) -> None:
         sentences = split_sentences(text)

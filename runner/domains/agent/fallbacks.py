@@ -1,4 +1,4 @@
-"""The answer that a user gets where there is nothing to answer from."""
+"""The messages in place of an answer where nothing useful was found."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Fallbacks:
     min_confidence: float
 
     def of(self, assessment: Assessment | None, n_ranked: int, stopped: Stopped) -> Fallback | None:
-        """In this order: nothing ranked -> not_ready; confidence below `min_confidence` -> not_found; it stopped
-        without knowing enough -> best_effort, which is an answer from what is there. A reranker that gives no
-        confidence, or failed each time (no assessment), makes nobody say that nothing was found."""
+        """The kind of fallback. In this order: nothing ranked -> not_ready; confidence below `min_confidence` ->
+        not_found; stopped without sufficient results -> best_effort, which is an answer from what was found. Without a
+        confidence, or without any assessment because the reranker always failed, not_found is never returned."""
         if n_ranked == 0:
             return "not_ready"
         if assessment is not None and assessment.confidence is not None and assessment.confidence < self.min_confidence:
@@ -30,7 +30,7 @@ class Fallbacks:
         return None
 
     def message(self, fallback: Fallback | None, language: Language) -> str | None:
-        """What takes the place of an answer; None for what is answered."""
+        """The message of a fallback; None where there is an answer."""
         if fallback is None or fallback == "best_effort":
             return None
         text = self.messages[fallback][language]

@@ -1,4 +1,4 @@
-"""Between pydantic-ai's messages and those of the one door to models, and what an agent's model reads of a call."""
+"""Converts messages between pydantic-ai and runner.llm, and renders the results of tool calls for the model."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def function_of(tool: ToolDefinition) -> Function:
-    """A tool in the form in which a request to a model names it."""
+    """A tool as a function of a model request."""
     return Function(tool.name, tool.description or "", tool.parameters_json_schema)
 
 
 def sent(messages: Sequence[ModelMessage], instructions: str | None) -> tuple[Message, ...]:
-    """As they are sent: instructions first, one message for each result of a tool."""
+    """The messages of a request: instructions first, one message for each result of a tool."""
     messages_sent = [Message("system", instructions)] if instructions else []
     for message in messages:
         if message.kind == "response":
@@ -37,7 +37,7 @@ def sent(messages: Sequence[ModelMessage], instructions: str | None) -> tuple[Me
 
 
 def response(reply: ChatReply) -> ModelResponse:
-    """A refusal counts as what the model says."""
+    """The response of a reply; a refusal counts as text."""
     from pydantic_ai import ModelResponse, RequestUsage, TextPart, ToolCallPart
 
     text = reply.text or reply.refusal or ""
@@ -52,7 +52,7 @@ def _json(call: Any) -> str:
 
 
 def _message(part: Any) -> Message:
-    """A question, what came of a call, or what was wrong with a reply."""
+    """The message of a question, a tool result, or a complaint about a reply."""
     text = part.model_response_str() if part.part_kind == "tool-return" else str(part.content)
     if (call_id := getattr(part, "tool_call_id", None)) is not None:
         return Message("tool", text, call_id=call_id)
@@ -63,8 +63,8 @@ SHOWN = 10  # results
 
 
 def report_of(call: ToolCall, toolbox: Toolbox, language: Language, max_tokens: int) -> str:
-    """Fenced, since it holds what others wrote: the best results so far, each cut to `max_tokens`, what is made of
-    them, and how many calls are left."""
+    """The text of a tool result, fenced, since it contains untrusted text: the best results so far, each cut to
+    `max_tokens`, their assessment, and the number of remaining calls."""
     results = [_context_of(candidate, max_tokens) for candidate in toolbox.candidates[:SHOWN]]
     assessment = _assessment(call.assessment)
     parts: dict[str, str | Sequence[Item]] = {
@@ -77,7 +77,7 @@ def report_of(call: ToolCall, toolbox: Toolbox, language: Language, max_tokens: 
 
 
 def _assessment(assessment: Assessment) -> str:
-    """Empty where the reranker only orders."""
+    """The assessment in words; empty where the reranker only orders."""
     if assessment.sufficient is None:
         return ""
     lines = [f"sufficient: {str(assessment.sufficient).lower()}"]

@@ -1,8 +1,8 @@
-"""What an agentic retriever is made of: an agent that decides, and a reranker that says what is there.
+"""The components of an agentic retriever: an agent that decides, and a reranker that assesses the results.
 
-Both are called in worker threads; what asks a model does so through `Models.blocking`, and has an attribute
-`concurrency`: how many questions may be under way at once, each in a thread of its own. Without it questions go one
-after the other. `provenance` and `preflight` are as in runner.protocols.
+Both are called in worker threads. A component that calls a model does so through `Models.blocking`, and has an
+attribute `concurrency`: the number of questions in flight, each in its own thread. Without it questions run one after
+the other. `provenance` and `preflight` are as in runner.protocols.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Reranker(Protocol):
-    """Orders what an agent has found, and says whether it is enough.
+    """Orders the candidates that an agent has found, and decides whether they are sufficient.
 
     class ByRelevance:
         def prepare(self, corpus: Corpus, workspace: Workspace) -> None: ...
@@ -31,12 +31,12 @@ class Reranker(Protocol):
     """
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """Called once before `rerank`, which has little time: for what takes long to count or load. Asks no model."""
+        """Called once before `rerank`, to count or load what takes long. Calls no model."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
-        """What the candidates, all that were found so far, are worth for the question. `past_queries`: the
-        searches so far, which a refined query must not repeat. Raises EvaluationError (a reply that is of no use), and
-        StopRunError or InputError for what holds for every question."""
+        """Assess all candidates found so far for the question. `past_queries`: the searches so far, which a refined
+        query must not repeat. Raises EvaluationError for an unusable reply, and StopRunError or InputError for errors
+        that hold for every question."""
 
 
 class Agent(Protocol):
@@ -51,7 +51,7 @@ class Agent(Protocol):
     """
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """As that of a reranker, before `run`."""
+        """As `prepare` of a reranker; called before `run`."""
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
-        """Looks for what answers the question, and ends with `toolbox.finished(…)`."""
+        """Search for documents that answer the question, and return `toolbox.finished(…)`."""

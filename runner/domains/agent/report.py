@@ -1,5 +1,4 @@
-"""What a report says of agents that look for answers: how it ended, what each call was worth, and the way of one
-question."""
+"""The report of agents: why they stopped, what each call achieved, and the trajectory of a question."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Agent = Mapping[str, Any]  # `agent` of summary.json
 
 
 def sections(document: Document) -> Iterator[Section | None]:
-    """The section of an agent: why it stopped, which tools it used, how it judged what it had."""
+    """The section of an agent: why it stopped, which tools it used, and how it assessed the results."""
     say, k, agent = document.say, document.k, document.summary.get("agent")
     if not agent:
         return
@@ -66,7 +65,7 @@ def _fallbacks(agent: Agent, say: Wording) -> Table:
 
 
 def _steps(agent: Agent, k: int | None, say: Wording) -> Table:
-    """Tokens and USD only where models were asked."""
+    """The table of steps; with tokens and USD only where models were called."""
     spent = SPENT if any(step["input_tokens"] for step in agent["steps"]) else ()
     headers = [say("agent.step"), say("agent.questions"), say("agent.recall", k=k), say("agent.gain")]
     headers += [say(f"agent.{name}") for name in (*spent, "errors")]
@@ -80,7 +79,7 @@ def _steps(agent: Agent, k: int | None, say: Wording) -> Table:
 
 
 def _brief_steps(agent: Agent, k: int | None, say: Wording) -> Table:
-    """What a terminal has room for."""
+    """The table of steps for a terminal."""
     headers = [say("agent.step"), say("agent.questions"), label("recall_at_k", k, say), say("agent.gain"), ""]
     rows = []
     for number, step in enumerate(agent["steps"], start=1):
@@ -95,7 +94,7 @@ def _brief_steps(agent: Agent, k: int | None, say: Wording) -> Table:
 
 
 def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
-    """What came of each call, and why it ended; nothing where there was no agent."""
+    """The result of each call, and why the agent stopped; empty without an agent."""
     output = row.get("output")
     trajectory = output.get("trajectory") if isinstance(output, Mapping) else None
     if not isinstance(output, Mapping) or not trajectory:
@@ -123,7 +122,7 @@ def _quoted(value: Any) -> str:
 
 
 def _outcome(call: Mapping[str, Any], gold: set[Any], say: Wording) -> str:
-    """In one line, gold documents ticked."""
+    """The outcome of a call in one line, with gold documents ticked."""
     n = len(call["found"])
     sentences = [say("agent.result", n=n) if n else say("agent.nothing")]
     if call.get("error"):

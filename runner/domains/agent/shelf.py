@@ -14,21 +14,21 @@ from runner.errors import EvaluationError
 from runner.protocols import Retriever
 from runner.records import Chunk, Corpus, Query, Ranking
 
-SECTION_CHUNKS = 8  # of a longer section those nearest to the chunk
-SHOWN = 20  # tags, or values of one, that an error lists
-TAGGED_DEPTH = 200  # chunks searched for those with the tags asked for; then ten times as many, and so on
+SECTION_CHUNKS = 8  # chunks; of a longer section the nearest ones are returned
+SHOWN = 20  # most tags, or values of a tag, in an error
+TAGGED_DEPTH = 200  # depth of the first search for tagged chunks; then ten times as many, and so on
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """An index of its own, and how many chunks of it a search brings."""
+    """A collection with its own index. `count`: chunks that a search returns from it."""
 
     retriever: Retriever
     count: int
 
 
 class Shelf:
-    """`base` ranks the whole corpus. One search at a time: retrievers need not stand several."""
+    """`base` ranks the whole corpus. Searches run one at a time, since retrievers need not be thread-safe."""
 
     def __init__(self, corpus: Corpus, base: Retriever, collections: Sequence[Collection]) -> None:
         self.corpus, self._base, self._collections = corpus, base, collections
@@ -41,7 +41,7 @@ class Shelf:
 
     @property
     def retrievers(self) -> list[Retriever]:
-        """Of the collections."""
+        """The retrievers of the collections."""
         return [each.retriever for each in self._collections]
 
     def has(self, tag: str, value: Any) -> bool:
@@ -50,17 +50,17 @@ class Shelf:
 
     @property
     def count(self) -> int:
-        """How many chunks a search brings."""
+        """The number of chunks that a search returns."""
         return sum(collection.count for collection in self._collections)
 
     def search_all(self, query: Query) -> Sequence[Candidate]:
-        """The best of each collection, one collection after the other."""
+        """The best chunks of each collection, one collection after the other."""
         with self._lock:
             rankings = [each.retriever.search([query], each.count)[0] for each in self._collections]
         return self._best(rankings)
 
     def best_of_all(self, queries: Sequence[Query], base: Sequence[Ranking]) -> list[Sequence[Candidate]]:
-        """`search_all` of many queries, whose rankings by `base` are known, by one search of each other index."""
+        """`search_all` for many queries with known rankings by `base`, with one batch search of each other index."""
         with self._lock:
             by_collection = [
                 base if each.retriever is self._base else each.retriever.search(queries, each.count)
@@ -76,8 +76,8 @@ class Shelf:
         ]
 
     def search_by_metadata(self, query: Query, filters: Mapping[str, Any]) -> Sequence[Candidate]:
-        """The best chunks of the corpus with all of these tags. EvaluationError for a tag, or a value of one, that no
-        chunk has: it lists those that there are."""
+        """The best chunks of the corpus with all of these tags. Raises EvaluationError for an unknown tag or value,
+        with the known ones."""
         self._check(filters)
         total, depth = len(self.corpus.chunks), TAGGED_DEPTH
         while True:
@@ -89,8 +89,8 @@ class Shelf:
             depth *= 10
 
     def section(self, chunk_id: str) -> Sequence[Candidate]:
-        """The chunks of the section that a chunk stands in, or of the smallest section around it with more than this
-        chunk, in reading order. EvaluationError for what is no chunk, [] where it is the whole document."""
+        """The chunks of the section of a chunk, or of the smallest enclosing section with more than this chunk, in
+        reading order; [] where the chunk is the whole document. Raises EvaluationError for an unknown chunk."""
         chunk = self.corpus.chunk_by_id.get(chunk_id)
         if chunk is None:
             raise EvaluationError(f"there is no chunk '{chunk_id}'")
@@ -102,7 +102,7 @@ class Shelf:
         return []
 
     def candidate(self, id: str, relevance: float) -> Candidate:
-        """A chunk as a reranker gets it."""
+        """A chunk as a candidate for a reranker."""
         corpus = self.corpus
         return Candidate(id, corpus.text_of(id) or "", corpus.title_of(id), self._tags.get(id, {}), relevance)
 
@@ -129,13 +129,12 @@ def _as_text(value: Any) -> str:
 
 
 def _fits(tags: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
-    """Text in any case; one of several where a tag is a list or the filter is one."""
+    """Whether tags match filters: texts in any case, and any element of lists."""
     return all(not _values(tags.get(name)).isdisjoint(_values(wanted)) for name, wanted in filters.items())
 
 
 def _values(value: Any) -> set[Any]:
-    """The values of a tag in a form that can be compared: texts without case, numbers as they are, anything else as it
-    is written."""
+    """The values of a tag in comparable form: case-folded texts, numbers, and anything else as text."""
     items = value if isinstance(value, list | tuple) else [value]
     return {_comparable(item) for item in items}
 

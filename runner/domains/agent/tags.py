@@ -1,4 +1,4 @@
-"""Tags by rules, from nothing but text: whether there are steps to follow, and which kind of guide it is."""
+"""Derives tags from text by rules: whether there are steps to follow, and the kind of guide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GuideType = Literal["how_to", "troubleshooting", "reference", "concept"]
 _NUMBERED = re.compile(
     r"^\s*(?:\(?\d{1,2}[.)](?!\d)|[①-⑳]|(?:step|단계)\s*\d{1,2}\b|\d{1,2}\s*단계)", re.MULTILINE | re.IGNORECASE
 )
-_IN_ORDER = re.compile(  # where a sentence or a clause begins, or "you first …": not "the first … until then"
+_IN_ORDER = re.compile(  # at the start of a clause, or "you first …": not "the first … until then"
     r"(?:^|[.:!?]\s+|\n\s*\n|\b(?:you|must|should|can|to)\s+)first\b"
     r".*(?:[.,;:]\s+|\band |\n\s*\n)(?:then|next|finally)\b"
     r"|먼저.*(?:다음|그런 다음|이어서|마지막)",
@@ -32,12 +32,12 @@ STEPS = 2
 
 
 def has_steps(text: str) -> bool:
-    """Whether a text has two numbered lines at least, or words that give an order."""
+    """Whether a text has at least two numbered lines, or words that give an order."""
     return len(_NUMBERED.findall(text)) >= STEPS or _IN_ORDER.search(text) is not None
 
 
 def guide_type(title: str, text: str) -> GuideType:
-    """What the title says goes first, then what the text has."""
+    """The kind of a guide by its title, else by its text."""
     if _TROUBLE.search(title):
         return "troubleshooting"
     if _CONCEPT.search(title):

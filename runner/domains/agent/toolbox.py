@@ -1,4 +1,4 @@
-"""The tools of an agent for one question, and the account of what it did with them."""
+"""The tools of an agent for one question, and the record of its calls."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from runner.text.language import Language, detect_language
 
 
 class CallsSpentError(EvaluationError):
-    """No call is left. What an agent does about it is its own affair."""
+    """No call is left; the agent decides how to go on."""
 
 
 class Toolbox:
-    """Each call counts, one that fails, too; the one after the last raises CallsSpentError. After each call that finds
-    something the reranker sees all candidates so far; `said` of the ToolCall is what it said. Where a tool or the
-    reranker fails, `error` of the ToolCall says so: nothing is raised but what ends the run. Calls from several threads
-    are made one after the other. `first`: what a search for the question itself finds, where that is known.
-    `relevance` of chunks to the question, 0 for others: what other searches find is not relevant to what they asked.
+    """Every call counts, also a failed one; a call beyond the limit raises CallsSpentError. After each call with
+    results the reranker assesses all candidates so far; `assessment` of the ToolCall holds the result. A failure of a
+    tool or the reranker is noted in `error` of the ToolCall; only errors that end the run are raised. Calls from
+    several threads are made one after the other. `first`: the known result of a search for the question itself.
+    `relevance`: of chunks to the question, 0 for others, since the results of refined searches are relevant to another
+    text.
     """
 
     def __init__(

@@ -238,7 +238,9 @@ class _Reading:
         related = [(statement, self._is_related(statement)) for statement in statements]
         self.about = [statement for statement, is_related in related if is_related]
         self.unrelated = [statement for statement, is_related in related if not is_related]
-        self.shown = [fact for fact in facts if any(fact.is_said(statement) for statement in self._told_of(fact))]
+        self.shown = [
+            fact for fact in facts if any(fact.is_said(statement) for statement in self._statements_for(fact))
+        ]
 
     @property
     def grades(self) -> Recollection:
@@ -264,7 +266,7 @@ class _Reading:
             return False
         return any(not word.forms.isdisjoint(statement.forms) for word in self.asked if word.text not in asked)
 
-    def _told_of(self, fact: _Fact | None = None) -> list[Statement]:
+    def _statements_for(self, fact: _Fact | None = None) -> list[Statement]:
         """The statements without those about something other than the question names; a fact may name that itself."""
         if fact is not None and fact.names:
             return list(self.told)
@@ -283,7 +285,7 @@ class _Reading:
             degrees = [self._degree(fact) for fact in self.facts]
             by_words = MAX * max(self.passages.best_share([Part(word=word) for word in self.asked], ()), *degrees)
             return max(1.0, by_words, by_facts)
-        topic = _taken_up(self.asked, all_forms(word for each in self._told_of() for word in each.words))
+        topic = _taken_up(self.asked, all_forms(word for each in self._statements_for() for word in each.words))
         by_words = MAX * topic
         if self.kind in ("quantity", "time", "reason"):
             holds = any(holds_kind(each.text, self.kind) for each in self.about if each not in self.of_another)

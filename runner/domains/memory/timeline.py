@@ -24,7 +24,7 @@ def check_timeline(
         _check_fact(inner, fact, turns)
         fields.failed |= inner.failed
     if not probes and not fields.failed:
-        fields.warning("probes", "there are none; nothing is asked of this conversation")
+        fields.warning("probes", "the conversation has none, so it has no cases")
     fact_by_id = {fact.id: fact for _, fact in facts}
     said_in = {turn.id or f"turn-{turn.number}": turn.number for turn in turns}
     for inner, probe in probes if not fields.failed else ():

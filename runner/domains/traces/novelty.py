@@ -1,4 +1,4 @@
-"""The latest vectors: how far a trace is from the nearest of the traces before it."""
+"""A cache of the latest vectors, which computes the distance of a trace to the nearest earlier trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _now_ms() -> float:
 class VectorCache:
     """The latest `max_elements` vectors, first in, first out, float32 [max_elements, dimensions], contiguous.
 
-    With `ttl_ms` a vector stays while it was added after `clock()` - ttl_ms. The clock is in ms and never goes back.
+    With `ttl_ms` a vector is dropped once it is older than that. `clock`: in ms, monotonic.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class VectorCache:
         self._ttl_ms, self.now_ms = ttl_ms, clock
 
     def __len__(self) -> int:
-        """How many there are to look at."""
+        """The number of vectors that are not expired."""
         return int(np.count_nonzero(self._alive()))
 
     def nearest(self, vector: Vector) -> float | None:
-        """The largest cosine to a vector in the cache; None when it is empty. Scans all of them by one product."""
+        """The largest cosine to a vector in the cache, by one matrix product; None for an empty cache."""
         cosines = self._rows[: self._n_filled] @ self.placed(vector)
         if self._ttl_ms is not None:
             cosines = cosines[self._alive()]
@@ -53,7 +53,7 @@ class VectorCache:
         self.put(self.placed(vector), self.now_ms())
 
     def put(self, placed: Vector, added_ms: float) -> None:
-        """Add a vector that `placed` returned, with the time at which it was added."""
+        """Add a vector from `placed` with its time of addition."""
         place = self._n_added % len(self._rows)
         self._rows[place] = placed
         self._added_ms[place] = added_ms
@@ -67,7 +67,7 @@ class VectorCache:
 
     @property
     def max_elements(self) -> int:
-        """How many vectors it holds before the oldest has to go."""
+        """The capacity; a full cache drops its oldest vector."""
         return len(self._rows)
 
     @property
@@ -80,8 +80,8 @@ class VectorCache:
         return self._added_ms[: self._n_filled] > self.now_ms() - self._ttl_ms
 
     def placed(self, vector: Vector) -> Vector:
-        """Of length 1 (or 0), with zeros for the dimensions that it lacks, which changes no cosine. Raises InputError
-        for a vector of more dimensions."""
+        """The vector with norm 1 (or 0), padded with zeros to `dimensions`, which does not change cosines. Raises
+        InputError for a vector with more dimensions."""
         dimensions = self._rows.shape[1]
         if len(vector) > dimensions:
             raise InputError(f"novelty.dimensions: {dimensions}, but the embedder's vectors have {len(vector)}")

@@ -1,7 +1,7 @@
-"""Which traces come before which, and the vectors that they are compared by.
+"""The order of traces, and the vectors with which they are compared.
 
-Texts are embedded BATCH at a time: a model needs a third of the time for a text in a batch that it needs for one alone
-(benchmarks/trace.py --e5). What one trace took of that is not measured: it gets an equal share of its batch.
+Texts are embedded in batches of BATCH, in which a text takes a third of the time of a single one (benchmarks/trace.py
+--e5). The time of a trace is not measured alone: it is an equal share of the time of its batch.
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ Vector = NDArray[np.float32]
 
 
 def moment_ms(trace: Trace) -> float:
-    """When a trace was made, in milliseconds since 1970; START for one without a date."""
+    """The time of a trace in milliseconds since 1970; START for one without a date."""
     return (trace.created_at or START).timestamp() * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """`order`: that of the file, or of `metadata.created_at` (those of one moment in the order of the file). The
-    `max_elements` traces before a trace are what it is held against; `dimensions` of a vector, at most. `shares`: by id
-    of a wanted trace, the embedding time of its batch divided by the texts that were embedded in it; not live for a
-    vector that was stored."""
+    """`order`: of the file, or of `metadata.created_at` (ties in the order of the file). A trace is compared with the
+    `max_elements` traces before it; `dimensions`: most dimensions of a vector. `shares`: id of a wanted trace ->
+    embedding time of its batch divided by the number of texts embedded in it; not live for a stored vector."""
 
     embedder: Embedder
     order: Order
@@ -50,7 +49,7 @@ class Past:
     shares: dict[str, Timing] = field(default_factory=dict, compare=False)
 
     def problems(self, ttl_ms: int | None) -> list[Problem]:
-        """A time to live needs an order by time."""
+        """The problem of a time to live without an order by time."""
         if ttl_ms is None or self.order == "time":
             return []
         return [Problem("novelty.ttl_ms", "counts the time between traces: it needs novelty.order=time")]
@@ -62,9 +61,9 @@ class Past:
     async def vectors(
         self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace
     ) -> AsyncIterator[tuple[Trace, Vector]]:
-        """In order, the wanted traces and those that one of them is held against; what is not is not embedded. An
-        embedder is fitted on all traces, so that which are wanted changes nothing. Raises DataError for traces
-        without a time that need one."""
+        """Yield the wanted traces and those that they are compared with, in order; other traces are not embedded. An
+        embedder is fitted on all traces, so that its vectors do not depend on the wanted ones. Raises DataError for
+        traces without a required time."""
         ordered = self.ordered(traces)
         await in_thread(self.embedder.prepare, _Texts(traces, ordered), workspace)
         is_rehearsed = offered(self.embedder, "is_rehearsed")
@@ -72,7 +71,7 @@ class Past:
         places = iter(self._needed(traces, ordered, wanted))
         while batch := [traces[place] for place in islice(places, BATCH)]:
             stored = await in_thread(self._stored, batch)
-            if not is_loaded and not all(stored):  # what is loaded once is no time of a batch
+            if not is_loaded and not all(stored):  # loading once is not part of the time of a batch
                 is_loaded = True
                 await in_thread(self._load)
             rows = await in_thread(self._embedded, batch, stored, wanted)
@@ -80,7 +79,7 @@ class Past:
                 yield trace, row
 
     def _stored(self, batch: Sequence[Trace]) -> Sequence[bool]:
-        """Which vectors of a batch need no computing."""
+        """Which vectors of a batch are stored."""
         if isinstance(self.embedder, CachedEmbedder):
             return self.embedder.is_cached([trace.text for trace in batch], "passage")
         return [False] * len(batch)
@@ -90,7 +89,7 @@ class Past:
             self.embedder.warm_up()
 
     def _embedded(self, batch: Sequence[Trace], stored: Sequence[bool], wanted: Collection[str]) -> NDArray[np.float32]:
-        """float32 [n_traces, dim]. Notes what the wanted traces took."""
+        """float32 [n_traces, dim]. Notes the embedding time of the wanted traces."""
         texts = [trace.text for trace in batch]
         n_computed = len({text for text, is_stored in zip(texts, stored, strict=True) if not is_stored})
         with stopwatch() as watch:
@@ -102,7 +101,7 @@ class Past:
         return rows
 
     def ordered(self, traces: Sequence[Trace]) -> Sequence[int]:
-        """Places in `traces`. Raises DataError for traces without a time that need one."""
+        """The order of traces, as places in `traces`. Raises DataError for traces without a required time."""
         if self.order == "file":
             return range(len(traces))
         without: list[str] = []
@@ -116,7 +115,7 @@ class Past:
         return array("L", np.argsort(np.array(times), kind="stable").tolist())
 
     def _needed(self, traces: Sequence[Trace], ordered: Sequence[int], wanted: Collection[str]) -> Sequence[int]:
-        """The wanted traces and those that a cache holds when their turn comes, in order."""
+        """The wanted traces and those that the cache holds at their turn, in order."""
         if len(wanted) == len(traces):
             return ordered
         is_wanted = bytearray(trace.id in wanted for trace in traces)

@@ -1,4 +1,4 @@
-"""What reads traces, and what tells how new they are."""
+"""Protocols of data sets of traces, and of novelty measures."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ class Traces(Protocol):
     """
 
     def read(self, look: Callable[[Trace], None]) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
-        """In file order; `look` is shown each of them once, in this order. Raises DataError for files that cannot be
-        used."""
+        """Read the traces in file order, and call `look` with each. Raises DataError for unusable files."""
 
 
 @runtime_checkable
 class Shared(Protocol):
-    """A novelty that embeds many traces at once, and tells how long each took of that: an equal share of its batch.
+    """A novelty that embeds traces in batches, and reports the time of each trace: an equal share of its batch.
 
     class ServerNovelty:
         async def of(self, traces, wanted, workspace):
@@ -40,12 +39,12 @@ class Shared(Protocol):
 
     @property
     def shares(self) -> Mapping[str, Timing]:
-        """By id of a trace, once `of` has returned; empty where nothing was embedded."""
+        """The times by trace id, after `of` has returned; empty where nothing was embedded."""
 
 
 class Novelty(Protocol):
-    """Measures how new each trace is against the traces before it. `order` says which come before which; `provenance`
-    (runner.protocols) says what else vectors depend on.
+    """Measures how new each trace is compared with the traces before it. `order`: how traces are ordered; `provenance`
+    (runner.protocols): what else the vectors depend on.
 
     class Unknown:
         order = "file"
@@ -61,7 +60,7 @@ class Novelty(Protocol):
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         """Args:
             traces: all traces of the data set, in file order.
-            wanted: ids of those whose novelty is asked for. Which are wanted changes no value.
+            wanted: ids of the traces to score. The values do not depend on this choice.
 
         Returns:
             Novelty by id, one for each wanted trace: 1 - cosine to the nearest trace before, 0 to 2.

@@ -15,9 +15,7 @@ def test_several_files_of_either_kind(tmp_path: Path) -> None:
     yaml.write_text("version: 1\nconversations: [{id: d, turns: [{user: b}], probes: []}]\n", encoding="utf-8")
     conversations, problems = FileScenarios(path=[str(lines), str(yaml)]).load()
     assert [each.id for each in conversations] == ["c", "d"]
-    assert [str(each) for each in problems] == [
-        f"{yaml}:2: probes: there are none; nothing is asked of this conversation"
-    ]
+    assert [str(each) for each in problems] == [f"{yaml}:2: probes: the conversation has none, so it has no cases"]
     (only,), _ = FileScenarios(path=str(lines)).load()
     assert only.id == "c"
 

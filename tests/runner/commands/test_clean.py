@@ -20,7 +20,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def server(redis: RedisServer) -> RedisServer:
-    """Sessions of 24 hours: one just used, two not used for 10 hours, one torn, one without an end."""
+    """Sessions of 24 hours: one just used, two not used for 10 hours, one torn, one without expiry."""
     redis.asked("FLUSHALL")
     asyncio.run(_fill(RedisStore(url=redis.url, password_env=VARIABLE)))
     for key in (IDLE, OTHER):
@@ -58,12 +58,12 @@ def test_only_what_nobody_can_use_goes(server: RedisServer, capsys: pytest.Captu
     lines = capsys.readouterr().out.splitlines()
     assert sorted(lines[:2]) == [
         "deleted 'acme' 'torn', incomplete: a part of it is missing",
-        r"deleted 'acmecorp' 'endless\n*', without an end: a part of it has no time to live",
+        r"deleted 'acmecorp' 'endless\n*', without expiry: a part of it has no time to live",
     ]
     assert lines[2:] == [
         "deleted 2 of 5 sessions",
         "  1 incomplete: a part of it is missing",
-        "  1 without an end: a part of it has no time to live",
+        "  1 without expiry: a part of it has no time to live",
     ]
     assert left(server) == {FRESH, IDLE, OTHER}
     assert clean(server) == 0
@@ -75,7 +75,7 @@ def test_what_was_not_used_for_long(server: RedisServer, capsys: pytest.CaptureF
     assert left(server) == {FRESH, IDLE, OTHER}
     out = capsys.readouterr().out
     assert "not used" not in out
-    assert "1 without an end" in out
+    assert "1 without expiry" in out
     assert clean(server, "--idle=9.5") == 0
     assert left(server) == {FRESH}
     assert capsys.readouterr().out.endswith("deleted 2 of 3 sessions\n  2 not used for 9.5 hours\n")

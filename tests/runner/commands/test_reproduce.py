@@ -33,8 +33,13 @@ def outputs() -> Path:
     return max(Path("outputs").glob("2*"))
 
 
-def test_a_record_is_identical(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "experiments/한"]) == 0
+def test_a_record_is_identical_and_takes_no_stored_rankings_unless_it_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words, reused in ((["cold_start=false"], False), (["cold_start=false"], True), ([], False)):
+        capsys.readouterr()
+        assert main(["reproduce", "experiments/한", *words]) == 0
+        assert read(outputs() / "summary.json")["timing"]["rankings_reused"] is reused
     shown = capsys.readouterr().out
     assert "experiments/한 다시 실행: 동일\n" in shown
     assert "기록의 모든 수치가 똑같이 재현되었습니다.\n" in shown
@@ -48,28 +53,11 @@ def test_a_record_is_identical(capsys: pytest.CaptureFixture[str]) -> None:
     assert "**동일**: 기록의 모든 수치가" in (outputs() / "reproduction.md").read_text(encoding="utf-8")
 
 
-def test_a_sweep_is_run_as_one_and_each_of_its_runs_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "experiments/s"]) == 0
-    shown = capsys.readouterr().out
-    assert "experiments/s, run again: identical\n" in shown
-    assert re.search(r"retriever=keyword +identical +0/\d+ +0/8", shown)
-    assert re.search(r"retriever=hybrid +identical +0/\d+ +0/8", shown)
-    assert [run["outcome"] for run in read(outputs() / "reproduction.json")["runs"]] == ["identical"] * 2
-    assert {"compare.md", "compare.json"} <= set(os.listdir(outputs() / "1"))
-    assert not read(outputs() / "0" / "summary.json")["timing"]["rankings_reused"]
-
-
 def test_one_run_of_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "experiments/s", "retriever=hybrid"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"retriever=hybrid +identical", out)
     assert read(outputs() / "run.json")["choices"]["retriever"] == "hybrid"
-
-
-def test_stored_rankings_are_not_taken_unless_it_is_said() -> None:
-    for words, reused in ((["cold_start=false"], False), (["cold_start=false"], True), ([], False)):
-        assert main(["reproduce", "experiments/한", *words]) == 0
-        assert read(outputs() / "summary.json")["timing"]["rankings_reused"] is reused
 
 
 def scored(folder: str, faithfulness: Sequence[float]) -> None:
@@ -81,8 +69,10 @@ def scored(folder: str, faithfulness: Sequence[float]) -> None:
     change(f"{folder}/snapshot.json", **snapshot)
 
 
-def test_one_other_score_is_within_noise(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_other_score_is_within_noise_and_another_environment_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     scored("experiments/한", [0.25])
+    recorded = read("experiments/한/environment.json")["distributions"]
+    change("experiments/한/environment.json", distributions={**recorded, "numpy": "2.0.1"})
     assert main(["reproduce", "experiments/한"]) == 0
     shown = capsys.readouterr().out
     assert "experiments/한 다시 실행: 잡음 범위\n" in shown
@@ -90,9 +80,10 @@ def test_one_other_score_is_within_noise(capsys: pytest.CaptureFixture[str]) -> 
     first = read("experiments/한/snapshot.json")["cases"]["ids"][0]
     assert f"  사례(8개 중 1개): {first}\n" in shown
     assert read(outputs() / "reproduction.json")["runs"][0]["cases"] == [first]
+    assert f"환경: 기록과 다른 점: numpy 2.0.1 → {recorded['numpy']}\n" in shown
 
 
-def test_eight_other_scores_are_different(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_is_run_as_one_and_eight_other_scores_are_different(capsys: pytest.CaptureFixture[str]) -> None:
     """All eight in one direction: p = 2 / 2^8."""
     scored("experiments/s/0", [0.0] * 8)
     assert main(["reproduce", "experiments/s"]) == 4
@@ -103,6 +94,9 @@ def test_eight_other_scores_are_different(capsys: pytest.CaptureFixture[str]) ->
     assert re.search(r"retriever=hybrid +identical +0/\d+ +0/8", shown)
     found = read(outputs() / "reproduction.json")
     assert (found["outcome"], found["exit_code"]) == ("different", 4)
+    assert [run["outcome"] for run in found["runs"]] == ["different", "identical"]
+    assert {"compare.md", "compare.json"} <= set(os.listdir(outputs() / "1"))
+    assert not read(outputs() / "0" / "summary.json")["timing"]["rankings_reused"]
 
 
 def test_a_change_on_top_is_compared_with_the_record(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,14 +113,6 @@ def test_other_documents_are_not_comparable(capsys: pytest.CaptureFixture[str]) 
     assert re.search(r"Made or measured differently: .*documents", shown)
 
 
-def test_another_environment_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    found = read("experiments/한/environment.json")
-    installed = found["distributions"]["numpy"]
-    change("experiments/한/environment.json", distributions={**found["distributions"], "numpy": "2.0.1"})
-    assert main(["reproduce", "experiments/한"]) == 0
-    assert f"환경: 기록과 다른 점: numpy 2.0.1 → {installed}\n" in capsys.readouterr().out
-
-
 def test_a_dry_run_only_checks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "experiments/s", "dry_run=true"]) == 0
     assert "full_rag: 8 of 8 cases would run" in capsys.readouterr().out
@@ -141,7 +127,7 @@ def test_a_run_that_fails_is_not_compared(capsys: pytest.CaptureFixture[str]) ->
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--help"]) == 0
-    assert "cache=refresh asks for all of them again" in capsys.readouterr().out
+    assert "cache=refresh requests all of them again" in capsys.readouterr().out
 
 
 # --- bad input: nothing is run --------------------------------------------------------------------

@@ -35,7 +35,7 @@ def test_elsewhere(tmp_path: Path) -> None:
 def test_a_file_that_is_no_whole_snapshot_is_not_written_over(tmp_path: Path, content: str) -> None:
     folder, target = run_folder(tmp_path / "run", ROWS), tmp_path / "target.json"
     target.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=r"^PATH would write over a file that is no whole snapshot: .*target\.json: "):
+    with pytest.raises(InputError, match=r"^PATH would overwrite a file that is no complete snapshot: .*target\.json"):
         snapshot.main([str(folder), str(target)])
     assert target.read_text(encoding="utf-8") == content
 

@@ -48,21 +48,23 @@ EVERYTHING = Faults(
 )
 
 
-async def test_faults_change_no_result(server: ModelsServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", [None, "openai"])
+async def test_faults_change_no_result(client: str | None, server: ModelsServer, tmp_path: Path) -> None:
     """Two in a row at most, for two requests in three in all."""
+    by = {"max_concurrency": 32, "provider_client": client}
     questions = range(80)
-    calm = await ask(server.url, tmp_path / "calm", questions, {"max_concurrency": 32})
+    calm = await ask(server.url, tmp_path / "calm", questions, by)
     assert server.count == len(questions)
     server.reset()
     server.faults = EVERYTHING
-    rough = await ask(server.url, tmp_path / "rough", questions, {"max_concurrency": 32, "timeout_ms": 500})
+    rough = await ask(server.url, tmp_path / "rough", questions, {**by, "timeout_ms": 500})
     assert rough == calm
     assert server.counts.faults.keys() == {name for name, share in EVERYTHING.shares().items() if share}
     assert max(server.counts.answers.values()) == 1  # what was answered is not asked again
     assert server.noted().answered == len(questions)
 
 
-@pytest.mark.parametrize("often", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("often", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_however_often_it_is_killed_nothing_that_is_stored_is_asked_again(
     often: int, server: ModelsServer, tmp_path: Path
 ) -> None:
@@ -103,12 +105,12 @@ def test_what_stood_in_line_when_the_process_was_killed_is_not_counted_as_spent(
 
 def test_processes_that_ask_the_same_at_the_same_time_pay_once(server: ModelsServer, tmp_path: Path) -> None:
     server.latency_s = 0.05
-    workers = [asking(server, tmp_path, 0, 100) for _ in range(3)]
+    workers = [asking(server, tmp_path, 0, 100) for _ in range(2)]
     scores = [json.loads(worker.communicate()[0]) for worker in workers]
-    assert scores[0] == scores[1] == scores[2]
+    assert scores[0] == scores[1]
     assert server.count == 100
     told = Ledger(tmp_path, {}).usage(".")["usage_total"]
-    assert (told["live"]["requests"], told["cached"]["requests"]) == (100, 200)
+    assert (told["live"]["requests"], told["cached"]["requests"]) == (100, 100)
 
 
 def billed(server: ModelsServer) -> tuple[int, int]:
@@ -130,7 +132,7 @@ def test_processes_that_share_a_budget_do_not_pass_it(
     prices = {"usd_per_million": {"m": {"input": 1.0, "output": 2.0}}}
     workers = [
         asking(server, tmp_path, 1000 * n, 1000 * n + 300, budget={name: limit}, provider_prices=prices)
-        for n in range(3)
+        for n in range(2)
     ]
     said = [worker.communicate()[0] for worker in workers]
     assert all(line.startswith(f"stopped: budget.{name}={limit:g} is spent (") for line in said)

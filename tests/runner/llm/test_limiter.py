@@ -2,15 +2,17 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.llm.limiter import Ending, Limiter, limiter_of
+from runner.llm.limiter import Ending, Limiter, Rates, limiter_of, sharing_rates
 from tests import virtual_time
 
 
@@ -293,3 +295,47 @@ def test_a_run_with_another_ceiling_goes_on_with_what_was_learnt() -> None:
         assert shared(key, 1).allowed == 1
 
     asyncio.run(main())
+
+
+# --- over processes -------------------------------------------------------------------------------
+
+
+def test_processes_share_the_requests_of_a_minute(tmp_path: Path) -> None:
+    """One that asks while the other is idle gets all of them; what a process that is gone had in flight comes back."""
+    now = [1000.0]
+    one, other = (Rates(tmp_path, clock=lambda: now[0]) for _ in range(2))
+    numbers = [one.take("a", 1, 3, None) for _ in range(3)]
+    assert [wait_s for wait_s, _ in numbers] == [0.0] * 3
+    assert other.take("a", 1, 3, None) == (0.5, None)
+    assert other.take("b", 1, 3, None)[0] == 0.0
+    assert other.take("c", 70, None, 100)[0] == 0.0 == one.take("d", 700, None, 100)[0]  # alone, it may be longer
+    assert one.take("c", 31, None, 100)[1] is None and one.take("c", 30, None, 100)[1] is not None
+    one.hand_back(numbers[0][1] or 0)
+    now[0] += 59.9
+    assert other.take("a", 1, 3, None) == (pytest.approx(0.1), None)
+    now[0] += 0.2
+    assert other.take("a", 1, 3, None)[0] == 0.0
+    one.close()  # with two in flight
+    assert other.take("a", 1, 3, None)[1] is None
+    now[0] += 60.1
+    assert [other.take("a", 1, 3, None)[0] for _ in range(2)] == [0.0, 0.0]
+    assert other.take("a", 1, 3, None) == (0.5, None)
+    other.close()
+
+
+async def test_a_limiter_asks_the_others(tmp_path: Path) -> None:
+    other = Rates(tmp_path)
+    limits = {"ceiling": 9, "requests_per_minute": 2, "tokens_per_minute": None}
+    with sharing_rates(tmp_path):
+        shared = limiter_of("http://shared", "key", **limits)
+        assert shared is limiter_of("http://shared", "key", **limits)
+        first = await shared.acquire(1)
+        assert (await shared.acquire(1), shared.in_flight) == (first + 1, 2)
+        shared.release(first, "answered")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(shared.acquire(1), 0.05)
+    rows = other._database.read(lambda rows: rows.execute("SELECT server, back_at FROM sent ORDER BY id").fetchall())
+    assert [back_at is None or abs(back_at - time.time()) < 60 for _, back_at in rows] == [True, True]
+    assert [back_at is None for _, back_at in rows] == [False, True] and "key" not in str(rows)
+    assert limiter_of("http://shared", "key", **limits) is not shared
+    other.close()

@@ -134,8 +134,7 @@ def test_a_file_that_is_no_database_is_set_aside(
     aside = path.with_suffix(".damaged")
     assert aside.read_bytes() == content
     assert capsys.readouterr().err == (
-        f"note: the stored embeddings were damaged or of another version, and are now {aside}; they count as not "
-        "there\n"
+        f"note: the stored embeddings were damaged or of another version, and are now {aside}; they count as missing\n"
     )
     assert embed(tmp_path, ["a"])[0].texts == []
     assert capsys.readouterr().err == ""

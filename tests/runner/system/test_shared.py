@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.system.shared import KEPT, settings_of, settle, share_in_worker, shared, sharing
+from runner.system.shared import KEPT, digest_of, settings_of, settle, share_in_worker, shared, sharing
 
 
 class Part:
@@ -46,7 +46,13 @@ def test_a_worker_shares_between_the_cells_of_one_command(monkeypatch) -> None:
 
 def test_settings_are_those_of_one_object(tmp_path: Path) -> None:
     part = Part()
-    settle(part, "settings")
+    settle(part, lambda: "settings")
     assert (settings_of(part), settings_of(Part())) == ("settings", None)
-    settle(3, "settings")  # cannot be followed
+    settle(3, lambda: "settings")  # cannot be followed
     assert settings_of(3) is None
+
+
+def test_what_json_can_say_has_a_digest() -> None:
+    told = [digest_of(value) for value in ({"a": 1}, {"a": True}, {"a": "1"}, ["a", 1])]
+    assert len(set(told)) == 4 and told[0] == digest_of({"a": 1})
+    assert digest_of({"a": "\ud800"}) is digest_of({"a": object()}) is None

@@ -44,6 +44,12 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
             "  strict: 필요한 값: true 또는 false. 입력한 값: 'maybe'\n"
             "  cutoffs: 목록이 필요합니다. cutoffs=1,3 형태는 스윕이고, 목록은 cutoffs=[1,3] 형태로 씁니다\n",
         ),
+        (["fail_on_regression=true", "junit=x.xml"],
+         "  fail_on_regression: 비교할 실행이 필요합니다. compare=BASELINE으로 지정하세요\n"
+         "  junit: 비교할 실행이 필요합니다. compare=BASELINE으로 지정하거나, threshold.METRIC=NUMBER로"),
+        (["threshold.tone=1"], "  threshold.tone: 이 평가에 없거나 어느 쪽이 좋은 값인지 알 수 없는 메트릭입니다:"),
+        (["sample=-1"], "  sample: 필요한 값: null, 개수(100) 또는 비율(0.1). 입력한 값: -1"),
+        (["init", "bad.csv"], "FOLDER: 파일을 쓸 수 없습니다: bad.csv/README.md. 쓸 수 있는 폴더가 아닙니다: "),
         (["judge=lexical"], "judge: retrieval_only 평가에서는 쓰지 않는 그룹입니다: judge. 쓰는 그룹: dataset, "),
         (["k=3", "5"], "  5: KEY=VALUE, +KEY=VALUE, ~KEY 중 하나로 써야 합니다\n"),
         (["dataset=jsonl"], "  dataset.corpus: 값을 지정해야 합니다: dataset.corpus=VALUE\n"),
@@ -108,6 +114,10 @@ def test_what_users_meet_most(
             "store: this one has no index=hnsw; it has index=flat or index=ivf",
             "store: 이 저장소에는 없는 색인입니다: index=hnsw. 쓸 수 있는 것: index=flat or index=ivf",
         ),
+        (
+            "Regression: 2 of 5 rules fired (nDCG@5, MRR). See compare.md.",
+            "회귀: 규칙 5개 중 2개 위반(nDCG@5, MRR). 자세한 내용은 compare.md에 있습니다.",
+        ),
         ("2 problems in the configuration:\n  a: unknown option\n  b: odd",
          "설정에 문제가 2개 있습니다:\n  a: 없는 옵션입니다\n  b: odd"),
     ],
@@ -161,7 +171,7 @@ def test_patterns_are_what_the_program_says() -> None:
     paths = [path for folder in ("runner", "plugins") for path in (ROOT / folder).rglob("*.py")]
     nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     constants = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    everything = "\0".join(constants)
+    everything = "\0".join({*constants, *wording("en", "compare").texts.values()})
     pieces = [
         (key, piece.strip())
         for key, text in wording("en", "errors").texts.items()

@@ -208,7 +208,7 @@ def test_warnings_leave_the_conversation_in(tmp_path: Path) -> None:
     assert problems == [
         "s.jsonl:1: tenat: unknown, ignored; did you mean 'tenant'?",
         "s.jsonl:1: facts[2].value: turn 1 does not say '2억' or '이억'",
-        "s.jsonl:2: probes: there are none; nothing is asked of this conversation",
+        "s.jsonl:2: probes: the conversation has none, so it has no cases",
     ]
 
 
