@@ -506,13 +506,17 @@ def start(
 
 
 class QuicklyCopied(DictConfig):
-    """A node with a `deepcopy` in a fifth of OmegaConf's time."""
+    """A node with a `deepcopy` in a fifth of OmegaConf's time, where its types can be pickled. In a worker of Ray they
+    cannot: it has Hydra's plugins twice."""
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> QuicklyCopied:
+    def __deepcopy__(self, memo: dict[int, Any]) -> DictConfig:
         above = self._get_parent()
         self._set_parent(None)
         try:
             copied: QuicklyCopied = pickle.loads(pickle.dumps(self))  # noqa: S301 - made here
+        except (pickle.PicklingError, AttributeError, TypeError):
+            self._set_parent(above)
+            return super().__deepcopy__(memo)
         finally:
             self._set_parent(above)
         copied._set_parent(above)  # as DictConfig: kept without a copy

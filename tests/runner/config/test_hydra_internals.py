@@ -92,6 +92,18 @@ def test_what_hydra_gets_is_copied_as_omegaconf_copies_it() -> None:
     assert cfg.k == 3 and plain(deepcopy(cfg)) == plain(cfg)
 
 
+def test_what_cannot_be_pickled_is_copied_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a worker of Ray, which has imported Hydra's plugins a second time."""
+    from hydra._internal.core_plugins import basic_sweeper
+
+    _, cells = compose_cells(["+experiment=full_rag", "k=3"])
+    cfg = Composed(Refusing(), cells)._copy(cells[0])  # type: ignore[arg-type]
+    again = type("BasicSweeperConf", (), {"__module__": basic_sweeper.__name__})
+    monkeypatch.setattr(basic_sweeper, "BasicSweeperConf", again)
+    copied = deepcopy(cfg.hydra)
+    assert copied == cfg.hydra and copied is not cfg.hydra and copied._get_parent() is cfg.hydra._get_parent()
+
+
 def test_what_a_node_holds_is_what_omegaconf_says() -> None:
     cfg = OmegaConf.create(
         {"text": "a", "open": "???", "other": "${text}", "lost": "${nothing}", "none": None, "n": 1, "inner": {"a": 1}}
