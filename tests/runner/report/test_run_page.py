@@ -111,7 +111,7 @@ def test_the_retrieval_gate_has_rows_of_its_own_beside_the_delivered_answers(tmp
         ["unanswerable (retrieval gate)", "3", "0"],
         ["answerable (retrieval gate)", "0", "7"],
     ]
-    assert "what min_score (0.3) alone would have said" in section(page(tmp_path), "unanswerable").text
+    assert "what min_score (0.3) alone would have decided" in section(page(tmp_path), "unanswerable").text
 
 
 def test_min_score_is_told_only_where_it_says_no_answer(tmp_path: Path) -> None:
