@@ -80,7 +80,7 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     few = _few(sweep)
     blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
     if len(few.cells) < len(sweep.cells):
-        blocks.append(Note(_left_out(few, sweep), "quiet", TERMINAL))
+        blocks.append(Note(_which_few(few, sweep), "quiet", TERMINAL))
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     else:
@@ -136,7 +136,7 @@ def _few(sweep: Sweep) -> Sweep:
     return replace(sweep, cells=[cell for cell in sweep.cells if cell.folder in chosen])
 
 
-def _left_out(few: Sweep, sweep: Sweep) -> str:
+def _which_few(few: Sweep, sweep: Sweep) -> str:
     say, entries = sweep.say, compared(sweep) if has_others(sweep) else []
     counts = {"shown": len(few.cells), "n": len(sweep.cells)}
     if not entries:
