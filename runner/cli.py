@@ -118,10 +118,13 @@ def _speak(words: Sequence[str]) -> None:
 
 def _suggestion(word: str) -> str:
     """What would have worked instead of a word that is no command."""
-    from runner.config.help import as_run
+    from runner.config.help import as_run, groups
+    from runner.config.options import RunOptions
 
     if (meant := as_run(word)) is not None:
         return f"; an experiment is run with python -m runner {meant}"
+    if word in groups() or word in RunOptions.model_fields:
+        return f"; expected {word}=VALUE, without spaces"
     return did_you_mean(word, [command.replace("_", "-") for command in COMMANDS])
 
 

@@ -22,7 +22,7 @@ from runner.llm.rubrics import Rubric, rubrics
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.votes import combined, gathered, kept_votes
 from runner.records import Judgement
-from runner.system.shared import digest_of
+from runner.system.shared import are_several, digest_of
 from runner.text.claims import claims
 from runner.text.language import Language
 from runner.text.refusals import says_unknown
@@ -100,7 +100,7 @@ class OpenaiJudge:
         return await self._judged(rubric, fields, kept_votes(earlier))
 
     async def _judged(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
-        if earlier or (seen := digest_of(fields)) is None:
+        if earlier or not are_several() or (seen := digest_of(fields)) is None:
             return await self._asked(rubric, fields, earlier)
         what = self._identity, rubric, seen
         return await self._model.repeated(

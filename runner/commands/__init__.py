@@ -106,6 +106,8 @@ class Command:
             elif word.startswith("-") and word != "-":
                 known = [option.flag for option in self.options] + [*CONFIG_FOLDER] * bool(self.words)
                 self._refuse(f"unknown option {key}{did_you_mean(key, known)}")
+            elif self.parts and not self.places:
+                self._refuse(f"no command '{self.name} {word}'{did_you_mean(word, self.parts)}")
             else:  # a surplus word is reported as the words of a run are
                 (words if self.words and len(placed) == self._most() else placed).append(word)
         return placed, values, words

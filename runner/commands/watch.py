@@ -66,15 +66,19 @@ def _demand_runs(words: Sequence[str]) -> None:
 
 
 def _run(words: Sequence[str], folder: Path, *, is_shown: bool) -> int:
-    """Run in a new process, which reads code and configuration again. Ctrl-C reaches it, too."""
+    """Run in a new process, which reads code and configuration again. Ctrl-C in a terminal reaches it, too; a signal
+    to this process alone ends the watch after the run."""
     own = [word for word in ("tracking=none",) if not any(each.startswith("tracking") for each in words)]
     command = [sys.executable, "-m", "runner", *words, *own, f"out={folder}"]
     process = subprocess.Popen(command, stdout=None if is_shown else subprocess.DEVNULL)  # noqa: S603
+    is_interrupted = False
     while True:
         try:
-            return process.wait()
+            code = process.wait()
         except KeyboardInterrupt:
-            continue
+            is_interrupted = True
+        else:
+            return INTERRUPTED if is_interrupted else code
 
 
 def _new_folder() -> Path:
@@ -93,16 +97,18 @@ def _places(words: Sequence[str], folder: Path | None) -> set[Path]:
     values = {word.partition("=")[2] for word in others if not word.startswith(APART)}
     for run in _runs(folder) if folder is not None else ():
         config = (read_json(run / "run.json") or {}).get("config") or {}
-        values |= {text for key, value in config.items() if key not in APART for text in _texts(value)}
+        values |= set(_texts(config))
     return {CONF, *map(Path, folders), *(Path(text).expanduser() for text in values if _is_there(text))}
 
 
 def _texts(value: Any) -> Iterator[str]:
+    """At any depth: components have a `cache_dir` of their own, which each run writes to."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(inner)
+        inner = [each for key, each in value.items() if key not in APART] if isinstance(value, Mapping) else value
+        for each in inner:
+            yield from _texts(each)
 
 
 def _is_there(text: str) -> bool:

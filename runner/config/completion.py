@@ -96,18 +96,20 @@ def _settings(choices: Mapping[str, Path], place: str, before: Sequence[str]) ->
 
 
 def _groups(folders: Sequence[str], conf: Path) -> dict[str, dict[str, Path]]:
-    """As runner.config.help.groups, without installed packages. Of a command with settings of its own, those that it
-    has."""
-    found: dict[str, dict[str, Path]] = {}
+    """As runner.config.help.groups, without installed packages. For a command with its own settings, only the groups of
+    its file."""
+    by_group: dict[str, dict[str, Path]] = {}
     for folder in (CONF, *map(Path, folders)):
         for path in sorted(folder.glob("*/**/*.yaml")):
-            found.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
+            by_group.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
     if conf.name != "config.yaml":
         own = re.findall(r"^  - ([a-z/]+):", conf.read_text(encoding="utf-8"), re.M)
         return {
-            name: choices for name, choices in found.items() if any(f"{name}/".startswith(f"{each}/") for each in own)
+            name: choices
+            for name, choices in by_group.items()
+            if any(f"{name}/".startswith(f"{each}/") for each in own)
         }
-    return found
+    return by_group
 
 
 def _options(conf: Path) -> dict[str, list[str]]:

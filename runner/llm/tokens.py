@@ -18,6 +18,8 @@ MOST_COUNTED = 100_000  # texts; about 15 MB
 
 PER_MESSAGE = 4  # what a chat format adds to each message
 
+_FENCE = late(r"(?<=\n)(?=</?data-)")
+
 # What `estimated` counts.
 _WORD = late(r"[A-Za-z]+")
 _HANGUL = late(r"[가-힣]")
@@ -31,17 +33,33 @@ _INVISIBLE = late(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 def count_tokens(text: str) -> int:
     """By the encoding of OpenAI's models (o200k_base) where the extra `tokens` is installed, else estimated. A long
-    text, as prompts are, is counted once, by the plan, for all requests that share it."""
+    text, as prompts are, is counted once, by the plan, for all requests that share it; so is each context in it, which
+    other prompts hold, too."""
     encoding = _encoding()
-    count = estimated if encoding is None else encoding.count
     if len(text) < LONG:
-        return int(count(text))
+        return int(estimated(text) if encoding is None else encoding.count(text))
     key = encoding is None, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     if (tokens := _counted.get(key)) is None:
         if len(_counted) >= MOST_COUNTED:
             _counted.clear()
-        tokens = _counted[key] = int(count(text))
+        tokens = _counted[key] = estimated(text) if encoding is None else _exactly(text, encoding)
     return tokens
+
+
+def _exactly(text: str, encoding: Any) -> int:
+    pieces = _pieces(text)
+    return int(encoding.count(text)) if len(pieces) == 1 else sum(map(count_tokens, pieces))
+
+
+def _pieces(text: str) -> list[str]:
+    """Cut where data is fenced (runner.llm.fencing). No token goes beyond a line end before `<`, or before what is
+    neither a space nor a slash, so that the tokens of the pieces are those of the text."""
+    pieces = []
+    for piece in _FENCE.split(text):
+        tag, end, data = piece.partition(">\n")
+        is_cut = len(data) >= LONG and tag.startswith("<data-") and not (data[0].isspace() or data[0] == "/")
+        pieces += [tag + end, data] if is_cut else [piece]
+    return pieces
 
 
 _counted: dict[tuple[bool, bytes], int] = {}  # tokens of long texts, estimated or exact, by their digests

@@ -35,7 +35,6 @@ TAIL = 0.025
 _Z = 1.959963984540054  # of TAIL
 _DUST = 1e-9  # of a range, by which rounding may carry a value over its end
 _DIGITS = 12  # of a range: what is behind them depends on the processor
-_LEAST = 1e-100
 _ROUNDS = 80
 _NEAR = 1e-10  # of _Z
 _NEAR_MEAN = 1e-14
@@ -74,8 +73,7 @@ def bounded_intervals(values: Floats, ranges: Floats, weights: Floats | None = N
 
 
 def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
-    """Of values in 0..1, float64 [n_columns, n_cases]; what is so small that its square is none counts as 0."""
-    shares = np.where(shares < _LEAST, 0.0, shares)
+    """Of values in 0..1, float64 [n_columns, n_cases]."""
     limits = np.zeros(len(shares))
     alike: dict[int, list[tuple[int, Floats, Floats]]] = defaultdict(list)
     for column, row in enumerate(shares):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import distributions
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from runner.report.panels import cost, data_problems, ending, has_answers, notes
 from runner.report.run import stages_of
 from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
-from runner.report.sweep_comparison import called, compared, gap, has_others, label, names, obstacles, warnings
+from runner.report.sweep_comparison import called, compared, gap, has_others, label, obstacles, warnings
 from runner.report.sweep_judges import judges
 from runner.report.sweep_sections import MARK, of_evaluations, runs
 from runner.report.terminal import renderables
@@ -37,6 +38,8 @@ from runner.words.wording import Wording
 
 STAGES = 3  # of failure, the most frequent
 QUESTIONS = 3  # named of each stage
+MOST_RUNS, RUNS = 12, 8  # of more runs than so many, so many are shown
+VALUES = 3  # of an option that is swept, before the last one, where runs are left out
 BETTER, WORSE = "better", "worse"
 WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
 GATES = ("junit=", "fail_on_regression=", "threshold.")  # of a whole run, not of one case
@@ -74,7 +77,10 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     is_bold = Console().color_system is not None if bold is None else bold
     mark = "" if is_bold else MARK
     leader = _leader(sweep)
-    blocks: list[Block] = [runs(sweep, folder, errors=False, mark=mark)]
+    few = _few(sweep)
+    blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
+    if len(few.cells) < len(sweep.cells):
+        blocks.append(Note(_left_out(few, sweep), "quiet", TERMINAL))
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     else:
@@ -98,9 +104,7 @@ def _what_ran(sweep: Sweep) -> Iterator[Text]:
     if first is None:
         return
     choices = first.run.get("choices") or {}
-    swept = [
-        f"{name}={', '.join(dict.fromkeys(cell.params.get(name, '') for cell in sweep.cells))}" for name in sweep.params
-    ]
+    swept = [f"{name}={_values_of(name, sweep)}" for name in sweep.params]
     yield Text(
         sweep.say(
             "brief.asked",
@@ -111,6 +115,33 @@ def _what_ran(sweep: Sweep) -> Iterator[Text]:
             swept="; ".join(swept),
         )
     )
+
+
+def _values_of(name: str, sweep: Sweep) -> str:
+    values = list(dict.fromkeys(cell.params.get(name, "") for cell in sweep.cells))
+    return ", ".join(values if len(values) <= MOST_RUNS else [*values[:VALUES], "…", values[-1]])
+
+
+def _few(sweep: Sweep) -> Sweep:
+    """Of many runs the baseline and the best by the first main metric in which they differ, in the order of the sweep;
+    the first ones where they differ in none."""
+    if len(sweep.cells) <= MOST_RUNS:
+        return sweep
+    entries = compared(sweep) if has_others(sweep) else []
+    values = {cell["folder"]: cell["value"] for cell in entries[0]["cells"]} if entries else {}
+    sign = -1.0 if entries and sweep.say.catalogue.direction(entries[0]["name"]) == "lower" else 1.0
+    ranked = sorted(sweep.cells, key=lambda cell: -sign * values.get(cell.folder, -sign * inf))
+    baseline = (sweep.comparison or {}).get("baseline")
+    chosen = {cell.folder for cell in ranked[:RUNS]} | {baseline}
+    return replace(sweep, cells=[cell for cell in sweep.cells if cell.folder in chosen])
+
+
+def _left_out(few: Sweep, sweep: Sweep) -> str:
+    say, entries = sweep.say, compared(sweep) if has_others(sweep) else []
+    counts = {"shown": len(few.cells), "n": len(sweep.cells)}
+    if not entries:
+        return say("brief.first_runs", **counts)
+    return say("brief.best_runs", metric=label(sweep, entries[0]["name"]), **counts)
 
 
 # --- what is better -------------------------------------------------------------------------------
@@ -164,7 +195,9 @@ def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
 
 def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
     folders = [cell["folder"] for cell in entry["cells"] if cell.get("verdict") == verdict]
-    return f"{label(sweep, entry['name'])} ({names(sweep, folders)})" if folders else ""
+    named = [called(sweep, folder) for folder in folders]
+    runs_named = listed(named, sweep.say, QUESTIONS) if len(named) > MOST_RUNS else ", ".join(named)
+    return f"{label(sweep, entry['name'])} ({runs_named})" if folders else ""
 
 
 # --- where questions fail -------------------------------------------------------------------------

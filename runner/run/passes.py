@@ -30,6 +30,7 @@ from runner.system.writing import from_here, in_words, replacing
 from runner.words.wording import LANGUAGES, Wording
 
 COMPOSED = ".hydra"
+TOGETHER = 8  # runs of a sweep that are handed over at once: Hydra keeps 1.5 MB of each until the last has ended
 MOST_FAILURES = 2  # of a launcher one after the other: then it is no single run that it fails with
 HELD_OUT = "held_out-"  # prefix of a run's number: the folder of the same configuration over the held-out questions
 LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
@@ -130,6 +131,10 @@ def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None
     try:
         if jobs is not None:
             went_well = [_launch(plan, folder, plan.overrides, jobs)]
+        elif len(plan.runs) > TOGETHER and launchers.is_here(plan.cells[0].hydra):
+            runs = list(zip(plan.folders, plan.runs, strict=True))
+            parts = [dict(runs[start : start + TOGETHER]) for start in range(0, len(runs), TOGETHER)]
+            went_well = [_launch(plan, folder, plan.overrides, part) for part in parts]
         else:
             went_well = [_launch(plan, folder, overrides) for overrides in _commands(plan)]
         if not all(went_well):
@@ -171,7 +176,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     words = [f"out={single_quoted(str(folder))}", *overrides]
     if not launchers.is_here(plan.cells[0].hydra):  # a worker may start in another folder
         words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
-    composed = plan.runs if plan.frozen is None else ()  # its files are in another place by now
+    cells = plan.runs if jobs is None else [*jobs.values()]
+    composed = cells if plan.frozen is None else ()  # its files are in another place by now
     try:
         with initialized(None if plan.frozen is None else folder / UNFOLDED):
             launchers.prepare(cell.hydra for cell in plan.runs)

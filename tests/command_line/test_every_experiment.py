@@ -69,7 +69,7 @@ def test_the_table_holds_every_experiment() -> None:
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("name", fewest("full_rag", "links", "trace_quality"))
+@pytest.mark.parametrize("name", fewest("links", "trace_quality"))
 def test_a_run_is_sampled_told_compared_held_to_rules_and_gone_on_with(name: str, mlflow_store: str) -> None:
     usual = [f"+experiment={name}", *TABLE[name].usual]
     assert main([*usual, f"tracking.uri={mlflow_store}", f"tracking.experiment=every {name}", "out=a"]) == 0

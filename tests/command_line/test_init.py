@@ -102,7 +102,7 @@ def test_what_a_run_of_it_says_to_type_next_runs_as_it_stands(capsys: pytest.Cap
         assert len(line) == 1 and main(shlex.split(line[0])) == 0
 
 
-@pytest.mark.parametrize("kind", ["notes", "memory"])
+@pytest.mark.parametrize("kind", ["notes", pytest.param("memory", marks=pytest.mark.slow)])
 def test_its_files_for_ci_run_a_command_that_fails_below_the_threshold(kind: str) -> None:
     with made(kind, "en"):
         gitlab = yaml.safe_load(Path(".gitlab-ci.yml").read_text("utf-8"))["evaluate"]

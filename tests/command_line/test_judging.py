@@ -122,7 +122,7 @@ def test_stored_replies_that_are_damaged_are_set_aside_and_that_is_told(
     assert main([*command, *words, "cache_dir=stored"]) == 0
     note = (
         "note: the stored replies were damaged or of another version, and are now stored/models.damaged; they count "
-        "as not there"
+        "as missing"
     )
     assert capsys.readouterr().err.splitlines().count(note) == 1
     assert Path("stored", "models.damaged").read_text(encoding="utf-8") == "no database at all"

@@ -205,7 +205,7 @@ def test_a_sweep_is_gone_on_with_until_nothing_is_missing(words: list[str], serv
     assert [read(folder / cell / "summary.json")["cases"]["unscored"] for cell in "01"] == [0, 0]
 
 
-@pytest.mark.parametrize("cache", ["use", "none"])
+@pytest.mark.parametrize("cache", ["use", pytest.param("none", marks=pytest.mark.slow)])
 def test_a_case_whose_answer_failed_is_asked_again(cache: str, words: list[str], server: ModelsServer) -> None:
     """A reply that was of no use does not come from the cache as if it were final."""
     words += [f"cache={cache}", "out=o"]

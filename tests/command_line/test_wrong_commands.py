@@ -95,7 +95,8 @@ def test_the_missing_files_of_all_runs_are_told_before_the_first_starts(
         (["cutoffs=3"], "cutoffs: expected a list (cutoffs=[3]), got 3\n"),
         (["scenario=locomo", "+experiment=memory", "scenario.categories=single,multi"], "scenario.categories=[single,"),
         (["--verison"], "unknown option --verison; did you mean '--version'?"),
-        (["k"], "no command 'k'"),
+        (["k", "=", "5"], "no command 'k'; expected k=VALUE, without spaces\n"),
+        (["clean", "output"], "no command 'clean output'; did you mean 'outputs'?\n"),
         (["--nope"], "unknown option --nope"),
         (["--run", "k=5"], "unknown option --run"),
         (["--config-dir", "nowhere"], "--config-dir: expected a folder, got 'nowhere'"),
@@ -130,7 +131,7 @@ def test_usage_errors_end_with_1(words: list[str], message: str, capsys: pytest.
         ("_target_: x\ntokenizer", "cannot be read: while scanning a simple key in "),
         ("- 1\n", "expected a mapping"),
         ("k1: " + "9" * 5000, "cannot be read: Exceeds the limit (4300 digits) for integer string conversion"),
-        ("k1: " + "[" * 2000, "cannot be read: maximum recursion depth exceeded"),
+        ("k1: " + "[" * 700, "cannot be read: maximum recursion depth exceeded"),
         ("k1: \0", "cannot be read: unacceptable character #x0000: special characters are not allowed in "),
     ],
 )

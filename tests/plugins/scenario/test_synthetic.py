@@ -18,12 +18,13 @@ from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.timeline import current_facts, text_of_turn
 from runner.text.shown import shows, shows_inside
 
+COUNT = 48
 DIGEST = "import tests.plugins.scenario.test_synthetic as t; print(t.digest(t.few()))"
 
 
 @cache
 def conversations() -> list[Conversation]:
-    return SyntheticScenarios(conversations=80).load()[0]
+    return SyntheticScenarios(conversations=COUNT).load()[0]
 
 
 def probes() -> list[tuple[Conversation, Probe]]:
@@ -54,11 +55,11 @@ def test_lengths_languages_and_tenants_are_spread() -> None:
     lengths = [len(each.turns) for each in conversations()]
     assert 10 <= min(lengths) < 20
     assert 150 < max(lengths) <= 200
-    assert Counter(each.language for each in conversations()) == {"ko": 40, "en": 40}
+    assert Counter(each.language for each in conversations()) == {"ko": COUNT // 2, "en": COUNT // 2}
     assert Counter((each.language, each.tenant) for each in conversations()) == {
-        (language, f"tenant-{n}"): 10 for language in ("ko", "en") for n in (1, 2, 3, 4)
+        (language, f"tenant-{n}"): COUNT // 8 for language in ("ko", "en") for n in (1, 2, 3, 4)
     }
-    assert len({each.id for each in conversations()}) == 80
+    assert len({each.id for each in conversations()}) == COUNT
     assert SyntheticScenarios(conversations=7).load()[1] == ()
 
 
@@ -76,7 +77,7 @@ def test_settings_are_kept() -> None:
 def test_shares_come_out_as_they_were_set() -> None:
     without = sum(not probe.answerable for _, probe in probes()) / len(probes())
     assert 0.10 < without < 0.20
-    many, _ = SyntheticScenarios(conversations=40, updates=0.9, unanswerable=0.5).load()
+    many, _ = SyntheticScenarios(conversations=COUNT // 2, updates=0.9, unanswerable=0.5).load()
     asked = [probe for each in many for probe in each.probes]
     assert 0.4 < sum(not probe.answerable for probe in asked) / len(asked) < 0.6
     assert _changed(many) > 1.5 * _changed(conversations())

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("qdrant_client", reason="the extra qdrant is not installed")
 
 from plugins.store.qdrant import QdrantStore
 from runner.errors import StopRunError
@@ -17,6 +16,9 @@ from tests.store_kinds import (
     indexed,
     lists_and_deletes,
 )
+
+# without importing it, which takes a second, in each worker that collects this
+pytestmark = pytest.mark.skipif(find_spec("qdrant_client") is None, reason="the extra qdrant is not installed")
 
 
 def test_the_local_mode_finds_what_the_exact_search_finds(tmp_path: Path) -> None:

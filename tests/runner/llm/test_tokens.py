@@ -3,7 +3,9 @@ import time
 import pytest
 
 from runner.llm import tokens
+from runner.llm.fencing import fenced
 from runner.llm.tokens import Encoding, count_tokens, counter, estimated, is_exact
+from runner.records import Context
 
 KOREAN = """한강은 태백산맥에서 발원하여 한반도의 중부를 지나 서해로 흘러든다. 길이는 약 494킬로미터이고
 유역 면적은 26,018제곱킬로미터로 남한에서 가장 넓다. 1925년 7월의 큰 홍수 때에는 하루에 300밀리미터가 넘는
@@ -55,6 +57,19 @@ def test_a_long_text_is_counted_once_by_each_encoding(monkeypatch: pytest.Monkey
     assert counted == [long, "짧다", "짧다"]
     monkeypatch.setattr(tokens, "_encoding", lambda: None)
     assert count_tokens(long) == estimated(long) != 7
+
+
+@pytest.mark.parametrize(
+    "data", [KOREAN, ENGLISH, MIXED * 2, "/" + ENGLISH, "\n " + KOREAN, ENGLISH + "\n\n\t", "한>\n" * 99]
+)
+def test_a_prompt_has_the_tokens_of_its_parts(data: str) -> None:
+    fields = {
+        "contexts": [Context("a", data, "제목"), Context("b", ENGLISH), Context("c", data + "/")],
+        "question": data,
+    }
+    prompt = fenced(fields, "ko")
+    assert len(tokens._pieces(prompt)) > 4
+    assert count_tokens(prompt) == tokens._encoding().count(prompt)
 
 
 def test_an_empty_text_has_no_tokens() -> None:

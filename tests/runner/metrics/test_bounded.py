@@ -85,10 +85,6 @@ def test_it_holds_the_mean_lies_in_the_range_has_a_width_and_a_mirror_image(valu
     assert of_one(1 - np.array(values), weights) == pytest.approx((1 - high, 1 - low), abs=near)
 
 
-def test_values_whose_squares_are_too_small_for_a_number_count_as_none() -> None:
-    assert of_one([0.0, 1e-308], [1.0, 2.0]) == pytest.approx(of_one([0.0, 0.0], [1.0, 2.0]))
-
-
 @given(VALUES)
 @settings(max_examples=50, deadline=None)
 def test_it_shrinks_as_the_same_values_come_again(values: list[float]) -> None:

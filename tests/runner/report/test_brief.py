@@ -142,3 +142,21 @@ def test_a_run_that_did_not_end_says_so_and_how_to_resume(tmp_path: Path) -> Non
     text = " ".join(" ".join(lines_of(brief(open_run(folder)))).split())
     assert "Status: partial" in text and "stopped by Ctrl-C" in text
     assert "case=" not in text
+
+
+@pytest.mark.parametrize("differ", [True, False])
+def test_of_many_runs_the_best_are_shown_on_one_screen(tmp_path: Path, differ: bool) -> None:
+    """200 runs: the baseline, 0, is the worst; the best are 191 to 199."""
+    column = [[float(case < 8 + number % 12 * differ) for case in range(20)] for number in range(200)]
+    runs = {f"min_score={number / 200}": {"right": column[number // 17 if differ else 0]} for number in range(200)}
+    folder = write_swept(tmp_path / "s", runs)
+    statuses = {cell["folder"]: "completed" for cell in open_sweep(folder)["cells"]}
+    report.write_sweep(folder, compare_sweep(folder, statuses, baseline="0", seed=42, margin=0.02))
+    lines = lines_of(brief_sweep(folder))
+    shown = "\n".join(lines)
+    assert len(lines) <= 40
+    assert "200 runs (min_score=0.0, 0.005, 0.01, …, 0.995)" in shown
+    first, last = ("0.935", "0.97") if differ else ("0.0", "0.035")
+    assert f" {first} " in shown and f" {last} " in shown and " 0.5 " not in shown
+    note = " of 200 runs: the baseline and the best by " if differ else " of 200 runs: the first ones"
+    assert note in " ".join(shown.split()) and "`results` shows all." in shown

@@ -20,6 +20,7 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
     ("words", "korean"),
     [
         (["full_rag"], "없는 명령입니다: full_rag. 실험은 이렇게 실행합니다: python -m runner +experiment=full_rag"),
+        (["retriever"], "없는 명령입니다: retriever. 띄어쓰지 말고 retriever=VALUE 형식으로 쓰세요"),
         (["resluts", "x"], "없는 명령입니다: resluts(비슷한 이름: results)"),
         (["--hlep"], "없는 옵션입니다: --hlep(비슷한 이름: --help)"),
         (["compare", "a"], "인자가 빠졌습니다: CANDIDATE"),
