@@ -67,8 +67,8 @@ records:  ## Make the records in experiments/ again: what the program finds toda
 reference:  ## Write the generated parts of docs/en/reference and docs/ko/reference anew
 	$(PYTHON) -m tests.docs.reference
 
-outputs:  ## Run the commands of READMEs and documentation, and write the numbers in the outputs that they show anew (eight minutes)
-	$(PYTHON) -m tests.docs.outputs
+outputs:  ## Run the commands of READMEs and documentation, and write the numbers in the outputs that they show anew (eight minutes; PAGES="docs/ko/recipes/notes.md": only those)
+	$(PYTHON) -m tests.docs.outputs $(PAGES)
 
 docs:  ## Build the documentation into site/, in both languages, and follow its links (pip install -e '.[docs]')
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict

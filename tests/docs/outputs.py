@@ -1,5 +1,5 @@
 """The outputs that READMEs and documentation show: `python -m tests.docs.outputs` runs their commands and writes the
-numbers anew.
+numbers anew; `python -m tests.docs.outputs docs/ko/recipes/notes.md …` those of some pages. All share one cache.
 
 A line that is shown stands for the line of the output that has the same words and signs; its numbers are those of
 the output. A line without one is named, and left to whoever reads that: what the program says has changed.
@@ -64,17 +64,28 @@ def refreshed(text: str, folder: Path) -> tuple[str, list[str]]:
     return BLOCK.sub(run, text), missing
 
 
-def main() -> int:
+def main(pages: Sequence[str]) -> int:
     missing = []
-    for language, readme in READMES.items():
-        with tempfile.TemporaryDirectory() as folder:  # one a language: some recipes go on with the files of others
-            for path in (readme, *sorted(FOLDERS[language].glob("**/*.md"))):
-                text, unknown = refreshed(path.read_text(encoding="utf-8"), Path(folder))
-                path.write_text(text, encoding="utf-8")
-                missing += [f"{path}: no output has: {line}" for line in unknown]
+    chosen = [Path(page).resolve() for page in pages]
+    with tempfile.TemporaryDirectory() as cache:
+        for language, readme in READMES.items():
+            paths = (readme, *sorted(FOLDERS[language].glob("**/*.md")))
+            missing += _refresh([path for path in paths if not chosen or path in chosen], Path(cache))
     sys.stderr.write("".join(f"{line}\n" for line in missing))
     return int(bool(missing))
 
 
+def _refresh(paths: Sequence[Path], cache: Path) -> list[str]:
+    """Pages of a language, in one folder: some recipes go on with the files of others."""
+    missing = []
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / ".runner_cache").symlink_to(cache)
+        for path in paths:
+            text, unknown = refreshed(path.read_text(encoding="utf-8"), Path(folder))
+            path.write_text(text, encoding="utf-8")
+            missing += [f"{path}: no output has: {line}" for line in unknown]
+    return missing
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -124,7 +124,7 @@ PRIVATE = "this one holds user:password@, ? or #"
         (["idle=-1"], "idle: expected greater than or equal to 0, got -1"),
         (["--dry"], "unknown option --dry; did you mean '--dry-run'?"),
         (["--dry-run=false"], "--dry-run takes no value"),
-        (["acme"], "acme: expected KEY=VALUE, +KEY=VALUE or ~KEY"),
+        (["acme"], "no command 'clean acme'; did you mean 'cache'?"),
         (["tenants=acme"], "tenants: unknown setting; did you mean 'tenant'?"),
         (["memory=window"], "memory: clean has no memory; it uses memory/store"),
         (["memory/store=embedded"], "memory/store: this one keeps nothing after its program has ended"),
