@@ -60,7 +60,7 @@ class _Unpacked(io.RawIOBase):
         self._file.seek(0)
         self._place = 0
         if self._kind == GZIP:
-            self._source: Any = gzip.GzipFile(fileobj=self._file)
+            self._source: Any = gzip.GzipFile(fileobj=self._file, mode="rb")
             return
         self._source = _Zstd(self._file)
 
@@ -288,7 +288,8 @@ def _reason(problem: OSError | ValueError) -> str:
 def _near(place: Path) -> str:
     """`; did you mean 'x'?` for a similar name in the folder, or a note that the folder is missing, too."""
     try:
-        names = {sibling.stem: sibling.name for sibling in sorted(place.parent.iterdir())}
+        siblings = sorted(sibling for sibling in place.parent.iterdir() if sibling.is_file() or not place.suffix)
+        names = {sibling.stem: sibling.name for sibling in siblings}
     except FileNotFoundError:
         return f" (there is no folder {place.parent})"
     except OSError:

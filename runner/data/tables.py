@@ -172,11 +172,14 @@ def delimiter_of(text: str) -> str:
 
 def _header(cells: Sequence[Any]) -> tuple[str, ...]:
     """The names of the columns, stripped; `column N` for a blank one, `NAME (2)` for a repeated one."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    times: dict[str, int] = {}
     for number, cell in enumerate(cells, 1):
-        name = str(cell if cell is not None else "").strip() or f"column {number}"
-        repeated = sum(each == name or each.startswith(f"{name} (") for each in names)
-        names.append(f"{name} ({repeated + 1})" if repeated else name)
+        name = unique = str(cell if cell is not None else "").strip() or f"column {number}"
+        while unique in names:
+            times[name] = times.get(name, 1) + 1
+            unique = f"{name} ({times[name]})"
+        names[unique] = None
     return tuple(names)
 
 
@@ -192,13 +195,15 @@ def _excel_rows(
         raise error(f"{key}: {path} is an Excel file, and reading one needs openpyxl: {installing('xlsx')}") from None
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        names = book.sheetnames
+        lines = enumerate(book[names[0] if sheet not in names else sheet].iter_rows(values_only=True), 1)
+        filled = [(line, cells) for line, cells in lines if any(cell not in (None, "") for cell in cells)]
+    except MemoryError:
+        raise
     except Exception:  # of the zip file, of XML, or of openpyxl
         raise error(f"{key}: {path} is not an Excel file that can be read") from None
-    if sheet is not None and sheet not in book.sheetnames:
-        known = ", ".join(book.sheetnames)
-        raise error(f"{key}: {path} has no sheet '{sheet}'{did_you_mean(sheet, book.sheetnames)}; it has: {known}")
-    lines = enumerate(book[sheet or book.sheetnames[0]].iter_rows(values_only=True), 1)
-    filled = [(line, cells) for line, cells in lines if any(cell not in (None, "") for cell in cells)]
+    if sheet is not None and sheet not in names:
+        raise error(f"{key}: {path} has no sheet '{sheet}'{did_you_mean(sheet, names)}; it has: {', '.join(names)}")
     header = _header(filled[0][1]) if filled else ()
     return [(line, dict(zip(header, map(plain, cells), strict=False))) for line, cells in filled[1:]]
 

@@ -107,6 +107,8 @@ def _opened(path: Path) -> Iterator[Iterable[bytes]]:
             if file.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
                 file.read(len(_BYTE_ORDER_MARK))
             yield file
+    except FileNotFoundError:
+        raise DataError(f"file not found: {path}") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -131,34 +131,34 @@ class Allowed:
     def options(self) -> Sequence[Setting]:
         """Of a run, whatever is evaluated."""
         defaults = yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8"))
-        found = []
+        settings = []
         for key in OPTIONS:
             section, _, name = key.rpartition(".")
             fields = (ReportOptions if section else RunOptions).model_fields
             kind, words = _kind(fields[name].annotation) or ("text", ())
-            found.append(Setting(key, kind, (defaults[section] if section else defaults)[name], words))
-        return found
+            settings.append(Setting(key, kind, (defaults[section] if section else defaults)[name], words))
+        return settings
 
     @cached_property
     def settings_of(self) -> Mapping[str, Sequence[Setting]]:
         """By GROUP=CHOICE, of all choices that may be chosen."""
         data = {group: tuple(c for g, c in self.built_in.values() if g == group) for group in DATA}
         offered = {**self.groups, **data, "evaluation": tuple(self._choices["evaluation"])}
-        found = {}
+        by_choice = {}
         for group, choices in offered.items():
             for choice in choices:
                 place = f"metric.{choice}" if group == "metric" else group.replace("/", ".")
-                found[f"{group}={choice}"] = tuple(self._of_choice(group, choice, place, depth=3))
-        return {choice: settings for choice, settings in found.items() if settings}
+                by_choice[f"{group}={choice}"] = tuple(self._of_choice(group, choice, place, depth=3))
+        return {choice: settings for choice, settings in by_choice.items() if settings}
 
     @cached_property
     def settings(self) -> Mapping[str, Setting]:
         """By key."""
-        found: dict[str, Setting] = {}
+        by_key: dict[str, Setting] = {}
         for settings in self.settings_of.values():
             for setting in settings:
-                found.setdefault(setting.key, setting)
-        return found
+                by_key.setdefault(setting.key, setting)
+        return by_key
 
     def _of_choice(self, group: str, choice: str, place: str, depth: int) -> Iterator[Setting]:
         text = self._choices.get(group, {}).get(choice)
@@ -278,5 +278,5 @@ def _mapping(text: str) -> Mapping[str, Any]:
 
 def _defaults(text: str) -> Sequence[Any]:
     values = yaml.safe_load(text)
-    found = values.get("defaults") if isinstance(values, dict) else None
-    return found if isinstance(found, list) else []
+    defaults = values.get("defaults") if isinstance(values, dict) else None
+    return defaults if isinstance(defaults, list) else []

@@ -82,7 +82,7 @@ Override = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 class RunEvaluation(Strict):
     """A run over a data set."""
 
-    k: Annotated[int, Field(ge=1, le=50, description="how many of the best results are evaluated")] = 5
+    k: Annotated[int, Field(strict=True, ge=1, le=50, description="how many of the best results are evaluated")] = 5
     evaluation_type: str = Field(RETRIEVAL_ONLY, description="retrieval_only, full_rag, or another experiment")
     overrides: list[Override] = Field([], max_length=200, description="GROUP=CHOICE and KEY=VALUE, as GET /schema")
 
@@ -98,7 +98,7 @@ class PlanEvaluation(Strict):
     """A run or a sweep that is not started yet."""
 
     dataset_id: str
-    k: Annotated[int, Field(ge=1, le=50)] | None = None
+    k: Annotated[int, Field(strict=True, ge=1, le=50)] | None = None
     evaluation_type: str = RETRIEVAL_ONLY
     overrides: list[Override] = Field([], max_length=200)
 
@@ -225,7 +225,7 @@ class PlanReply(BaseModel):
     line: str
 
 
-class JudgeSaid(BaseModel):
+class JudgementShown(BaseModel):
     """One judgement of an answer."""
 
     rubric: str
@@ -250,7 +250,7 @@ class CaseCell(BaseModel):
     right: bool | None
     error: str | None
     stage: str | None = Field(description="at which a wrong answer was lost")
-    judges: list[JudgeSaid]
+    judges: list[JudgementShown]
     answer: list[tuple[Literal["", "new"], str]] | None = Field(description="in parts: words only this run has are new")
     contexts: list[ContextShown]
 
@@ -355,11 +355,14 @@ Id = Annotated[str, InPath(min_length=1, max_length=1000)]
 WRONG: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorReply, "description": text}
     for status, text in {
+        400: "the body is no text, or no form",
         401: "a token is needed",
         403: "read only, or a request of another page",
         404: "there is nothing of that id",
+        408: "the body comes too slowly",
         409: "it does not go with the state of the run",
         413: "too large",
+        421: "Host is no name of this server",
         422: "what the command line would refuse, too",
         429: "too much at once, or too many wrong tokens",
     }.items()
@@ -496,9 +499,9 @@ def list_runs(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> list[RunSummary]:
     """Newest first; X-Total-Count has the number of all."""
-    found = filtered(desk.runs.all(), status, tag, q)
-    response.headers["X-Total-Count"] = str(len(found))
-    return [RunSummary(**asdict(run)) for run in found[offset : offset + limit]]
+    runs = filtered(desk.runs.all(), status, tag, q)
+    response.headers["X-Total-Count"] = str(len(runs))
+    return [RunSummary(**asdict(run)) for run in runs[offset : offset + limit]]
 
 
 def filtered(runs: Sequence[Run], status: str | None, tag: str | None, text: str | None) -> list[Run]:
@@ -525,9 +528,9 @@ def get_run(
     limit: Annotated[int, Query(ge=0, le=MOST_RESULTS)] = MOST_RESULTS,
 ) -> RunDetail:
     """With the results per case, at most `limit` of them from `offset` on; X-Total-Count has their number."""
-    found = detail(desk, run_id, offset, limit)
+    run = detail(desk, run_id, offset, limit)
     response.headers["X-Total-Count"] = str(desk.run(run_id).done)
-    return found
+    return run
 
 
 @router.get("/runs/{run_id}/summary", tags=["runs"])
@@ -656,10 +659,10 @@ def delete_sweep(desk: Asking, sweep_id: Id) -> None:
 
 
 def _sweep(desk: Desk, id: str) -> SweepDetail:
-    found = desk.runs.sweep(id)
-    if found is None:
+    sweep = desk.runs.sweep(id)
+    if sweep is None:
         raise MissingError(f"sweep_id: no sweep '{id[:200]}'")
-    return SweepDetail(**found)
+    return SweepDetail(**sweep)
 
 
 # --- before and after -------------------------------------------------------------------------------

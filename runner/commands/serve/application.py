@@ -8,11 +8,13 @@ from pathlib import Path
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from runner import __version__
 from runner.commands.serve import api, errors, site
 from runner.commands.serve.desk import Desk
 from runner.errors import RunnerError
+from runner.words.bilingual import in_language
 
 
 def application(desk: Desk) -> FastAPI:
@@ -40,13 +42,21 @@ def application(desk: Desk) -> FastAPI:
 def _answer(
     request: Request, status: int, content: dict[str, object], headers: dict[str, str] | None = None
 ) -> Response:
-    """A page for who reads pages, else JSON."""
+    """A page for who reads pages, else JSON. A browser in another language gets the message in that, too."""
+    if isinstance(error := content["error"], dict):
+        error["message"] = _beside(str(error["message"]), site.language_of(request))
     wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(api.router.prefix)
-    if wants_page and isinstance(error := content["error"], dict):
+    if wants_page and isinstance(error, dict):
         return site.error_page(request, status, str(error["message"]))
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     # a request may hold halves of characters
     return Response(text.encode("utf-8", "replace"), status, headers, "application/json")
+
+
+def _beside(message: str, language: str) -> str:
+    """The message, and below it what has words in the language."""
+    translated = "\n".join(in_language(line, language) for line in message.splitlines())
+    return message if translated == message else f"{message}\n{translated}"
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
@@ -68,7 +78,12 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     code = "not_found" if error.status_code == 404 else "http"
-    return _answer(request, error.status_code, errors.body(code, str(error.detail)), dict(error.headers or {}))
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    if error.status_code == 405:  # by the first route of the path alone
+        routes = [route for route in (*api.router.routes, *site.router.routes) if isinstance(route, Route)]
+        fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+        headers["allow"] = ", ".join(sorted({method for route in fitting for method in route.methods or ()}))
+    return _answer(request, error.status_code, errors.body(code, str(error.detail)), headers)
 
 
 async def _on_os_error(request: Request, error: Exception) -> Response:

@@ -4,6 +4,7 @@ Whatever the data groups and `import` read can be uploaded; the command line its
 
 from __future__ import annotations
 
+import io
 import lzma
 import os
 import re
@@ -12,7 +13,8 @@ import stat
 import uuid
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -21,6 +23,8 @@ from runner.commands.serve.jobs import Ended, commanded, error_in, removed
 from runner.commands.serve.runs import confined
 from runner.config.arguments import single_quoted
 from runner.data.columns import FIELDS
+from runner.data.files import PACKED, unpacked
+from runner.data.tables import SUFFIXES
 from runner.errors import InputError, did_you_mean
 from runner.system.folder import lines
 from runner.system.metadata import now, read_json, write_json
@@ -30,10 +34,12 @@ FILE = "dataset.json"
 ID = re.compile(r"[0-9a-f]{32}")
 BLOCK = 1 << 20
 CHECK_S = 180.0
-CHECK_BYTES = 8 << 30  # of memory, address space counted: a small file may stand for any number of rows
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+# Address space of who reads an upload, as a small file may stand for any number of rows
+CHECK_BYTES = max(2 << 30, min(8 << 30, MEMORY // 4))
 CASES = re.compile(r": (\d[\d,]*) of (\d[\d,]*) cases would run")
-TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".json", ".yaml", ".yml")
-PACKED = (".gz", ".zst")
+TABLES = tuple(end for end, kind in SUFFIXES.items() if kind != "jsonl")
+EXCEL = tuple(end for end, kind in SUFFIXES.items() if kind == "xlsx")
 # Damaged, with a password, or packed in a way that is not known
 UNPACKING = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, lzma.LZMAError)
 
@@ -79,7 +85,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of one upload."""
+    """Of one upload: bytes of its files together, packed ones as they are unpacked; rows of a file."""
 
     n_bytes: int = 512 * 1024 * 1024
     n_rows: int = 2_000_000
@@ -107,7 +113,7 @@ class Datasets:
 
     def all(self) -> list[Dataset]:
         """Those that come with the configuration, then the uploaded ones, newest first."""
-        own = [found for path in self.folder.glob(f"*/{FILE}") if (found := self._read(path))]
+        own = [dataset for path in self.folder.glob(f"*/{FILE}") if (dataset := self._read(path))]
         own.sort(key=lambda each: (each.created_at or "", each.id), reverse=True)
         return [*map(self._own, self.built_in), *own]
 
@@ -144,7 +150,8 @@ class Datasets:
         folder = confined(self.folder / dataset.id)
         folder.mkdir(parents=True)
         try:
-            kept = {part: self._kept(folder, form, part, files) for part, files in parts.items() if files}
+            writer = _Writer(self.bounds)
+            kept = {part: writer.part(folder / part, form, part, files) for part, files in parts.items() if files}
             sizes = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}
             dataset = replace(
                 dataset, words=words_of(form, folder, kept, columns), files=dict(list(sizes.items())[:50])
@@ -158,62 +165,93 @@ class Datasets:
             raise
         return dataset
 
-    def _kept(self, folder: Path, form: str, part: str, files: Sequence[Part]) -> list[Path]:
-        place = folder / part
-        place.mkdir()
-        kept: list[Path] = []
-        for number, sent in enumerate(files):
-            if zipfile.is_zipfile(sent.file) and not sent.name.lower().endswith(".xlsx"):
-                try:
-                    kept += self._unpacked(place, sent.file)
-                except UNPACKING as error:
-                    raise InputError(f"{sent.name[:80]}: cannot be unpacked: {error}") from None
-            else:
-                sent.file.seek(0)
-                name = _inner_name(sent.name) if part in FOLDERS else _file_name(form, part, sent.name, number)
-                kept.append(self._written(place / name, sent.file))
-        return kept
 
-    def _written(self, path: Path, source: IO[bytes]) -> Path:
+@dataclass
+class _Writer:
+    """Writes the files of one upload. Files in gzip or zstd are written unpacked, so that their content counts."""
+
+    bounds: Bounds
+    n_bytes: int = 0
+
+    def part(self, place: Path, form: str, part: str, files: Sequence[Part]) -> list[Path]:
+        """The files of a part, in a folder of its own."""
+        place.mkdir()
+        paths: list[Path] = []
+        for number, sent in enumerate(files):
+            if zipfile.is_zipfile(sent.file) and not sent.name.lower().endswith(EXCEL):
+                paths += self._unzipped(place, part, sent)
+                continue
+            sent.file.seek(0)
+            name = _inner_name(sent.name) if part in FOLDERS else _file_name(form, part, sent.name, number)
+            paths.append(self._written(place / name, part, sent.file))
+        return paths
+
+    def _unzipped(self, place: Path, part: str, sent: Part) -> list[Path]:
+        """Files of an archive, with names that stay in the folder."""
+        paths = []
+        with _archive(sent.name, sent.file) as archive:
+            for entry in self._entries(sent.name, archive):
+                if stat.S_ISLNK(entry.external_attr >> 16):
+                    raise InputError(f"{entry.filename}: a link; expected files")
+                with archive.open(entry) as source:
+                    paths.append(self._written(place / _inner_name(entry.filename), part, source))
+        return paths
+
+    def _entries(self, name: str, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        """The files of an archive, which hold no more than they say. Raises TooLargeError."""
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        if len(entries) > self.bounds.n_files:
+            raise TooLargeError(f"{name[:80]}: it holds more than {self.bounds.n_files:,} files")
+        if sum(entry.file_size for entry in entries) > self.bounds.n_bytes:
+            raise TooLargeError(f"{name[:80]}: it holds more than {self.bounds.n_bytes:,} bytes")
+        return entries
+
+    def _written(self, path: Path, part: str, source: IO[bytes]) -> Path:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise InputError(f"{path.parent.name[:80]}: the name of a file and of a folder") from None
         if path.is_dir():
             raise InputError(f"{path.name[:80]}: the name of a file and of a folder")
-        n_bytes = n_rows = 0
+        n_rows = 0
         with replacing(path, redacts=False) as scratch, scratch.open("wb") as file:
-            while block := source.read(BLOCK):
-                n_bytes += len(block)
+            for block in _blocks(path.name, source, is_unpacked=part not in FOLDERS):
+                self.n_bytes += len(block)
                 n_rows += block.count(b"\n")
-                if n_bytes > self.bounds.n_bytes:
+                if self.n_bytes > self.bounds.n_bytes:
                     raise TooLargeError(f"{path.name}: more than {self.bounds.n_bytes:,} bytes")
                 if n_rows > self.bounds.n_rows:
                     raise TooLargeError(f"{path.name}: more than {self.bounds.n_rows:,} rows")
                 file.write(block)
+        if part not in FOLDERS and zipfile.is_zipfile(path):  # a workbook
+            with _archive(path.name, path) as workbook:
+                self._entries(path.name, workbook)
         return path
 
-    def _unpacked(self, place: Path, file: IO[bytes]) -> list[Path]:
-        """Regular files of an archive, with names that stay in the folder."""
+
+@contextmanager
+def _archive(name: str, file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
+    """Raises InputError for what is damaged in it."""
+    try:
         with zipfile.ZipFile(file) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            if len(entries) > self.bounds.n_files:
-                raise TooLargeError(f"the archive has more than {self.bounds.n_files:,} files")
-            if sum(entry.file_size for entry in entries) > self.bounds.n_bytes:
-                raise TooLargeError(f"the archive holds more than {self.bounds.n_bytes:,} bytes")
-            kept = []
-            for entry in entries:
-                if stat.S_ISLNK(entry.external_attr >> 16):
-                    raise InputError(f"{entry.filename}: a link; expected files")
-                with archive.open(entry) as source:
-                    kept.append(self._written(place / _inner_name(entry.filename), source))
-        return kept
+            yield archive
+    except UNPACKING as error:
+        raise InputError(f"{name[:80]}: cannot be unpacked: {error}") from None
+
+
+def _blocks(name: str, source: IO[bytes], *, is_unpacked: bool) -> Iterator[bytes]:
+    """Of what was sent. Raises InputError for what is damaged."""
+    content = unpacked(io.BufferedReader(source)) if is_unpacked else source  # type: ignore[type-var]
+    try:
+        yield from iter(lambda: content.read(BLOCK), b"")
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror}") from None
 
 
 def guessed(parts: Mapping[str, Sequence[Part]]) -> str:
     """By the parts that there are and the name of the queries."""
     names = [part.name.lower() for part in parts.get("queries") or ()]
-    plain = [name.removesuffix(".gz").removesuffix(".zst") for name in names]
+    plain = [_plain(name) for name in names]
     if parts.get("qrels"):
         return "beir" if plain and plain[0].endswith(".jsonl") else "trec"
     if parts.get("notes"):
@@ -221,6 +259,11 @@ def guessed(parts: Mapping[str, Sequence[Part]]) -> str:
     if parts.get("guide"):
         return "faq_guide"
     return "csv" if plain and plain[0].endswith(TABLES) else "jsonl"
+
+
+def _plain(name: str) -> str:
+    """Without the ending of what is packed."""
+    return next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
 
 
 def _demand_form(form: str, parts: Mapping[str, Sequence[Part]]) -> None:
@@ -234,9 +277,9 @@ def _demand_form(form: str, parts: Mapping[str, Sequence[Part]]) -> None:
 
 
 def _file_name(form: str, part: str, name: str, number: int) -> str:
-    """One of our own, with the endings by which readers know the form."""
+    """One of our own, with the ending by which readers know the form."""
     ends = [end.lower() for end in PurePosixPath(name.replace("\\", "/")).suffixes[-2:]]
-    known = [end for end in ends if end in (*TABLES, *PACKED, ".jsonl", ".txt", ".ndjson", ".md", ".qrels", ".xml")]
+    known = [end for end in ends if end in (*SUFFIXES, ".txt", ".md", ".qrels", ".xml")]
     fallback = {"csv": ".csv", "squad": ".json", "trec": ".txt", "beir": ".tsv" if part == "qrels" else ".jsonl"}
     return f"{part}{number or ''}{''.join(known) or fallback.get(form, '.jsonl')}"
 
@@ -292,9 +335,7 @@ def _as_beir(folder: Path, kept: Mapping[str, Sequence[Path]]) -> Path:
     place = folder / "beir"
     (place / "qrels").mkdir(parents=True)
     for part, name in (("corpus", "corpus"), ("queries", "queries"), ("qrels", "qrels/test")):
-        path = kept[part][0]
-        ends = "".join(end for end in path.suffixes if end in PACKED)
-        os.link(path, place / f"{name}{'.tsv' if part == 'qrels' else '.jsonl'}{ends}")
+        os.link(kept[part][0], place / f"{name}{'.tsv' if part == 'qrels' else '.jsonl'}")
     return place
 
 
@@ -304,8 +345,8 @@ def _imported(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]
     out = folder / "queries.jsonl"
     words = _demanded(commanded(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
     line = words.strip().splitlines()[-1]
-    found = [word for word in shlex.split(line) if word.startswith(("retriever=", "generator="))]
-    return ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={_quoted(out)}", *found]
+    components = [word for word in shlex.split(line) if word.startswith(("retriever=", "generator="))]
+    return ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={_quoted(out)}", *components]
 
 
 def _given(queries: Path) -> list[str]:

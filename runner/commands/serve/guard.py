@@ -207,10 +207,10 @@ def _of_another_page(headers: dict[str, str]) -> str | None:
 
 def _cookie(headers: dict[str, str]) -> bytes:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return b""
-    return found.value.encode("utf-8", "replace") if found else b""
+    return cookie.value.encode("utf-8", "replace") if cookie else b""
 
 
 async def _answer(send: Send, status: int, code: str, message: str, headers: dict[str, str]) -> None:

@@ -79,8 +79,8 @@ class Sheets:
 
     def of_run(self, place: Place, rubric: str) -> list[Path]:
         """Sheets in which something is rated."""
-        found = sorted(confined(self.folder / place.id).glob(f"{_slug(rubric)}.*.csv"))
-        return [path for path in found if _read(path, rubric, "").n_rated]
+        paths = sorted(confined(self.folder / place.id).glob(f"{_slug(rubric)}.*.csv"))
+        return [path for path in paths if _read(path, rubric, "").n_rated]
 
     def _path(self, place: Place, rubric: str, rater: str) -> Path:
         return confined(self.folder / place.id / f"{_slug(rubric)}.{_slug(rater)}.csv")
@@ -126,5 +126,5 @@ def _read(path: Path, rubric: str, rater: str) -> Sheet:
 
 def record(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a person reads of a case."""
-    found = record_of(row)
-    return {name: found.get(name) for name in READ}
+    whole = record_of(row)
+    return {name: whole.get(name) for name in READ}

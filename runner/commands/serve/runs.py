@@ -26,6 +26,7 @@ from runner.run.serving import PROGRESS
 from runner.system.folder import case_counts, legible
 from runner.system.metadata import read_json, write_json
 
+COPIES = "mlruns"  # where MLflow keeps what was uploaded, beside a store below the root
 ROWS = "per_item.jsonl"
 DEPTH = 5  # folders below the root
 FRESH_S = 1.0
@@ -123,16 +124,16 @@ class Runs:
     def all(self) -> list[Run]:
         """Newest first; those that wait, too."""
         places = self.places()
-        found = [self.run(place) for place in places.values() if not place.is_sweep]
-        found += [self._waiting(job) for job in self._jobs("run") if job.id not in places]
-        return sorted(found, key=lambda run: (run.created_at or "", run.id), reverse=True)
+        runs = [self.run(place) for place in places.values() if not place.is_sweep]
+        runs += [self._waiting(job) for job in self._jobs("run") if job.id not in places]
+        return sorted(runs, key=lambda run: (run.created_at or "", run.id), reverse=True)
 
     def sweeps(self) -> list[dict[str, Any]]:
         """Newest first, as the API tells them."""
         places = self.places()
         ids = {place.id for place in places.values() if place.is_sweep} | {job.id for job in self._jobs("sweep")}
-        found = [self.sweep(id) for id in ids]
-        return sorted((each for each in found if each), key=lambda each: str(each["created_at"]), reverse=True)
+        sweeps = [self.sweep(id) for id in ids]
+        return sorted((each for each in sweeps if each), key=lambda each: str(each["created_at"]), reverse=True)
 
     def get(self, id: str) -> Run | None:
         """None where there is none, and for a sweep."""
@@ -200,11 +201,11 @@ class Runs:
             return "pending"
         if job is not None and job.status == "cancelled":
             return "completed" if head.get("status") == "completed" else "cancelled"
-        said = str(head.get("status") or "partial")
-        if said not in ("running", "completed", "partial", "failed"):
-            raise ValueError(f"status {said[:40]!r}")
-        if said != "running":
-            return said
+        status = str(head.get("status") or "partial")
+        if status not in ("running", "completed", "partial", "failed"):
+            raise ValueError(f"status {status[:40]!r}")
+        if status != "running":
+            return status
         is_running = is_locked(place.path.parent if place.sweep else place.path)
         return "running" if is_running or (job is not None and job.status == "running") else "partial"
 
@@ -226,8 +227,8 @@ class Runs:
             return ""
         sweep = _json_of(place.path.parent / "sweep.json")
         cells = [*(sweep.get("cells") or ()), *(sweep.get("references") or ())]
-        found: Mapping[str, Any] = next((cell for cell in cells if cell.get("folder") == place.path.name), {})
-        return " ".join(map(str, found.get("overrides") or ())) or place.path.name
+        cell: Mapping[str, Any] = next((cell for cell in cells if cell.get("folder") == place.path.name), {})
+        return " ".join(map(str, cell.get("overrides") or ())) or place.path.name
 
     def sweep(self, id: str) -> dict[str, Any] | None:
         """As the API tells it."""
@@ -333,7 +334,8 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
     except OSError:
         return
     for entry in entries:
-        if entry.name.startswith(".") or INSIDE in entry.name or not entry.is_dir(follow_symlinks=False):
+        is_run = entry.name != COPIES and not entry.name.startswith(".") and INSIDE not in entry.name
+        if not is_run or not entry.is_dir(follow_symlinks=False):
             continue
         path = Path(entry.path)
         id = INSIDE.join(path.relative_to(root).parts)
@@ -405,8 +407,8 @@ def _count(path: Path, tail: _Tail) -> None:
                 return
             tail.offset += len(line)
             tail.done += 1
-            found = STATUS.search(line, 0, 2000)
-            tail.failed += found is not None and found[1] != b"ok"
+            status = STATUS.search(line, 0, 2000)
+            tail.failed += status is not None and status[1] != b"ok"
 
 
 def spent(place: Place) -> tuple[int, float | None]:

@@ -224,10 +224,10 @@ def _facts(row: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _contexts(output: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """What was answered from, or else what was retrieved, by id."""
-    found = output.get("contexts") or output.get("retrieved") or ()
+    contexts = output.get("contexts") or output.get("retrieved") or ()
     return {
         str(each.get("id")): {"title": str(each.get("title") or ""), "text": str(each.get("text") or "")[:3000]}
-        for each in found[:CONTEXTS]
+        for each in contexts[:CONTEXTS]
         if isinstance(each, Mapping)
     }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from contextlib import suppress
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from runner.commands.serve.api import Asking, Id, filtered
 from runner.commands.serve.datasets import FORMS, Dataset
-from runner.commands.serve.desk import LARGE, Desk, MissingError
+from runner.commands.serve.desk import LARGE, RETRIEVAL_ONLY, Desk, MissingError
 from runner.commands.serve.guard import COOKIE, Guard
 from runner.commands.serve.rendering import asset, environment, metric_names, named, stages
 from runner.commands.serve.sides import FILTERS, shown_case
@@ -49,11 +50,18 @@ def rendered(request: Request, name: str, http_status: int = 200, **values: Any)
     asked = [(key, value) for key, value in request.query_params.multi_items() if key != "lang"]
     say, links = wording(language, "serve"), [(each, f"?{urlencode([*asked, ('lang', each)])}") for each in SUPPORTED]
     shown = {"say": say, "languages": links, "read_only": desk.settings.read_only, "path": request.url.path}
+    shown["dataset_name"] = partial(_dataset_name, desk)
     text = environment().get_template(name).render(**shown, **named(say), **values)
     response = HTMLResponse(text, http_status)
     if request.query_params.get("lang") in SUPPORTED:
         response.set_cookie("lang", language, samesite="strict", max_age=31_536_000)
     return response
+
+
+def _dataset_name(desk: Desk, id: str | None) -> str:
+    """That which an uploaded one was given; the id of any other."""
+    dataset = desk.datasets.get(id) if id else None
+    return id or "" if dataset is None or dataset.built_in else dataset.name
 
 
 @router.get("/static/{name}")
@@ -76,17 +84,17 @@ def runs_page(
 ) -> Response:
     """All runs, newest first."""
     every = desk.runs.all()
-    found = filtered(every, status, tag, q)
-    shown = found[(page - 1) * LISTED : page * LISTED]
+    fitting = filtered(every, status, tag, q)
+    shown = fitting[(page - 1) * LISTED : page * LISTED]
     names = metric_names([run.metrics for run in shown])
     return rendered(
         request,
         "runs.html.j2",
         runs=shown,
-        n=len(found),
+        n=len(fitting),
         metrics=names,
         page=page,
-        pages=max(1, -(-len(found) // LISTED)),
+        pages=max(1, -(-len(fitting) // LISTED)),
         q=q,
         status=status,
         tag=tag,
@@ -112,11 +120,16 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
         except RunnerError as error:
             problem = str(error)
     has_report = place is not None and (place.path / "report.html").is_file()
+    is_judged = False
+    if place is not None and run.metrics:
+        with suppress(RunnerError, OSError), legible(place.path):
+            is_judged = bool(rubrics_of(place.path))
     log = "" if desk.jobs is None else desk.jobs.printed(run_id)
     return rendered(
         request,
         "run.html.j2",
         run=run,
+        is_judged=is_judged,
         progress=desk.runs.progress(run_id),
         sections=sections,
         problem=problem,
@@ -139,8 +152,8 @@ def _size(path: Path) -> int:
 def sections_page(request: Request, desk: Asking, run_id: Id) -> Response:
     """The sections of a run with many cases, which the page asks for when it is there."""
     place = desk.place(run_id)
-    found = _sections(place.path, _changed(place.path / "summary.json"), desk.run(run_id).status)
-    return rendered(request, "sections.html.j2", sections=found)
+    sections = _sections(place.path, _changed(place.path / "summary.json"), desk.run(run_id).status)
+    return rendered(request, "sections.html.j2", sections=sections)
 
 
 @lru_cache(maxsize=16)
@@ -154,8 +167,8 @@ def _sections(folder: Path, _changed_ns: int, _status: str) -> Sequence[tuple[st
 
     with legible(folder):
         document = Document.of(open_run(folder))
-        found = report_of(document, frozenset({"terminal"}))
-        return [(part.id, part.title, Markup(html(part.blocks, 3))) for part in found]  # noqa: S704  escaped there
+        sections = report_of(document, frozenset({"terminal"}))
+        return [(part.id, part.title, Markup(html(part.blocks, 3))) for part in sections]  # noqa: S704  escaped there
 
 
 @router.get("/runs/{run_id}/report.html")
@@ -237,8 +250,8 @@ def _expanded(desk: Desk, ids: Sequence[str]) -> list[str]:
 
 def _labels(desk: Desk, ids: Sequence[str], names: Sequence[str]) -> list[str]:
     """What tells the runs apart."""
-    found = [desk.run(id) for id in ids]
-    return [run.label or name for run, name in zip(found, names, strict=True)]
+    chosen = [desk.run(id) for id in ids]
+    return [run.label or name for run, name in zip(chosen, names, strict=True)]
 
 
 # --- labels, start, documents -------------------------------------------------------------------------
@@ -255,12 +268,12 @@ def label_page(request: Request, desk: Asking, run_id: Id) -> Response:
 
 def rubrics_of(folder: Path) -> list[str]:
     """By which answers of a run were judged; of the first rows."""
-    found: dict[str, None] = {}
+    rubrics: dict[str, None] = {}
     for number, row in enumerate(open_run(folder).rows()):
-        found |= dict.fromkeys(row.get("judgements") or ())
+        rubrics |= dict.fromkeys(row.get("judgements") or ())
         if number > 100:
             break
-    return list(found)
+    return list(rubrics)
 
 
 @router.get("/calibrations/{calibration_id}")
@@ -284,9 +297,10 @@ def _marked_down(text: str) -> str:
 
 
 @router.get("/start")
-def start_page(request: Request, desk: Asking) -> Response:
-    """A form of everything that a request may set, made from the configuration."""
-    allowed = desk.allowed
+def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
+    """A form of everything that a request may set, made from the configuration. `dataset`: that is chosen at first."""
+    allowed, datasets = desk.allowed, desk.datasets.all()
+    form = FORMS.get(next((each.format for each in datasets if each.id == dataset), ""))
     open_groups = {*allowed.groups} - {*allowed.closed, "system"}
     settings = {
         choice: [setting for setting in listed if setting.key not in allowed.closed]
@@ -297,7 +311,9 @@ def start_page(request: Request, desk: Asking) -> Response:
         request,
         "start.html.j2",
         form={"uses": allowed.uses, "brings": allowed.brings},
-        datasets=[_data_choice(dataset) for dataset in desk.datasets.all()],
+        datasets=[_data_choice(each) for each in datasets],
+        dataset=dataset,
+        evaluation="full_rag" if form is None or form.evaluation == RETRIEVAL_ONLY else form.evaluation,
         groups={
             group: allowed.groups[group] for group in sorted(open_groups, key=lambda name: (name == "metric", name))
         },

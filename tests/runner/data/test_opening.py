@@ -31,7 +31,9 @@ def test_a_missing_file_with_a_similar_one_beside_it(tmp_path: Path) -> None:
 
 def test_a_missing_file_with_nothing_like_it(tmp_path: Path) -> None:
     (tmp_path / "m.jsonl").touch()
-    assert message(open_file, tmp_path / "x.jsonl") == f"dataset.queries: file not found: {tmp_path}/x.jsonl"
+    (tmp_path / "outputs").mkdir()  # a folder is not what a file was meant to be
+    for name in ("x.jsonl", "corpus.jsonl"):
+        assert message(open_file, tmp_path / name) == f"dataset.queries: file not found: {tmp_path}/{name}"
 
 
 def test_a_missing_folder_on_the_way(tmp_path: Path) -> None:

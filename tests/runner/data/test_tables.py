@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pyarrow
 import pytest
@@ -84,6 +86,14 @@ def test_rows_and_quotes_that_are_wrong(tmp_path: Path) -> None:
 def test_names_of_columns(tmp_path: Path) -> None:
     read = table(tmp_path / "x.csv", ",q , a,a\n1,2,3,4\n")
     assert read.columns == ("column 1", "q", "a", "a (2)")
+    assert table(tmp_path / "y.csv", "a,a (2),a,a\n1,2,3,4\n").columns == ("a", "a (2)", "a (3)", "a (4)")
+
+
+def test_a_header_of_many_columns_is_read_in_one_pass(tmp_path: Path) -> None:
+    began = time.monotonic()
+    read = table(tmp_path / "x.csv", ",".join(f"c{n}" for n in range(40_000)) + "\n" + ",".join("1" * 40_000) + "\n")
+    assert len(read.columns) == 40_000
+    assert time.monotonic() - began < 5
 
 
 def test_a_cell_of_a_megabyte(tmp_path: Path) -> None:
@@ -102,6 +112,11 @@ def test_excel(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no sheet '다름'.*; it has: Sheet, 다른$"):
         table(path, sheet="다름")
     assert refused(tmp_path / "y.xlsx", b"PK\x03\x04 no zip") == "FILE: y.xlsx is not an Excel file that can be read"
+    with ZipFile(path) as whole, ZipFile(tmp_path / "z.xlsx", "w") as damaged:
+        for name in whole.namelist():
+            damaged.writestr(name, whole.read(name)[: -100 if name.endswith("sheet1.xml") else None])
+    with pytest.raises(DataError, match=r"^FILE: \S*z\.xlsx is not an Excel file that can be read$"):
+        table(tmp_path / "z.xlsx")
     old = "FILE: y.xls is an Excel file of the old form (.xls); save it as .xlsx or CSV"
     assert refused(tmp_path / "y.xls", b"\xd0\xcf\x11\xe0\xa1\xb1") == old
 

@@ -126,7 +126,7 @@ def test_bad_runs(tmp_path, content, message):
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(DataError) as raised:
         read_qrels(tmp_path / "없음")
-    assert str(raised.value) == f"{tmp_path / '없음'}: cannot be read: No such file or directory"
+    assert str(raised.value) == f"file not found: {tmp_path / '없음'}"
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
         read_run(tmp_path)
 

@@ -255,6 +255,7 @@ if (start) {
   start.addEventListener("change", () => { go.disabled = true; fit(); });
   go.addEventListener("click", async () => {
     go.disabled = true;
+    one("#told").textContent = say.starting;
     const { dataset_id, evaluation_type, overrides, isSweep } = planned;
     const kind = isSweep ? "sweeps" : "runs";
     try {
@@ -266,7 +267,10 @@ if (start) {
     event.preventDefault();
     const form = new FormData(event.target);
     for (const [key, value] of [...form]) if (value instanceof File ? !value.size : !value) form.delete(key);
-    try { await ask("POST", "/evaluation/datasets", form); location.reload(); } catch (error) { tell(error.message); }
+    const button = event.submitter || one("#upload p button");
+    button.disabled = true;
+    one("#told").textContent = say.reading;
+    try { location.href = `/start?dataset=${encodeURIComponent((await ask("POST", "/evaluation/datasets", form)).id)}`; } catch (error) { tell(error.message); button.disabled = false; }
   });
   fit();
 }

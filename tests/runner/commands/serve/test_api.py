@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import shutil
+import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -12,7 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from runner.cli import main
-from runner.commands.serve.jobs import Jobs, error_in
+from runner.commands.serve.jobs import Jobs, commanded, error_in
 from tests.record_folders import change, read
 
 API = "/evaluation"
@@ -130,12 +133,20 @@ def test_what_is_not_there_or_does_not_fit_says_so(client: TestClient) -> None:
         return message(client.request(method, f"{API}/{path}", **more), status)  # type: ignore[arg-type]
 
     assert told("GET", "runs/rum", 404) == "run_id: no run 'rum'; did you mean 'run'?"
+    korean = {"accept-language": "ko-KR,ko"}
+    expected = "run_id: no run 'rum'; did you mean 'run'?\nrun_id: 없는 실행입니다: rum(비슷한 이름: run)"
+    assert told("GET", "runs/rum", 404, headers=korean) == expected
     assert told("GET", "runs/..%2Fdata", 404) != ""
     assert told("GET", "nothing", 404) == "Not Found"
     assert told("POST", "datasets/nope/runs", 404, json={}).startswith("dataset_id: no data set 'nope'; known: demo")
     assert told("POST", "datasets/demo/runs", 422, json={"k": 51}) == "k: Input should be less than or equal to 50"
+    assert told("POST", "datasets/demo/runs", 422, json={"k": True}) == "k: Input should be a valid integer"
     assert told("POST", "datasets/demo/runs", 422, json={"a": 1}) == "a: Extra inputs are not permitted"
     assert told("DELETE", "datasets/demo", 409) == "data set demo: it comes with the configuration"
+    json_type = {"content-type": "application/json"}
+    assert told("POST", "plan", 400, content=b"\xff", headers=json_type) == "There was an error parsing the body"
+    refused = client.request("PATCH", f"{API}/runs/run/labels")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, POST, PUT")
     assert "started at a command line" in told("POST", "runs/run/cancel", 409)
     assert told("DELETE", "runs/sweep~0", 409) == "run sweep~0: it is a part of the sweep sweep; delete the sweep"
     sweep = {"overrides": ["k=3,5"]}
@@ -153,6 +164,7 @@ def test_folders_outside_of_the_root_are_not_reached(client: TestClient, root: P
     assert client.get(f"{API}/runs/run").status_code == 404
     (root / "sweep" / "0" / "per_item.jsonl").unlink()
     (root / "sweep" / "0" / "per_item.jsonl").symlink_to(outside / "per_item.jsonl")
+    shutil.copytree(root / "sweep" / "1", root / "mlruns" / "full_rag" / "f00" / "artifacts")  # that MLflow keeps
     client.app_state["desk"].runs.look_again()  # or a second later
     assert [run["id"] for run in client.get(f"{API}/runs").json()] == ["sweep~1"]
     assert client.delete(f"{API}/runs/run").status_code == 404
@@ -204,7 +216,11 @@ def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> No
     line = b'{"id": "q", "query": "a"}\n'
 
     def told(**files: bytes) -> tuple[int, str]:
-        sent = [(part, (f"{part}.zip" if part == "notes" else f"{part}.jsonl", data)) for part, data in files.items()]
+        names = {"notes": ("notes", "notes.zip"), "xlsx": ("queries", "q.xlsx")}
+        sent = []
+        for kind, data in files.items():
+            part, name = names.get(kind, (kind, f"{kind}.jsonl"))
+            sent.append((part, (name, data)))
         answer = client.post(f"{API}/datasets", data={"name": "a"}, files=sent)
         return answer.status_code, answer.json()["error"]["message"]
 
@@ -218,6 +234,14 @@ def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> No
         told(notes=packed.getvalue(), queries=line)[1]
         == "'../../evil.md': expected the name of a file below the folder"
     )
+    assert told(queries=gzip.compress(b"a" * 2001)) == (413, "queries.jsonl: more than 2,000 bytes")
+    assert told(queries=gzip.compress(line * 6)) == (413, "queries.jsonl: more than 5 rows")
+    assert told(corpus=b"a" * 1500, queries=b"a" * 1500) == (413, "queries.jsonl: more than 2,000 bytes")
+    assert told(queries=gzip.compress(line)[:-3]) == (422, "queries.jsonl: its gzip data are damaged or cut off")
+    sheet = io.BytesIO()
+    with zipfile.ZipFile(sheet, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * 2001)
+    assert told(xlsx=sheet.getvalue()) == (413, "queries.xlsx: it holds more than 2,000 bytes")
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.md", "# a " * 50)
@@ -246,6 +270,14 @@ def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> No
 )
 def test_the_last_error_of_a_command_is_told(words: str, message: str) -> None:
     assert error_in(words) == message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems bound no other process")
+def test_a_command_that_is_waited_for_has_only_so_much_memory(tmp_path: Path) -> None:
+    with (tmp_path / "q.csv").open("wb") as file:
+        file.truncate(16 << 30)  # which takes no room on the disk
+    ended = commanded(["import", str(tmp_path / "q.csv"), "--out", str(tmp_path / "q.jsonl")], 60, 4 << 30)
+    assert (ended.code, ended.error) == (3, "error: the memory that this process may use is full\n")
 
 
 def test_a_queue_is_found_again_and_waits_in_order(tmp_path: Path) -> None:

@@ -106,9 +106,6 @@ def test_the_requests_of_the_specification_by_curl(tmp_path: Path) -> None:
         status, dataset = curl(*STATUS, "-X", "POST", f"{address}/datasets", *files)
         assert (status, dataset["cases"], dataset["format"], dataset["problems"]) == (201, 8, "jsonl", [])
         post = [f"{address}/datasets/{dataset['id']}/runs", "-H", "Content-Type: application/json"]
-        status, pending = curl(*STATUS, "-X", "POST", *post, "-d", SPEC_BODY)
-        assert (status, pending["status"], list(pending)) == (202, "pending", list(json.loads(SPEC_ANSWER)))
-        run = until(lambda: (now := curl(*STATUS, f"{address}/runs/{pending['id']}")[1])["results"] and now)
         post[0] += "?wait=true"
         status, run = curl(*STATUS, "-X", "POST", *post, "-d", SPEC_BODY)
         assert (status, run["dataset_id"], run["error_message"]) == (201, dataset["id"], None)
@@ -132,7 +129,7 @@ def test_a_killed_server_and_a_killed_job_go_on_and_pay_nothing_twice(tmp_path: 
         f"provider.local.base_url={server.url}",
         "max_concurrency=1",
     ]
-    body = json.dumps({"k": 3, "evaluation_type": "full_rag", "overrides": ["sample=30"]})
+    body = json.dumps({"k": 3, "evaluation_type": "full_rag", "overrides": ["sample=12"]})
     job_file = (tmp_path / "outputs" / ".serve" / "jobs").glob
 
     def job() -> Any:
@@ -141,7 +138,8 @@ def test_a_killed_server_and_a_killed_job_go_on_and_pay_nothing_twice(tmp_path: 
     with served(tmp_path, *local, "--jobs", "1") as (address, process):
         header = ["-H", "Content-Type: application/json", "-d", body]
         status, run = curl(*STATUS, "-X", "POST", f"{address}/datasets/demo_en/runs", *header)
-        assert (status, run["status"]) == (202, "pending")
+        assert (status, list(run)) == (202, list(json.loads(SPEC_ANSWER)))
+        assert run["status"] in ("pending", "running")  # by how soon the job has begun
         until(lambda: server.counts.answered >= 3)
         process.kill()
         process.wait()

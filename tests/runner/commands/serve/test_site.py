@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from runner.cli import main
 from runner.commands.serve.runs import Place
 from runner.commands.serve.sides import Shelf, marked_words
-from tests.record_folders import change
+from tests.record_folders import change, read
 from tests.runner.commands.serve.conftest import Serving
 
 API = "/evaluation"
@@ -101,6 +101,12 @@ def test_cases_stand_side_by_side(client: TestClient, root: Path) -> None:
     assert many.json()["error"]["message"] == "runs: at most 12 stand side by side, got 14"
     page = client.get("/side?runs=sweep&show=changed").text
     assert ("<ins>thirty</ins>" in page, page.count('class="case"')) == (True, 1)
+
+
+def test_answers_that_any_rubric_judged_can_be_labelled(client: TestClient, root: Path) -> None:
+    metrics = read(root / "run" / "summary.json")["metrics"]
+    change(root / "run" / "summary.json", metrics={"right": metrics["right"]})
+    assert 'href="/label/run"' in client.get("/runs/run").text
 
 
 def test_words_that_differ_are_marked() -> None:
@@ -204,6 +210,13 @@ def test_the_form_has_every_group_of_the_configuration(serving: Serving) -> None
     assert asked - {"dataset", "scenario", "evaluation"} == set(schema["groups"])
     keys = set(re.findall(r'data-key="([^"]+)"', page))
     assert {"reranker.max_candidate_tokens", "seed", "report.language", "metric.rbp.p"} <= keys
+    assert 'data-choice="demo_ko" selected' in client.get("/start?dataset=demo_ko").text
     desk = client.app_state["desk"]
+    desk.datasets.folder.joinpath("0" * 32).mkdir(parents=True)
+    kept = {"id": "0" * 32, "name": "logs", "format": "traces", "words": ["dataset=traces"]}
+    desk.datasets.folder.joinpath("0" * 32, "dataset.json").write_text(json.dumps(kept))
+    assert "<option selected>trace_quality</option>" in client.get(f"/start?dataset={'0' * 32}").text
+    desk.jobs.add("run", "trace_quality", [], dataset_id="0" * 32)
+    assert "<td>logs</td>" in client.get("/").text
     words = ["retriever=agentic", "agent=scripted", "reranker=none,lexical", "metric=[right,recall]", "agent.expand=2"]
     assert desk.composed(desk.words(desk.dataset("faq_guide"), "full_rag", 3, words)) is True
