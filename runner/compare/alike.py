@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from runner.compare.snapshots import Snapshot
 from runner.metrics.statistics import Floats
-from runner.system.folder import lines
+from runner.report.outputs import PARTS, outputs
 
 CHUNKS, ROWS = "chunks", "per_item.jsonl"
-PARTS = ("retrieved", "answer")  # parts of the output of a case
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +26,13 @@ class Rows:
 
 
 def read_rows(folder: Path, snapshot: Snapshot) -> Rows:
-    """Read the rows of the cases of a snapshot from its run folder."""
+    """Read the rows of the cases of a snapshot from its run folder; none where the folder has no rows."""
+    if not (folder / ROWS).is_file():
+        return Rows({}, np.array([], dtype=np.float64))
     live = dict(zip(snapshot.cases.ids, snapshot.cases.latency_ms.tolist(), strict=True))
-    sums = dict.fromkeys(PARTS, 0)
-    read_ids, times, summed = set[str](), list[float](), set[str]()
-    for row in lines(folder / ROWS):
-        if row.get("id") not in live or row["id"] in read_ids:
-            continue
-        read_ids.add(row["id"])
-        times.append(live[row["id"]])
-        for name, value in _parts(row):
-            summed.add(name)
-            sums[name] = (sums[name] + _number(row["id"], value)) % 2**128
-    measured = np.array(times, dtype=np.float64)
-    return Rows({name: f"{sums[name]:032x}" for name in PARTS if name in summed}, measured[~np.isnan(measured)])
+    read = outputs(folder / ROWS, live)
+    measured = np.array([live[id] for id in read.ids], dtype=np.float64)
+    return Rows(read.digests, measured[~np.isnan(measured)])
 
 
 def alike(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
@@ -59,26 +49,6 @@ def alike(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[d
             if len(folders) > 1:
                 groups.setdefault(tuple(folders), []).append(part)
     return [{"folders": list(found), "parts": parts} for found, parts in groups.items() if parts != [CHUNKS]]
-
-
-def _parts(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    output = row.get("output")
-    kept = output if isinstance(output, Mapping) else {}
-    if "retrieved" in kept:
-        yield "retrieved", _ranking(kept["retrieved"])
-    if "answer" in kept:
-        yield "answer", kept["answer"]
-
-
-def _ranking(retrieved: Any) -> Any:
-    """The ids of the ranking, without scores."""
-    if not isinstance(retrieved, Sequence):
-        return retrieved
-    return [hit.get("chunk") or hit.get("id") if isinstance(hit, Mapping) else hit for hit in retrieved]
-
-
-def _number(id: str, value: Any) -> int:
-    return int.from_bytes(hashlib.sha256(orjson.dumps([id, value])).digest()[:16])
 
 
 def _cases(snapshot: Snapshot) -> int:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from runner.compare import comparability
 from runner.compare.comparability import Reason
 from runner.compare.differences import PairedRuns
-from runner.compare.pairing import pair
+from runner.compare.pairing import Pairing, pair
 from runner.compare.sides import Place, open_place
-from runner.compare.snapshots import Bools, Snapshot
+from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.errors import InputError
 from runner.metrics.catalogue import together
 from runner.metrics.metric import Catalogue
@@ -23,18 +26,42 @@ from runner.metrics.paired import Paired
 from runner.metrics.statistics import Floats
 from runner.system.folder import case_counts, open_run
 
+MOST_KNOWN = 10_000  # differences that are kept, half a KB each
+
 
 def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
-    """The runs with results, by folder. Metrics with a `/` in the name (legs of a fusion, chunks) are left out. Raises
-    DataError for an unusable snapshot."""
-    opened = {}
+    """The runs with results, by folder. Metrics with a `/` in the name (legs of a fusion, chunks) are left out. Columns
+    that are equal in several runs are one object. Raises DataError for an unusable snapshot."""
+    opened: dict[str, Snapshot] = {}
+    known, catalogues = dict[bytes, Any](), list[Catalogue]()
     for folder in folders:
         if not _has_results(sweep / folder):
             continue
         snapshot = open_place(Place(sweep / folder, folder)).snapshot
-        values = {name: column for name, column in snapshot.cases.values.items() if "/" not in name}
-        opened[folder] = replace(snapshot, cases=replace(snapshot.cases, values=values))
+        declared = snapshot.catalogue.metrics
+        catalogue = next((each for each in catalogues if each.metrics == declared), snapshot.catalogue)
+        catalogues += [] if any(each is catalogue for each in catalogues) else [catalogue]
+        opened[folder] = replace(snapshot, cases=_with_known(snapshot.cases, known), catalogue=catalogue)
     return opened
+
+
+def _with_known(cases: Cases, known: dict[bytes, Any]) -> Cases:
+    """The cases with the `known` column in place of an equal one; new columns are added to those."""
+    columns = {field.name: getattr(cases, field.name) for field in fields(cases)}
+    columns["values"] = {name: column for name, column in cases.values.items() if "/" not in name}
+    for kind, column in columns.items():
+        if kind == "chunk_gold":
+            continue
+        if isinstance(column, Mapping):
+            columns[kind] = {name: _known(each, known) for name, each in column.items()}
+        else:
+            columns[kind] = _known(column, known)
+    return Cases(**columns)
+
+
+def _known(column: Any, known: dict[bytes, Any]) -> Any:
+    data = orjson.dumps(column) if isinstance(column, list) else column.dtype.str.encode() + column.tobytes()
+    return known.setdefault(blake2b(data, digest_size=16).digest(), column)
 
 
 def _has_results(folder: Path) -> bool:
@@ -45,13 +72,14 @@ def _has_results(folder: Path) -> bool:
 
 
 class Cells:
-    """`snapshots` by folder. Rows are the cases that all runs have finished."""
+    """`snapshots` by folder, as `open_cells` returns them. Rows are the cases that all runs have finished."""
 
     def __init__(self, snapshots: Mapping[str, Snapshot], seed: int) -> None:
         self.snapshots, self._seed = snapshots, seed
         self._places, self.n_rows = _places([snapshot.cases.ids for snapshot in snapshots.values()])
         self._places_of = dict(zip(snapshots, self._places, strict=True))
-        self._runs: dict[tuple[str, str], PairedRuns] = {}
+        self._pairings: dict[tuple[int, ...], Pairing] = {}
+        self._differences: dict[tuple[object, ...], Paired | None] = {}
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -59,11 +87,12 @@ class Cells:
         return together(snapshot.catalogue for snapshot in self.snapshots.values())
 
     def runs(self, one: str, other: str) -> PairedRuns:
-        """Two runs of the sweep, paired by case; cached."""
-        if (one, other) not in self._runs:
-            left, right = self.snapshots[one], self.snapshots[other]
-            self._runs[one, other] = PairedRuns(left, right, pair(left.cases, right.cases), self._seed)
-        return self._runs[one, other]
+        """Two runs of the sweep, paired by case."""
+        left, right = self.snapshots[one], self.snapshots[other]
+        key = tuple(id(column) for cases in (left.cases, right.cases) for column in _pairing_columns(cases))
+        if key not in self._pairings:
+            self._pairings[key] = pair(left.cases, right.cases)
+        return PairedRuns(left, right, self._pairings[key], self._seed)
 
     def reasons(self, one: str, other: str, metric: str) -> list[Reason]:
         """Why a metric of two runs is not comparable."""
@@ -71,9 +100,12 @@ class Cells:
 
     def rows(self, metric: str, folders: Collection[str]) -> Bools:
         """bool [n_rows]: where at least one run has the metric, and no run lacks it although it applies."""
-        found = [self._column(metric, folder) for folder in folders]
-        has = np.any([weights > 0 for _, weights, _ in found], axis=0)
-        return np.asarray(has & ~np.any([missing for *_, missing in found], axis=0))
+        has, lacks = np.zeros(self.n_rows, dtype=bool), np.zeros(self.n_rows, dtype=bool)
+        for folder in folders:
+            _, weights, missing = self._column(metric, folder)
+            has |= weights > 0
+            lacks |= missing
+        return np.asarray(has & ~lacks)
 
     def mean(self, metric: str, folder: str, rows: Bools) -> float | None:
         """The mean of a metric over rows; None where no case counts."""
@@ -83,6 +115,26 @@ class Cells:
 
     def between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, Paired]:
         """The differences `candidate` minus `baseline`, for each metric over its rows."""
+        keys = {metric: self._key(metric, baseline, candidate, chosen) for metric, chosen in rows.items()}
+        fresh = {metric: chosen for metric, chosen in rows.items() if keys[metric] not in self._differences}
+        found = self._between(baseline, candidate, fresh)
+        if len(self._differences) > MOST_KNOWN:
+            self._differences.clear()
+        self._differences.update((keys[metric], found.get(metric)) for metric in fresh)
+        differences = {metric: self._differences.get(keys[metric], found.get(metric)) for metric in rows}
+        return {metric: numbers for metric, numbers in differences.items() if numbers is not None}
+
+    def _key(self, metric: str, baseline: str, candidate: str, chosen: Bools) -> tuple[object, ...]:
+        """Everything that a difference depends on. Equal columns are one object, so that of many runs with the same
+        values one is compared."""
+        columns: list[Any] = []
+        for run in (self.snapshots[baseline], self.snapshots[candidate]):
+            cases = run.cases
+            kinds = (cases.values, cases.unscored, cases.weights, cases.noise)
+            columns += [run.catalogue, *_pairing_columns(cases), cases.failed, *(kind.get(metric) for kind in kinds)]
+        return metric, blake2b(chosen.tobytes(), digest_size=16).digest(), *map(id, columns)
+
+    def _between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, Paired]:
         runs, together = self.runs(baseline, candidate), dict[bytes, list[str]]()
         for metric, chosen in rows.items():
             together.setdefault(chosen.tobytes(), []).append(metric)
@@ -106,8 +158,18 @@ class Cells:
         return np.nan_to_num(values), weights, ~has & (flagged | cases.failed[places])
 
 
+def _pairing_columns(cases: Cases) -> tuple[Any, ...]:
+    """What pairs of two runs depend on."""
+    return cases.ids, cases.content, cases.gold
+
+
 def _places(columns: Sequence[Sequence[str]]) -> tuple[list[NDArray[np.intp]], int]:
     """The places of the common ids in each column, and their number."""
-    shared = sorted(set(columns[0]).intersection(*columns[1:]))
-    by_id = [{id: place for place, id in enumerate(column)} for column in columns]
-    return [np.array([places[id] for id in shared], dtype=np.intp) for places in by_id], len(shared)
+    distinct = {id(column): column for column in columns}
+    first, *others = distinct.values()
+    shared = sorted(set(first).intersection(*others))
+    places: dict[int, NDArray[np.intp]] = {}
+    for key, column in distinct.items():
+        by_id = {case: place for place, case in enumerate(column)}
+        places[key] = np.array([by_id[case] for case in shared], dtype=np.intp)
+    return [places[id(column)] for column in columns], len(shared)

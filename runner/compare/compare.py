@@ -19,13 +19,23 @@ from runner.compare.sides import Side
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Snapshot
 from runner.compare.texts import with_texts
-from runner.compare.verdicts import ALPHA, Overall, Role, Verdict, adjusted, holds, main_metrics, overall, verdict
+from runner.compare.verdicts import (
+    ALPHA,
+    FAMILIES,
+    Family,
+    Overall,
+    Role,
+    Verdict,
+    adjusted,
+    holds,
+    main_metrics,
+    overall,
+    verdict,
+)
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import Paired
 from runner.system.folder import lines
 from runner.tracking.entry import NOT_PARAMS, flat
-
-ROLES: tuple[Role, ...] = ("main", "other", "leg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,8 @@ class NotComparable:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The comparison of two runs. `family`: the number of tests of main metrics that were adjusted together."""
+    """The comparison of two runs. `family`: the number of tests of main metrics beside the first
+    one, which were adjusted together."""
 
     baseline: Side
     candidate: Side
@@ -131,15 +142,15 @@ def compare_all(
     questions, labels or documents are not comparable."""
     pairs = [_Numbers(baseline, candidate, seed, allow_incomparable, strict) for candidate in candidates]
     chances: list[dict[str, float]] = [{} for _ in pairs]
-    family = 0
-    for role in ROLES:
-        places = [(number, name) for number, pair in enumerate(pairs) for name in pair.of_role(role)]
+    tests = dict.fromkeys(FAMILIES, 0)
+    for family in FAMILIES:
+        places = [(number, name) for number, pair in enumerate(pairs) for name in pair.of_family(family)]
         numbers = [pairs[number].numbers[name] for number, name in places]
         for (number, name), p_holm in zip(places, adjusted(numbers), strict=True):
             chances[number][name] = p_holm
-        family += sum(pair.differs for pair in numbers) if role == "main" else 0
+        tests[family] = sum(pair.differs for pair in numbers)
     return [
-        pair.comparison(regression, {**p_holm, **pair.restated(p_holm)}, family)
+        pair.comparison(regression, {**p_holm, **pair.restated(p_holm)}, tests["main"])
         for pair, p_holm in zip(pairs, chances, strict=True)
     ]
 
@@ -180,8 +191,8 @@ class _Numbers:
             found |= self._runs.differences(group, mask if chosen is None else mask & chosen)
         return {name: found[name] for name in names}
 
-    def of_role(self, role: Role) -> list[str]:
-        return [name for name in self.numbers if self._role(name) == role]
+    def of_family(self, family: Family) -> list[str]:
+        return [name for name in self.numbers if family == ("first" if name in self.main[:1] else self._role(name))]
 
     def _role(self, name: str) -> Role:
         if name in self.main:

@@ -3,7 +3,8 @@
 Only completed runs are compared if there are at least two and the baseline is one of them; else all runs with results.
 Means, differences and the best run are computed over the cases that all compared runs have finished.
 
-- Against the baseline, p is adjusted (Holm) for each main metric over all other runs.
+- Against the baseline, p is adjusted (Holm) over all other runs, in the families of runner.compare.verdicts: the first
+  main metric for itself, the others together.
 - What stands for quality on the Pareto front is the main metric of the evaluation (runner.compare.front).
 - The best run of a metric is known only after looking, so that its lead over any other is the largest of all that
   chance could have brought about. p of its differences is adjusted (Holm) over all pairs of runs, those that are
@@ -49,6 +50,17 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A metric before p is adjusted. `apart`: why runs are not comparable; `values` and `differences` by folder."""
+
+    name: str
+    apart: Mapping[str, Sequence[Reason]]
+    rows: Bools
+    values: Mapping[str, float]
+    differences: Mapping[str, Paired]
+
+
+@dataclass(frozen=True, slots=True)
 class SweptMetric:
     """`same`: whether no case differs between any two runs."""
 
@@ -75,7 +87,7 @@ def compare_sweep(
     used = baseline if baseline in compared else next(iter(compared))
     cells = Cells(_sharing_cases(compared, used), seed)
     names = _main(cells, used)
-    metrics = [swept_metric for name in names if (swept_metric := _metric(cells, used, name, margin)) is not None]
+    metrics = _metrics(cells, used, names, margin)
     rows = {name: read_rows(folder / name, snapshot) for name, snapshot in cells.snapshots.items()}
     beside = _sharing_cases({used: compared[used], **references}, used)
     del beside[used]
@@ -105,8 +117,7 @@ def compare_on(
     if baseline not in cells.snapshots or len(cells.snapshots) < 2:
         return []
     names = [name for name in metrics if all(name in each.cases.values for each in cells.snapshots.values())]
-    found = (_metric(cells, baseline, name, margin) for name in names)
-    return [_record(swept_metric) for swept_metric in found if swept_metric is not None]
+    return [_record(swept_metric) for swept_metric in _metrics(cells, baseline, names, margin)]
 
 
 def _sharing_cases(snapshots: Mapping[str, Snapshot], baseline: str) -> dict[str, Snapshot]:
@@ -129,8 +140,18 @@ def _main(cells: Cells, baseline: str) -> list[str]:
     return main_metrics(names, catalogue, cells.snapshots[baseline].cases.values)
 
 
-def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetric | None:
-    """The results of a metric; None where no case counts."""
+def _metrics(cells: Cells, baseline: str, names: Sequence[str], margin: float) -> list[SweptMetric]:
+    """The results of main metrics, in order, without those of which no case counts."""
+    measured = [found for name in names if (found := _measured(cells, baseline, name)) is not None]
+    families = [[found for found in measured if (found.name in names[:1]) is is_first] for is_first in (True, False)]
+    p_holm: dict[tuple[str, str], float] = {}
+    for family in families:
+        tests = {(found.name, folder): test for found in family for folder, test in found.differences.items()}
+        p_holm |= zip(tests, adjusted(list(tests.values())), strict=True)
+    return [_swept(cells, baseline, found, p_holm, margin) for found in measured]
+
+
+def _measured(cells: Cells, baseline: str, name: str) -> Measured | None:
     reasons = {other: cells.reasons(baseline, other, name) for other in cells.snapshots if other != baseline}
     folders = [other for other in cells.snapshots if not reasons.get(other)]
     rows = cells.rows(name, folders)
@@ -138,32 +159,39 @@ def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetri
     values = {folder: value for folder, value in means.items() if value is not None}
     if baseline not in values or len(values) < 2:
         return None
+    silent = {folder: [Reason("pairs")] for folder in folders if folder not in values}
+    apart = {**{folder: why for folder, why in reasons.items() if why}, **silent}
+    return Measured(name, apart, rows, values, _differences(cells, baseline, list(values), name, rows))
+
+
+def _swept(
+    cells: Cells, baseline: str, metric: Measured, p_holm: Mapping[tuple[str, str], float], margin: float
+) -> SweptMetric:
+    """`p_holm`: adjusted, by metric and folder."""
+    name, values, differences = metric.name, metric.values, metric.differences
     variant = cells.catalogue.variant(name)
     best = (max if variant.direction == "higher" else min)(values, key=lambda folder: values[folder])
-    differences = _differences(cells, baseline, list(values), name, rows)
-    p_holm = dict(zip(differences, adjusted(list(differences.values())), strict=True))
-    leads = _differences(cells, best, list(values), name, rows)
+    leads = _differences(cells, best, list(values), name, metric.rows)
     p_best = adjusted_over_pairs(leads, len(values))
     entries = []
     for folder, value in values.items():
         difference, lead = differences.get(folder), leads.get(folder)
         is_far = lead is not None and _is_far(lead, p_best[folder], margin * variant.span)
+        p = p_holm.get((name, folder), 1.0)
         entries.append(
             Against(
                 folder,
                 value,
                 difference,
-                p_holm.get(folder, 1.0),
-                None if difference is None else verdict(variant, difference, p_holm[folder], margin),
+                p,
+                None if difference is None else verdict(variant, difference, p, margin),
                 0.0 if lead is None else lead.difference,
                 p_best.get(folder, 1.0),
                 near_best=not is_far,
             )
         )
     same = not any(numbers.differs for numbers in (*differences.values(), *leads.values()))
-    silent = {folder: [Reason("pairs")] for folder in folders if folder not in values}
-    apart = {folder: why for folder, why in reasons.items() if why}
-    return SweptMetric(name, int(rows.sum()), best, same, entries, {**apart, **silent})
+    return SweptMetric(name, int(metric.rows.sum()), best, same, entries, metric.apart)
 
 
 def _differences(cells: Cells, one: str, folders: Sequence[str], name: str, rows: Bools) -> dict[str, Paired]:

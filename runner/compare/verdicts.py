@@ -10,12 +10,15 @@ The verdict on two runs follows the first of their main metrics (Answered Right 
 where documents are only looked for). A change is better only where that one is better, or is not worse by more than the
 margin while another one is better; where it is worse the change is worse, whatever else was gained.
 
-The main metrics are adjusted together, over all candidates of one comparison: those that say so of themselves
-(runner.metrics.metric), of those with cutoffs the ones at k where both runs have the same k, else at the largest fixed
-cutoff of both. Where an evaluation has none, all of its metrics are main metrics; where it has some and none is
-comparable, there is no verdict. A metric of which nothing says whether more of it is better has no verdict, and is no
-main metric. All other metrics are adjusted among themselves, and so are those of the legs of a fusion. A metric that is
-the same in every case is no test and does not count.
+Main metrics are those that say so of themselves (runner.metrics.metric), of those with cutoffs the ones at k where both
+runs have the same k, else at the largest fixed cutoff of both. Where an evaluation has none, all of its metrics are
+main metrics; where it has some and none is comparable, there is no verdict. A metric of which nothing says whether more
+of it is better has no verdict, and is no main metric.
+
+p is adjusted in families (FAMILIES), each over all candidates of a comparison or all runs of a sweep: the first main
+metric for itself, since it was chosen before anybody looked; the other main metrics together; all other metrics
+together; and those of the legs of a fusion. A comparison of two runs of a sweep makes fewer tests than the sweep, so it
+never finds less than the sweep did. A metric that is the same in every case is no test and does not count.
 
 not_judged      the runs can be compared, and no metric of theirs says which way it is better
 """
@@ -31,9 +34,11 @@ from runner.metrics.paired import FEWEST, Paired
 
 Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few"]
 Role = Literal["main", "other", "leg"]
+Family = Literal["first", "main", "other", "leg"]
 Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "too_few", "not_comparable", "not_judged"]
 
 ALPHA = 0.05
+FAMILIES: tuple[Family, ...] = ("first", "main", "other", "leg")
 
 
 def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Collection[str] = ()) -> list[str]:

@@ -22,7 +22,7 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 
 BLOCK = 512  # rows
 MOST_KNOWN = 20_000  # estimates that are kept for other runs, some 300 bytes each
+ESTIMATE = tuple(entry.name for entry in fields(Estimate))
 COST = ("requests", "input_tokens", "output_tokens", "usd")
 _UNSCORED, _COUNTED_FAILURE, _SCORED = range(3)
 
@@ -310,8 +311,20 @@ class _Sample:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """Of the rows of a column those of a set of cases: how many the metric applies to, which have a number (bool
+    [n_rows of the column]), the cases of these, and which of them are scored."""
+
+    n: int
+    has_number: NDArray[np.bool_]
+    cases: NDArray[np.uint32]
+    scored: NDArray[np.bool_]
+
+
 class _Estimator:
-    """Estimates over any set of rows. The same set is worked out once: tags often cover the whole data set."""
+    """Estimates over any set of rows. The same set is worked out once: tags often cover the whole data set. So are
+    metrics with the same values, of which few cases have many."""
 
     def __init__(self, table: _Table, seed: int, resamples: int, known: Known) -> None:
         self._table = table
@@ -319,6 +332,12 @@ class _Estimator:
         self._resamples = resamples
         self._known = known
         self._done: dict[bytes, Estimates] = {}
+        alike: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
+        self._alike: dict[str, tuple[bytes, bytes]] = {}
+        for name, column in table.columns.items():
+            key = column.rows.tobytes(), bytes(column.states)
+            self._alike[name] = alike.setdefault(key, key)
+        self._members: dict[tuple[bytes, bytes], _Members] = {}  # of the set of cases that is worked out
 
     def over(self, members: Sequence[int], *, legs: bool = False) -> Estimates:
         mask = np.zeros(self._table.n_rows, dtype=bool)
@@ -330,21 +349,23 @@ class _Estimator:
 
     def _estimates(self, mask: NDArray[np.bool_], names: Sequence[str]) -> Estimates:
         keys: dict[str, tuple[Any, ...]] = {}
+        self._members.clear()
         groups: dict[tuple[bytes, bool], list[str]] = defaultdict(list)
-        estimates: dict[str, Estimate] = {}
+        found: dict[tuple[Any, ...], Estimate | None] = {}
         for name in names:
             sample = self._sample(name, mask)
-            keys[name] = self._key(name, sample)
-            if (estimate := self._known.get(keys[name])) is not None:
-                estimates[name] = estimate
-            else:
-                groups[sample.cases.tobytes(), sample.weights is None].append(name)
+            key = keys[name] = self._key(name, sample)
+            if key not in found:
+                found[key] = self._known.get(key)
+                if found[key] is None:
+                    groups[sample.cases.tobytes(), sample.weights is None].append(name)
         for group in groups.values():
-            estimates |= self._group(group, mask)
+            found |= {keys[name]: estimate for name, estimate in self._group(group, mask).items()}
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
-        self._known.update((keys[name], estimate) for name, estimate in estimates.items())
-        return {name: asdict(estimates[name]) for name in names}
+        estimates = {key: estimate for key, estimate in found.items() if estimate is not None}
+        self._known.update(estimates)
+        return {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
 
     def _key(self, name: str, sample: _Sample) -> tuple[Any, ...]:
         """All that the estimate depends on: resamples do on the number of cases, not on which they are."""
@@ -380,19 +401,26 @@ class _Estimator:
         return statistics.mean_intervals(*side_by_side, ranges=ranges, seed=self._seed, resamples=self._resamples)
 
     def _sample(self, name: str, mask: NDArray[np.bool_]) -> _Sample:
-        column = self._table.columns[name]
-        rows = np.frombuffer(column.rows, dtype=np.uint32)
-        states = np.frombuffer(column.states, dtype=np.uint8)
+        column, members = self._table.columns[name], self._members_of(name, mask)
         weights = None
         if column.weights:
-            weights = np.ones(len(rows))
+            weights = np.ones(len(column.rows))
             weights[list(column.weights)] = list(column.weights.values())
-        applies = mask[rows]
-        has_number = applies & (states != _UNSCORED)
         return _Sample(
-            n=int(applies.sum()),
-            cases=rows[has_number],
-            values=np.frombuffer(column.values, dtype=np.float64)[has_number],
-            scored=states[has_number] == _SCORED,
-            weights=None if weights is None else weights[has_number],
+            n=members.n,
+            cases=members.cases,
+            values=np.frombuffer(column.values, dtype=np.float64)[members.has_number],
+            scored=members.scored,
+            weights=None if weights is None else weights[members.has_number],
         )
+
+    def _members_of(self, name: str, mask: NDArray[np.bool_]) -> _Members:
+        """Most metrics apply to the same rows."""
+        key = self._alike[name]
+        if key not in self._members:
+            rows, states = np.frombuffer(key[0], dtype=np.uint32), np.frombuffer(key[1], dtype=np.uint8)
+            applies = mask[rows]
+            has_number = applies & (states != _UNSCORED)
+            is_scored = states[has_number] == _SCORED
+            self._members[key] = _Members(int(applies.sum()), has_number, rows[has_number], is_scored)
+        return self._members[key]

@@ -76,6 +76,7 @@ METRICS = (
     ),
 )
 
+KEPT = 4096  # answers, for the metrics that look at one, and for further runs of a sweep
 _CJK = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _MARKS = late(r"(?:[^\w\s]|_)+")
 _THOUSANDS = late(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -94,18 +95,33 @@ _AFTER_ANY = frozenset(
 
 def exact_match(answer: str, known: Sequence[str]) -> float | None:
     """1.0 when the answer is one of the known answers, else 0.0; None when no answer is known."""
+    return _exact_match(answer, tuple(known))
+
+
+@lru_cache(maxsize=KEPT)
+def _exact_match(answer: str, known: tuple[str, ...]) -> float | None:
     return _best(lambda one: float(_same(answer, one)), known)
 
 
 def token_f1(answer: str, known: Sequence[str]) -> float | None:
     """Harmonic mean of token precision and recall, tokens counted as a bag; None when no answer is known."""
+    return _token_f1(answer, tuple(known))
+
+
+@lru_cache(maxsize=KEPT)
+def _token_f1(answer: str, known: tuple[str, ...]) -> float | None:
     return _best(lambda one: _f1(tokens(answer), tokens(one)), known)
 
 
 def contains_answer(answer: str, known: Sequence[str]) -> float | None:
     """1.0 when the answer gives one of the known answers in any form in which it may be written, and does not say that
     this is not it (runner.text.shown), else 0.0; None when no answer is known."""
-    return float(gives(without_citations(answer), known)) if known else None
+    return _contains_answer(answer, tuple(known)) if known else None
+
+
+@lru_cache(maxsize=KEPT)
+def _contains_answer(answer: str, known: tuple[str, ...]) -> float:
+    return float(gives(without_citations(answer), known))
 
 
 def answer_matches(answer: str, known: Sequence[str]) -> bool | None:
@@ -113,7 +129,7 @@ def answer_matches(answer: str, known: Sequence[str]) -> bool | None:
     return bool(contains_answer(answer, known) or exact_match(answer, known)) if known else None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=KEPT)
 def normalised(text: str) -> str:
     """The form in which answers are compared: words and numbers, one space between them."""
     plain = _nfkc(_nfkc(without_citations(text)).casefold())

@@ -175,14 +175,12 @@ def _weighted_limit(shares: Floats, weights: Floats) -> float:
 
 
 def _tilted_mean(tilt: float, values: Floats, mass: Floats, guess: float) -> float:
-    """The t with sum(w (v - t) / (1 + tilt w (v - t))) = 0, by Newton's steps within the values that t can have."""
-    low, high = 0.0, float(min(values.max(), (values + 1 / (tilt * mass)).min()))
+    """The t with sum(w (v - t) / (1 + tilt w (v - t))) = 0, by Newton's steps within the values that t can have. At
+    that t the n terms 1 / (1 + tilt w (v - t)) add up to n, so none of these denominators is below 1 / n."""
+    low, high = 0.0, float(min(values.max(), (values + (1 - 1 / len(values)) / (tilt * mass)).min()))
     mean = min(max(guess, low), high)
     for _ in range(_ROUNDS):
         ratio = 1.0 + tilt * mass * (values - mean)
-        if ratio.min() <= 0:
-            high, mean = mean, (low + mean) / 2
-            continue
         pull = float((mass * (values - mean) / ratio).sum())
         low, high = (mean, high) if pull > 0 else (low, mean)
         step = pull / float((mass / ratio**2).sum())

@@ -54,7 +54,7 @@ def declared_by(evaluation: object) -> Catalogue:
 def together(catalogues: Iterable[Catalogue]) -> Catalogue:
     """What any of some runs declared; of two that declared a name the first counts. Runs that are older than the
     records say nothing where another one does."""
-    given = list(catalogues)
+    given = list({id(each): each for each in catalogues}.values())
     declared = [each for each in given if each is not built_in()] or given[:1]
     return Catalogue(metric for each in declared for metric in each.metrics) if len(declared) > 1 else declared[0]
 

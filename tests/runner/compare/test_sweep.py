@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.compare.cells import Cells, open_cells
+from runner.compare.compare import compare
+from runner.compare.regression import Regression
+from runner.compare.sides import Place, open_place
 from runner.compare.sweep import adjusted_over_pairs, compare_sweep
 from runner.metrics import paired
 from runner.metrics.metric import Metric
@@ -15,6 +19,7 @@ from tests.run_folders import dump
 from tests.swept_folders import Values, write_swept
 
 N = 40
+NAME = "mean_faithfulness"
 LOW = [0.5] * N
 HIGH = [0.9] * (N // 2) + [0.7] * (N // 2)  # mean 0.8: +0.3 in every other case at least +0.2
 NEAR = [value - 0.15 for value in HIGH]
@@ -36,6 +41,28 @@ def three(folder: Path, **more: Any) -> Path:
 def only(found: Mapping[str, Any]) -> Mapping[str, Any]:
     (entry,) = found["metrics"]
     return dict(entry)
+
+
+def test_two_runs_alone_are_never_told_apart_less_than_within_the_sweep(tmp_path: Path) -> None:
+    """A sweep makes more tests than the comparison of two of its runs. The first metric has a family for itself:
+    another metric beside it changes nothing of its p."""
+    drawn = np.random.default_rng(7)
+    names = ("right", "faithfulness", "answer_relevancy")
+    runs = {
+        f"a={run}": {name: list(drawn.binomial(1, 0.5 + 0.15 * run, N).astype(float)) for name in names}
+        for run in range(3)
+    }
+    folder = write_swept(tmp_path / "s", runs)
+    swept = {entry["name"]: {cell["folder"]: cell for cell in entry["cells"]} for entry in compared(folder)["metrics"]}
+    assert list(swept) == ["right", "mean_faithfulness", "mean_answer_relevancy"]
+    for candidate in ("1", "2"):
+        sides = [open_place(Place(folder / name, name)) for name in ("0", candidate)]
+        alone = compare(*sides, Regression(rules=[], must_not_break=[]), seed=42)
+        p_alone = {found.difference.metric: found.p_holm for found in alone.main}
+        assert p_alone["right"] == swept["right"][candidate]["p"]
+        assert all(p_alone[name] <= swept[name][candidate]["p_holm"] for name in swept)
+    first = sorted(cell["p_holm"] / cell["p"] for cell in (swept["right"][name] for name in ("1", "2")))
+    assert first == pytest.approx([1, 2])
 
 
 def test_every_run_is_compared_with_the_baseline(tmp_path: Path) -> None:
@@ -62,6 +89,22 @@ def test_the_best_of_what_is_better_the_lower_is_the_lowest(tmp_path: Path) -> N
     swept = {"a=1": {"stale_present": HIGH}, "a=2": {"stale_present": LOW}}
     entry = only(compared(write_swept(tmp_path / "s", swept)))
     assert (entry["name"], entry["best"], entry["cells"][1]["verdict"]) == ("stale_present", "1", "better")
+
+
+def test_runs_with_equal_columns_share_them_and_are_compared_once(tmp_path: Path) -> None:
+    runs = {"a=1": LOW, "a=2": HIGH, "a=3": HIGH, "a=4": NEAR}
+    write_swept(tmp_path, {name: {"faithfulness": values} for name, values in runs.items()})
+    cells = Cells(open_cells(tmp_path, ["0", "1", "2", "3"]), 42)
+    columns = [snapshot.cases.values[NAME] for snapshot in cells.snapshots.values()]
+    assert columns[1] is columns[2]
+    assert len({id(column) for column in columns}) == 3
+    rows = {NAME: np.ones(N, dtype=bool)}
+    numbers = [cells.between("0", other, rows)[NAME] for other in ("1", "2", "3")]
+    assert numbers[0] is numbers[1]
+    assert numbers[2] != numbers[0]
+    half = {NAME: np.arange(N) < N // 2}
+    assert cells.between("0", "1", half)[NAME].difference == pytest.approx(0.4)
+    assert cells.between("1", "0", rows)[NAME].difference == pytest.approx(-0.3)
 
 
 def test_p_is_adjusted_over_the_runs_against_the_baseline(tmp_path: Path) -> None:

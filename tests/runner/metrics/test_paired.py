@@ -108,10 +108,21 @@ def test_mcnemar_by_hand(lost: int, won: int, p: float) -> None:
     assert mcnemar_p(lost, won) == pytest.approx(p)
 
 
-def test_mcnemar_is_the_swap_test_of_yes_and_no() -> None:
-    one, other = np.zeros(30), np.zeros(30)
-    one[:2], other[2:11] = 1, 1
-    assert swap_p((other - one)[:, None], seed=1)[0] == pytest.approx(mcnemar_p(2, 9))  # 11 differ: all swaps
+@pytest.mark.parametrize(("lost", "won"), [(2, 9), (20, 41), (0, 60), (33, 33), (480, 520), (480, 521)])
+@pytest.mark.parametrize("step", [1.0, 0.1])
+def test_mcnemar_is_the_swap_test_of_yes_and_no(lost: int, won: int, step: float) -> None:
+    after = np.zeros(2000)
+    after[:lost], after[lost : lost + won] = -step, step
+    expected = stats.binomtest(lost, lost + won).pvalue
+    assert mcnemar_p(lost, won) == pytest.approx(expected, rel=1e-12)
+    assert swap_p((0.3 + after - 0.3)[:, None], seed=1)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_p_does_not_depend_on_the_metrics_beside_it() -> None:
+    random = np.random.default_rng(3)
+    columns = [np.where(random.random(500) < share, random.normal(0.02, 0.4, 500), 0.0) for share in (0.9, 0.1, 0.5)]
+    together = swap_p(np.column_stack(columns), seed=1)
+    assert [swap_p(column[:, None], seed=1)[0] for column in columns] == together.tolist()
 
 
 # --- against scipy --------------------------------------------------------------------------------
@@ -132,13 +143,15 @@ def mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
 
 @pytest.mark.parametrize("n", [30, 100])
 def test_p_of_a_plain_difference_bears_many_comparisons(n: int) -> None:
-    """All better by the same: only all signs alike come as far, in 2 of 2^n ways, and none of 9,999 drawn ones does."""
-    found = swap_p(np.full((n, 1), 0.25), seed=1)[0]
-    assert found == pytest.approx(2 * math.exp(-n / 2), rel=1e-9)
+    """All better by the same: only all signs alike come as far, in 2 of 2^n ways. All better by about the same: none of
+    9,999 drawn ones comes as far."""
+    assert swap_p(np.full((n, 1), 0.25), seed=1)[0] == 2.0 ** (1 - n)
+    found = swap_p(np.linspace(0.25, 0.2501, n)[:, None], seed=1)[0]
+    assert found == pytest.approx(2 * math.exp(-n / 2), rel=1e-6)
     assert 2.0 ** (1 - n) < found < 1e-4
     one, weights = np.zeros(n), np.full(n, 3.0)
     weighted = compare_weighted(one, one + 0.25, weights, weights, seed=1)
-    assert weighted is not None and weighted.p == pytest.approx(found, rel=1e-9)
+    assert weighted is not None and weighted.p == pytest.approx(found, rel=1e-6)
 
 
 def test_a_p_below_what_is_drawn_is_never_below_that_of_all_swaps() -> None:
