@@ -299,7 +299,9 @@ def _case(document: Document, again: Sequence[str]) -> Iterator[Way]:
 def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
     if (run.get("choices") or {}).get("tracking") == "mlflow":
         has_pages = any(distributions(name="mlflow"))  # runs are tracked by mlflow-skinny, which has none
-        yield "brief.ui", _command("ui") if has_pages else f"{installing('ui')} && {_command('ui')}"
+        stores = [word.partition("=")[2] for word in run.get("overrides") or () if word.startswith("tracking.uri=")]
+        ui = _command("ui", *(word for store in stores for word in ("--uri", store)))
+        yield "brief.ui", ui if has_pages else f"{installing('ui')} && {ui}"
 
 
 def _asked_again(run: Mapping[str, Any]) -> list[str]:

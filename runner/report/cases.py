@@ -18,9 +18,10 @@ from runner.report.blocks import PAGE, CaseRow, Cell, Filter, Note, Section
 from runner.report.calls import fact_of, kept_calls
 from runner.report.case import facts_in
 from runner.report.document import Document
+from runner.report.outputs import RIGHT, outcome
 from runner.report.page import clean, details, language_tag
 from runner.report.worst import merit
-from runner.system.folder import lines_at, parsed
+from runner.system.folder import lines_at, reader
 from runner.words.wording import Wording
 
 LISTED = 100_000  # cases; the worst ones of more
@@ -32,7 +33,6 @@ OF_CELL = 100  # of a cell of a sweep, whose own page lists the cases of all
 CALL_BYTES = 1_000_000  # for what models were asked, as JSON
 CALLED = 100  # cases at most of which a page shows that
 SHOWN = 10  # rows for readers without scripts
-RIGHT = frozenset({"none", "ok", "True"})
 WORDS = ("range", "nothing", "no_details", "previous", "next")
 
 Detail = tuple[str, Any]  # of a case, as runner.report.page.details has it
@@ -91,10 +91,11 @@ class Cases:
 
     def rows(self, numbers: Iterable[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Listed cases with everything that was written of them."""
+        read = reader(self.path)
         with self.path.open("rb") as file:
             for number in numbers:
                 file.seek(self.places[number])
-                row = parsed(file.readline())
+                row = read(self.places[number], file.readline())
                 if row is not None:
                     yield number, row
 
@@ -172,17 +173,6 @@ class _Columns:
             choices={kind: names.choice(order) for kind, names in self._choices.items()},
             values={name: np.round(np.array(column)[order], 3) for name, column in self._values.items()},
         )
-
-
-def outcome(row: Mapping[str, Any]) -> str:
-    """The stage at which a question failed, `none` where it did not; `True`, `False` or `unknown` where the output says
-    whether it had success; or how the case ended."""
-    labels, output = row.get("labels") or {}, row.get("output")
-    if row.get("status") != "ok":
-        return str(row.get("status"))
-    if "lost_at" not in labels and isinstance(output, Mapping) and "success" in output:
-        return "unknown" if output["success"] is None else str(bool(output["success"]))
-    return str(labels.get("lost_at", "ok"))
 
 
 # --- headers, filters, rows -----------------------------------------------------------------------

@@ -135,7 +135,9 @@ def escape(text: str) -> Markdown:
 
 def _inside(text: str) -> str:
     """As `escape` does it, of what does not begin a line: the text of a heading."""
-    line = "".join(visible(character) for character in _SPACE.sub(" ", text).strip())
+    line = _SPACE.sub(" ", text).strip()
+    if not line.isprintable():  # which is the case for all that `visible` changes
+        line = "".join(map(visible, line))
     return _INTERVAL.sub(r"[\1]", _PUNCTUATION.sub(r"\\\1", line.translate(_ENTITIES)))
 
 

@@ -50,10 +50,14 @@ def value_of(metrics: Mapping[str, Any], name: str) -> Value:
     )
 
 
+def applies(entry: Mapping[str, Any] | None) -> bool:
+    """Whether a metric of summary.json applies to at least one case."""
+    return int((entry or {}).get("n") or 0) > 0
+
+
 def values(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
     """The metrics of `names` that apply to at least one case, in that order."""
-    measured = [value_of(metrics, name) for name in names if name in metrics]
-    return [value for value in measured if value.n > 0]
+    return [value_of(metrics, name) for name in names if applies(metrics.get(name))]
 
 
 def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:

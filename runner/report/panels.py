@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from runner.errors import SPENT
+from runner.errors import REFUSED, SPENT
 from runner.metrics.right import NAME
 from runner.report import metrics, usage
 from runner.report.blocks import TERMINAL, Block, Facts, Note, Table, Warnings
@@ -19,6 +19,7 @@ from runner.report.summary import report_of
 from runner.report.terminal import renderables
 from runner.report.trust import warnings
 from runner.system.folder import RunFolder, case_counts
+from runner.words.bilingual import in_language
 
 WIDTH = 78
 
@@ -98,7 +99,7 @@ def ending(document: Document) -> list[tuple[str, str]]:
     say, run = document.say, document.run
     rows = [(say("ran.status"), say.name("status", str(run.get("status"))))]
     if run.get("error_message"):
-        rows.append((say("worst.error"), str(run["error_message"])))
+        rows.append((say("worst.error"), in_language(str(run["error_message"]), say.language)))
     return [*rows, (say("panel.cases"), cases_line(document.summary, say)), *_next(document)]
 
 
@@ -124,8 +125,9 @@ def _next(document: Document) -> list[tuple[str, str]]:
     unfinished = run.get("status") in ("partial", "failed") and case_counts(summary)["pending"]
     if summary.get("measured") or not unfinished:
         return []
-    how = "panel.goes_on_raised" if SPENT.search(str(run.get("error_message"))) else "panel.goes_on"
-    return [(document.say("panel.next"), document.say(how))]
+    error = str(run.get("error_message"))
+    how = "_raised" if SPENT.search(error) else "_corrected" if REFUSED.search(error) else ""
+    return [(document.say("panel.resume"), document.say(f"panel.goes_on{how}"))]
 
 
 def cost(document: Document) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runner.config.arguments import command_of
+from runner.errors import REFUSED
 from runner.report import metric, usage
 from runner.report.blocks import (
     EVERYWHERE,
@@ -28,6 +29,7 @@ from runner.report.document import Document
 from runner.report.metrics import rows_of
 from runner.report.trust import warnings
 from runner.system.folder import case_counts, identities
+from runner.words.bilingual import in_language
 from runner.words.wording import Wording
 
 UNFINISHED = ("partial", "failed", "running")
@@ -77,9 +79,10 @@ def notes(document: Document) -> Iterator[Note]:
     elif status in UNFINISHED:
         yield Note(say(f"note.{status}", done=cases["done"], total=cases["total"]), "alarm")
     if document.run.get("error_message"):
-        yield Note(say("note.message", message=document.run["error_message"]))
+        yield Note(say("note.message", message=in_language(document.run["error_message"], say.language)))
     if status in UNFINISHED and cases["pending"] and not measured:
-        yield Note(say("note.goes_on"))
+        is_refused = REFUSED.search(str(document.run.get("error_message")))
+        yield Note(say("note.goes_on_corrected" if is_refused else "note.goes_on"))
     for warning in warnings(document.summary, say):
         yield Note(warning, "alarm")
     if document.offer.missing:

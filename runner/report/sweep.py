@@ -32,7 +32,7 @@ class Cell:
     exit_code: int | None
     error_message: str | None
     run: Mapping[str, Any]
-    summary: Mapping[str, Any]
+    summary: Mapping[str, Any]  # without slices, which are most of it
 
     @property
     def metrics(self) -> Mapping[str, Any]:
@@ -178,7 +178,7 @@ class Sweep:
 def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[str]:
     """The metrics that tables of several runs show: what is declared to stand there, then what nobody declared.
     Without those that apply to no case of any run, and without legs and fixed cutoffs."""
-    names = dict.fromkeys(name for each in metrics for name in each if metric.values(each, [name]))
+    names = dict.fromkeys(name for each in metrics for name, entry in each.items() if metric.applies(entry))
     undeclared = [name for name in names if "/" not in name and catalogue.variant(name).metric is None]
     return [*catalogue.shown(names, "sweeps"), *undeclared]
 
@@ -276,7 +276,7 @@ def _cell(
 def _cell_of(snapshot: Mapping[str, Any], listed: Mapping[str, Any], params: Mapping[str, str]) -> Cell:
     ran = snapshot.get("run") or {}
     run = {**ran, "config": snapshot.get("config"), DECLARED: snapshot.get(DECLARED) or []}
-    parts = {name: snapshot.get(name) or {} for name in ("metrics", "slices", "counts", "cost", "timing")}
+    parts = {name: snapshot.get(name) or {} for name in ("metrics", "counts", "cost", "timing")}
     return _make_cell(listed, params, run, {"k": ran.get("k"), "cases": snapshot.get("cases_count"), **parts})
 
 
@@ -291,7 +291,7 @@ def _make_cell(
         listed.get("exit_code"),
         listed.get("error_message"),
         run,
-        summary,
+        {name: value for name, value in summary.items() if name != "slices"},
     )
 
 

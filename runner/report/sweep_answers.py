@@ -12,13 +12,14 @@ from urllib.parse import quote
 from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Fact, Filter, Note, Section
 from runner.report.blocks import Cell as Shown
-from runner.report.cases import QUESTION, RIGHT, WORDS, Choice, Store, named, outcome
+from runner.report.cases import QUESTION, WORDS, Choice, Store, named
 from runner.report.markdown import shorten
+from runner.report.outputs import is_right, outcome, outputs
 from runner.report.page import FILE, clean, details, language_tag
 from runner.report.sweep import Cell, Sweep
 from runner.report.sweep_comparison import called
 from runner.report.worst import scores
-from runner.system.folder import lines_at, parsed
+from runner.system.folder import parsed
 from runner.words.wording import Wording
 
 RUNS = 12  # columns at most
@@ -70,9 +71,9 @@ class _Run:
     def of(cls, cell: Cell, sweep: Sweep, folder: Path) -> _Run:
         home = folder / cell.folder
         page = f"./{quote(cell.folder)}/{FILE}" if (home / FILE).is_file() else None
-        places, states = {}, {}
-        for place, row in lines_at(home / ROWS):
-            places[str(row["id"])], states[str(row["id"])] = place, _is_right(row)
+        read = outputs(home / ROWS)
+        places = dict(zip(read.ids, read.places.tolist(), strict=True))
+        states = dict(zip(read.ids, read.right.tolist(), strict=True))
         return cls(cell, called(sweep, cell.folder), home / ROWS, page, places, states)
 
     def rows(self, ids: Sequence[str]) -> Iterator[Row]:
@@ -80,10 +81,6 @@ class _Run:
             for id in ids:
                 file.seek(self.places[id])
                 yield parsed(file.readline()) or {}
-
-
-def _is_right(row: Row) -> bool:
-    return outcome(row) in RIGHT and (row.get("metrics") or {}).get("right") != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +136,13 @@ class _Columns:
 
     def add(self, case: _Case, rows: Sequence[Row]) -> bool:
         """False where there is no room for what the runs answered."""
-        answers = [f"{TICK[_is_right(row)]} {_answer(row)}" for row in rows]
+        answers = [f"{TICK[is_right(row)]} {_answer(row)}" for row in rows]
         question = clean(" ".join(str(_output(rows[0]).get("query") or "").split()), QUESTION)
         self._left -= sum(len(text.encode("utf-8", "replace")) + 16 for text in (question, case.id, *answers))
         if self._left < 0:
             return False
-        facts = list(_facts(self._runs, rows, self._sweep))
+        is_shown = len(self.ids) < SHOWN
+        facts = list(_facts(self._runs, rows, self._sweep)) if self._has_room or is_shown else []
         self._has_room = self._has_room and self._store.add(len(self.ids), details(facts))
         self.ids.append(clean(case.id, QUESTION))
         self._questions.append(question)
@@ -152,7 +150,7 @@ class _Columns:
         self._languages.append(str(rows[0].get("language") or ""))
         for column, text in zip(self._answers, answers, strict=True):
             column.append(text)
-        if len(self.ids) <= SHOWN:
+        if is_shown:
             self._first.append(self._row(facts))
         return True
 

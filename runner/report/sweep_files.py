@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from runner.report.summary import replace_text
 from runner.report.sweep import Sweep, read_sweep
 from runner.report.sweep_answers import answers
 from runner.report.sweep_sections import sections
+from runner.system.metadata import write_json
 from runner.system.writing import csv_of
 
 SCHEMA = 1
@@ -39,7 +39,7 @@ def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> No
         **({"comparison": sweep.comparison} if sweep.comparison else {}),
         **({"search": sweep.head["search"]} if sweep.head.get("search") else {}),
     }
-    replace_text(folder / "summary.json", json.dumps(record, ensure_ascii=False, indent=2) + "\n")
+    write_json(folder / "summary.json", record)
     blocks = sections(sweep, folder)
     replace_text(folder / "summary.md", _markdown(blocks))
     replace_text(folder / "cells.csv", _csv(sweep))

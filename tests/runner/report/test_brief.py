@@ -16,6 +16,7 @@ from tests.run_folders import RUN, SUMMARY, dump, row
 from tests.shown_panels import lines_of
 from tests.swept_folders import write_swept
 
+SLOW = pytest.mark.slow
 N = 40
 LOW = [0.5] * N
 HIGH = [0.9] * (N // 2) + [0.7] * (N // 2)
@@ -111,6 +112,8 @@ def test_the_next_commands_of_a_run_ask_for_the_same_again(tmp_path: Path) -> No
         f"python -m runner +experiment=full_rag k=5 compare={folder}",
         "python -m runner ui",
     ]
+    elsewhere = write_run(tmp_path / "s", ["below_k"], overrides=["tracking.uri=sqlite:///outputs/m.db"])
+    assert "python -m runner ui --uri sqlite:///outputs/m.db" in "\n".join(map(str, brief(open_run(elsewhere))))
 
 
 def test_where_the_pages_of_mlflow_are_not_installed_the_next_command_installs_them(
@@ -144,19 +147,30 @@ def test_a_run_that_did_not_end_says_so_and_how_to_resume(tmp_path: Path) -> Non
     assert "case=" not in text
 
 
+@pytest.mark.parametrize(
+    ("n", "values", "first", "last"),
+    [
+        (20, "0.0, 0.05, 0.1, …, 0.95", 0.55, 0.9),
+        pytest.param(200, "0.0, 0.005, 0.01, …, 0.995", 0.955, 0.99, marks=SLOW),
+    ],
+)
 @pytest.mark.parametrize("differ", [True, False])
-def test_of_many_runs_the_best_are_shown_on_one_screen(tmp_path: Path, differ: bool) -> None:
-    """200 runs: the baseline, 0, is the worst; the best are 191 to 199."""
-    column = [[float(case < 8 + number % 12 * differ) for case in range(20)] for number in range(200)]
-    runs = {f"min_score={number / 200}": {"right": column[number // 17 if differ else 0]} for number in range(200)}
+def test_of_many_runs_the_best_are_shown_on_one_screen(
+    tmp_path: Path, n: int, values: str, first: float, last: float, differ: bool
+) -> None:
+    """The baseline, 0, is the worst; the best are the last nine, of which the first eight are shown."""
+    right = [
+        [float(case < 8 + 11 * min(number, n - 9) // (n - 9) * differ) for case in range(20)] for number in range(n)
+    ]
+    runs = {f"min_score={number / n}": {"right": column} for number, column in enumerate(right)}
     folder = write_swept(tmp_path / "s", runs)
     statuses = {cell["folder"]: "completed" for cell in open_sweep(folder)["cells"]}
     report.write_sweep(folder, compare_sweep(folder, statuses, baseline="0", seed=42, margin=0.02))
     lines = lines_of(brief_sweep(folder))
     shown = "\n".join(lines)
     assert len(lines) <= 40
-    assert "200 runs (min_score=0.0, 0.005, 0.01, …, 0.995)" in shown
-    first, last = ("0.935", "0.97") if differ else ("0.0", "0.035")
-    assert f" {first} " in shown and f" {last} " in shown and " 0.5 " not in shown
-    note = " of 200 runs: the baseline and the best by " if differ else " of 200 runs: the first ones"
+    assert f"{n} runs (min_score={values})" in shown
+    first, last = (first, last) if differ else (1 / n, 7 / n)
+    assert f" {first} " in shown and f" {last} " in shown and " 0.0 " in shown and " 0.5 " not in shown
+    note = f" of {n} runs: the baseline and the best by " if differ else f" of {n} runs: the first ones"
     assert note in " ".join(shown.split()) and "`results` shows all." in shown

@@ -145,7 +145,7 @@ def test_warnings_stand_below_the_scores() -> None:
 
 def test_without_models_nothing_is_said_of_them() -> None:
     text = shown(RUN, SUMMARY)
-    assert not any(word in text for word in ("Models", "Cost", "Saved", "controls", "Votes", "Warning", "Next"))
+    assert not any(word in text for word in ("Models", "Cost", "Saved", "controls", "Votes", "Warning", "Resume"))
 
 
 def test_a_run_that_stopped_early_says_how_to_go_on() -> None:
@@ -157,10 +157,15 @@ def test_a_run_that_stopped_early_says_how_to_go_on() -> None:
         "Status: partial",
         "Error: budget.usd=1 is spent (0.9980 used)",
         "Cases: 12 (ok 9, failed 0, timeout 1, not run 2)",
-        "Next: with a higher budget, the same command resumes with",
+        "Resume: with a higher budget, the same command resumes with",
     ]
     text = lines(shown(merged(run, {"error_message": "interrupted after 10 of 12 cases"}), summary))
-    assert "Next: the same command resumes with the remaining cases" in text
+    assert "Resume: the same command resumes with the remaining cases" in text
+    refused = "local:m at http://x/v1: the server answers 404: no model"
+    text = lines(shown(merged(run, {"error_message": refused}), summary))
+    assert "Resume: fix what the error names, then run it again" in text
+    text = lines(shown(merged(merged(run, KOREAN), {"error_message": "서비스 응답 404: 없음"}), summary))
+    assert "이어서 실행: 오류에 나온 설정을 고친 뒤 명령을 다시 실행" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -201,7 +206,7 @@ def test_a_failed_run_says_why_and_has_no_numbers() -> None:
     assert "MRR: – 0/8" in text
     assert "Faithfulness: – 0/10" in text
     assert "Status: failed" in text
-    assert not any(line.startswith("Next:") for line in text)
+    assert not any(line.startswith("Resume:") for line in text)
     assert "Error: 10 of 10 cases failed" in text
 
 

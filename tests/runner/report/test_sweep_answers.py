@@ -8,8 +8,10 @@ import pytest
 
 from runner.report import sweep_answers
 from runner.report.blocks import Cases, Note, Section
+from runner.report.outputs import outputs
 from runner.report.sweep import read_sweep
 from runner.report.sweep_answers import answers
+from runner.system.shared import sharing
 from tests.run_folders import dump, row, write_run
 
 
@@ -102,3 +104,18 @@ def test_what_does_not_fit_is_counted(tmp_path: Path, monkeypatch: pytest.Monkey
         "The first 2 of 3 runs have a column.",
     ]
     assert len(found.data["ids"]) == 3 and list(found.data["details"]) == ["0", "1"]  # type: ignore[arg-type, call-overload]
+
+
+def test_what_came_out_of_a_run_is_kept_for_the_sweep_until_its_rows_change(tmp_path: Path) -> None:
+    write_run(tmp_path, rows=[case("b"), case("a", fails=True)])
+    path = tmp_path / "per_item.jsonl"
+    with sharing():
+        first = outputs(path)
+        assert (first.ids, first.places.tolist()[0], first.right.tolist()) == (["b", "a"], 0, [True, False])
+        assert outputs(path) is first
+        assert outputs(path, {"a", "b", "c"}) is first
+        one = outputs(path, {"b"})
+        write_run(tmp_path, rows=[case("b")])
+        alone = outputs(path)
+        assert (one.ids, one.digests) == (alone.ids, alone.digests)
+        assert one.digests != first.digests

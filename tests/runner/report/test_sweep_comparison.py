@@ -51,7 +51,7 @@ def test_the_terminal_table(tmp_path: Path) -> None:
         "p <.001",
         "10 +0.010",
         "[−.12 +.13]",
-        "p .875",
+        "p .870",
     ]  # exactly .8745
 
 
