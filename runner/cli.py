@@ -64,6 +64,9 @@ def _exit_code(words: Sequence[str]) -> int:
 
         _fail(in_words(error, "a file"), 3, words)
         return 3
+    except MemoryError:
+        _fail("the memory that this process may use is full", 3, words)
+        return 3
     except Exception as error:
         _fail_with_log(f"unexpected {unexpected(error)}", error, words)
         return 3

@@ -82,6 +82,8 @@ class BudgetSpentError(StopRunError):
 
 # what the message of such an end tells; the budget of minutes begins anew with a command
 SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")
+# the same command meets it again, until the address, the model or the key that it names is another; in all languages
+REFUSED = re.compile(r"(?:\bthe (?:server|service) answers|서비스 응답) (?:3\d\d|401|403|404|405)\b")
 
 
 class FallsShortError(StopRunError):

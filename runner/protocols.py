@@ -834,6 +834,18 @@ class Projecting(Protocol):
         """A runner.llm.projection.Projection, or None."""
 
 
+@runtime_checkable
+class Separable(Protocol):
+    """An evaluation in which what a case asks of models does not depend on the cases before it. The cost of a run of
+    many cases is then estimated from a sample of them.
+
+    class Tone:
+        is_separable = True
+    """
+
+    is_separable: bool
+
+
 class Scorer(Protocol):
     """A choice of `metric`: computes further values of a case. `metrics` holds their records (Measuring).
 
@@ -993,7 +1005,7 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with
     System: (Within,),
     Judge: (Completing, HealthChecked, Limited, Reading, Learning),
     Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
-    Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
+    Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting, Separable),
 }
 
 
@@ -1023,6 +1035,7 @@ ABSENT: Mapping[str, Any] = {
     "languages": None,
     "rubrics": None,
     "projection": None,
+    "is_separable": False,
     "refuse_below": None,
     "answer_model": None,
     "sweep": "",

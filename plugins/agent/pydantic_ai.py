@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import BaseModel, Field
@@ -21,6 +20,7 @@ from runner.llm.rehearsal import REHEARSED
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.protocols import Workspace
 from runner.records import Corpus, Query, Stopped, ToolCall, Trajectory
+from runner.system.metadata import version_of
 from runner.text.language import Language, detect_language
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class PydanticAiAgent:
     def provenance(self) -> Mapping[str, Any]:
         """Raises InputError where the package is missing."""
         _check_is_installed()
-        return {**self._model.provenance, "prompt": self.prompt.digest, "pydantic_ai": version("pydantic-ai-slim")}
+        return {**self._model.provenance, "prompt": self.prompt.digest, "pydantic_ai": version_of("pydantic-ai-slim")}
 
     @property
     def concurrency(self) -> int:

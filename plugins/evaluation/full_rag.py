@@ -135,6 +135,7 @@ class FullRag:
     judged, and what it does not say is not."""
 
     pipeline = PIPELINE
+    is_separable = True
 
     @staticmethod
     def sections(document: Document) -> Iterator[Section | None]:

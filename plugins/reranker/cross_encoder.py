@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
@@ -18,6 +17,7 @@ from runner.domains.agent.candidate import Candidate
 from runner.errors import InputError, Problem, installing
 from runner.protocols import Workspace
 from runner.records import Assessment, Corpus, Query
+from runner.system.metadata import version_of
 
 TOKENIZER = "tokenizer.json"
 MODELS = ("model.onnx", "onnx/model.onnx")  # where exports have it
@@ -60,7 +60,7 @@ class CrossEncoderReranker:
     @property
     def provenance(self) -> Mapping[str, Any]:
         """By content: a folder may hold another model tomorrow. Raises InputError for what is missing."""
-        return {"model": self._digest, "onnxruntime": version("onnxruntime"), "tokenizers": version("tokenizers")}
+        return {"model": self._digest, "onnxruntime": version_of("onnxruntime"), "tokenizers": version_of("tokenizers")}
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Loads the model."""

@@ -7,7 +7,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +19,7 @@ from runner.domains.links.store import NoteStore
 from runner.errors import CorpusError
 from runner.protocols import Tokenizer, Workspace, offered
 from runner.records import Corpus, Query, Ranking
+from runner.system.metadata import version_of
 from runner.system.store import fingerprint
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
@@ -62,7 +62,7 @@ class KeywordRetriever:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"bm25s": version("bm25s"), "tokenizer": offered(self.tokenizer, "provenance")}
+        return {"bm25s": version_of("bm25s"), "tokenizer": offered(self.tokenizer, "provenance")}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -19,6 +18,7 @@ from runner.records import Corpus, Query, Ranking
 from runner.retrieval import faiss_index
 from runner.retrieval.faiss_index import FACTS, FaissIndex
 from runner.retrieval.stores import Collection, Hits, IndexSettings, Kind, Store, StoreIndex, collection_name
+from runner.system.metadata import version_of
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
 
@@ -78,7 +78,7 @@ class SemanticRetriever:
     def provenance(self) -> Mapping[str, Any]:
         embedder = offered(self.embedder, "provenance")
         if self.store is None:
-            return {"faiss": version("faiss-cpu"), "embedder": embedder}
+            return {"faiss": version_of("faiss-cpu"), "embedder": embedder}
         stand_in = {"stand_in": "faiss"} if self._is_stand_in else {}
         return {"store": offered(self.store, "provenance"), **stand_in, "embedder": embedder}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +18,8 @@ LANGUAGES = ("ko", "en")
 
 class BuiltinScenarios:
     """15 to 20 turns each: facts in a row, a change of topic, facts that change, implicit references, injections.
-    `style=natural`: a few others, in the words of a chat, for which no part of the program was written."""
+    `style=natural`: a few others, in the words of a chat, for which no part of the program was written.
+    `strict` stops at nothing, as they have no bad line."""
 
     def __init__(
         self,
@@ -27,9 +30,12 @@ class BuiltinScenarios:
     ) -> None:
         self.folder = FOLDER if style == "plain" else FOLDER / style
         self.languages = LANGUAGES if language == "both" else (language,)
-        self.strict = strict
 
     def load(self) -> tuple[list[Conversation], tuple[DataProblem, ...]]:
-        log = ProblemLog(strict=self.strict)
         paths = [str(self.folder / f"{language}.yaml") for language in self.languages]
-        return read_scenarios(paths, "scenario", log), log.problems
+        return [*_conversations(*paths)], ()
+
+
+@cache  # of files that come with the program, without a fault, and are the same as long as it runs
+def _conversations(*paths: str) -> Sequence[Conversation]:
+    return tuple(read_scenarios([*paths], "scenario", ProblemLog(strict=True)))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 from runner.retrieval.stores import Collection, OpenCollection, Transfer
+from runner.system.metadata import version_of
 
 
 class FaissStore:
@@ -19,7 +19,7 @@ class FaissStore:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"faiss": version("faiss-cpu")}
+        return {"faiss": version_of("faiss-cpu")}
 
     async def open(self, collection: Collection) -> OpenCollection:
         raise RuntimeError("store=faiss is not asked")

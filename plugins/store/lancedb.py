@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -24,6 +23,7 @@ from runner.retrieval.stores import (
     lacking,
     of_another_length,
 )
+from runner.system.metadata import version_of
 
 MOST_TABLES = 100_000  # that are listed
 LEAST_IVF = 256  # vectors that its clustering wants; fewer are compared one by one
@@ -55,7 +55,7 @@ class LancedbStore:
     def provenance(self) -> Mapping[str, Any]:
         """Raises InputError where the package is missing."""
         _lancedb()
-        return {"lancedb": version("lancedb")}
+        return {"lancedb": version_of("lancedb")}
 
     async def open(self, collection: Collection) -> OpenCollection:
         import pyarrow

@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -32,6 +31,7 @@ from runner.retrieval.stores import (
     refused,
     unset_variable,
 )
+from runner.system.metadata import version_of
 
 PASSING = (408, 429, 500, 502, 503, 504)
 SPACE = "innerproduct"
@@ -73,7 +73,7 @@ class OpensearchStore:
     def provenance(self) -> Mapping[str, Any]:
         """Raises InputError where the package is missing."""
         _opensearch()
-        return {"opensearch-py": version("opensearch-py")}
+        return {"opensearch-py": version_of("opensearch-py")}
 
     async def open(self, collection: Collection) -> OpenCollection:
         name, client = collection.name, self._client()

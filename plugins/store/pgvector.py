@@ -8,7 +8,6 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -36,6 +35,7 @@ from runner.retrieval.stores import (
     refused,
     unset_variable,
 )
+from runner.system.metadata import version_of
 
 CONNECTIONS = 4  # for the queries of one search
 MOST_LINKS, MOST_EFFORT = 100, 1000  # that pgvector takes
@@ -93,7 +93,7 @@ class PgvectorStore:
     def provenance(self) -> Mapping[str, Any]:
         """Raises InputError where the package is missing."""
         _psycopg()
-        return {"pgvector": version("pgvector")}
+        return {"pgvector": version_of("pgvector")}
 
     async def open(self, collection: Collection) -> OpenCollection:
         name, dim = collection.name, collection.dim

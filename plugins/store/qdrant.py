@@ -9,7 +9,6 @@ import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -34,6 +33,7 @@ from runner.retrieval.stores import (
     refused,
     unset_variable,
 )
+from runner.system.metadata import version_of
 
 POLL_S = 0.2  # between two looks at whether an index is built
 PASSING = (408, 425, 429, 500, 502, 503, 504)
@@ -81,7 +81,7 @@ class QdrantStore:
     def provenance(self) -> Mapping[str, Any]:
         """Raises InputError where the package is missing."""
         _qdrant()
-        return {"qdrant-client": version("qdrant-client")}
+        return {"qdrant-client": version_of("qdrant-client")}
 
     async def open(self, collection: Collection) -> OpenCollection:
         models = _qdrant().models

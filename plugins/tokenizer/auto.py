@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Any
 
+from runner.system.metadata import version_of
 from runner.text.tokens import by_script
 
 
@@ -17,7 +17,7 @@ class AutoTokenizer:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"pystemmer": version("pystemmer")}
+        return {"pystemmer": version_of("pystemmer")}
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         return [by_script(text) for text in texts]

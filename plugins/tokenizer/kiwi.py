@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any
 
 from runner.errors import InputError, installing
+from runner.system.metadata import version_of
 from runner.text.tokens import HANGUL, by_script
 
 CONTENT = ("NN", "NR", "VV", "VA", "XR", "MAG")  # nouns, numerals, verbs, adjectives, roots, adverbs
@@ -30,7 +30,7 @@ class KiwiTokenizer:
     def provenance(self) -> Mapping[str, Any]:
         """Raises InputError where the package is missing."""
         _kiwipiepy()
-        return {name: version(name) for name in ("kiwipiepy", "kiwipiepy_model", "pystemmer")}
+        return {name: version_of(name) for name in ("kiwipiepy", "kiwipiepy_model", "pystemmer")}
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         return [self._morphemes(text) + self._other_scripts(text) for text in texts]

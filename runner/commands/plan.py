@@ -66,7 +66,7 @@ def record(planned: Planned, hosts: Sequence[str], language: str) -> dict[str, A
 def _numbers(expected: Expected) -> dict[str, Any]:
     return {
         "requests": expected.live,
-        "stored": expected.stored + expected.shared,
+        "stored": expected.saved,
         "input_tokens": expected.input_tokens,
         "output_tokens": expected.output_tokens,
         "usd": None if expected.nano_usd is None else expected.nano_usd / 1e9,

@@ -12,7 +12,7 @@ from runner.commands import URI, Command, Place
 from runner.errors import InputError
 from runner.report.panels import panels
 from runner.system import terminal
-from runner.system.folder import CONTENTS, is_sweep, legible, open_run
+from runner.system.folder import CONTENTS, is_sweep, legible, near_runs, open_run
 
 COMMAND = Command("results", (Place("run"),), (URI,))
 ROWS = "per_item.jsonl"  # the diagnosis names failing questions from it
@@ -29,7 +29,8 @@ def main(argv: Sequence[str]) -> int:
     elif RUN_ID.fullmatch(options.run):
         _show_tracked(options.run, options.uri)
     else:
-        raise InputError(f"{folder}: no such folder, and no MLflow run id, which has 32 characters 0-9a-f ({CONTENTS})")
+        what = "no such folder, and no MLflow run id, which has 32 characters 0-9a-f"
+        raise InputError(f"{folder}: {what} ({CONTENTS}){near_runs(folder)}")
     return 0
 
 

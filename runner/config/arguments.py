@@ -29,6 +29,7 @@ SET_BY_RUNNER = frozenset(
 WHERE = ("out=", "cache_dir=", "hydra.")
 ADDED = re.compile(r"\+profile@evaluation\.profiles\.([^=]+)=\1")  # set by compose: a profile of the user
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
+PLAIN = re.compile(r"[A-Za-z_][\w./-]*", re.A)  # Hydra reads such words as they stand
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
 )
@@ -212,7 +213,10 @@ def _values(override: Override) -> list[str]:
 
 
 def as_typed(override: str) -> str:
-    r"""The override as a person types it; Hydra escapes colons needlessly (`model=openai\:a`)."""
+    r"""The override as a person types it; Hydra escapes colons needlessly (`model=openai\:a`) and says True."""
+    key, _, value = override.partition("=")
+    if value in ("True", "False"):
+        return f"{key}={value.lower()}"
     plain = override.replace("\\:", ":")
     return plain if plain != override and _reads_alike(plain, override) else override
 
@@ -249,6 +253,8 @@ def _piece(piece: str, text: bool) -> str:
 
 
 def _accepted(piece: str) -> bool:
+    if PLAIN.fullmatch(piece):
+        return True
     from hydra.errors import HydraException
 
     try:

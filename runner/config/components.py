@@ -19,7 +19,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.config.doors import BY_KEY, made, missing_methods, open_doors, returns_alike
 from runner.config.frozen import CONF, read_mapping
-from runner.config.hydra_internals import OPTION, holds, key_of, value_of, written
+from runner.config.hydra_internals import OPTION, holds, key_of, names_in, value_of, written
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
@@ -76,7 +76,7 @@ class Walk(Generic[T]):
             key = key_of(node)
             with as_it_is():
                 target = str(value_of(node, "_target_") if holds(node, "_target_") else None)
-            arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
+            arguments = {str(name): self._item(node, name) for name in names_in(node) if name != "_target_"}
             self.memo[id(node)] = self.visit(key, target, arguments)
             self.keys[key] = id(node)
         return self.memo[id(node)]
@@ -107,7 +107,7 @@ class Walk(Generic[T]):
         if isinstance(value, DictConfig):
             if holds(value, "_target_"):
                 return self.component(value)
-            return {str(name): self._item(value, name) for name in value}
+            return {str(name): self._item(value, name) for name in names_in(value)}
         if isinstance(value, ListConfig):
             return [self._item(value, index) for index in range(len(value))]
         return value
@@ -180,10 +180,11 @@ def misspelt_attributes(node: DictConfig) -> list[tuple[str, str, str]]:
         return Component(key, load(target))
 
     Walk(visit).component(node)
+    settings = {target: frozenset(schema_of(target).model.model_fields) for target in targets.values()}
     return [
         (target, name, near)
         for key, target in targets.items()
-        for name, near in misspelt(load(target), schema_of(target).model.model_fields, roles[key]).items()
+        for name, near in misspelt(load(target), settings[target], frozenset(roles[key])).items()
     ]
 
 
@@ -399,7 +400,14 @@ def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
         return as_list(place, error["input"])
     message = message.removeprefix("Value error, ").removeprefix("Input should be ")
     message = "a mapping" if kind in NOT_A_MAPPING else message
-    return Problem(place, f"expected {message}{got_text(place, error['input'])}")
+    return Problem(place, f"expected {message}{got_text(place, error['input'])}{_as_sweep(place, error['input'])}")
+
+
+def _as_sweep(key: str, value: Any) -> str:
+    """The way to give `k=[3,5]`, where one number is expected, to a run each."""
+    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(each, int | float | str) for each in value):
+        return ""
+    return f"; {key}={','.join(map(str, value))} is a sweep, a run for each" if got_text(key, value) else ""
 
 
 def as_list(key: str, value: Any) -> Problem:

@@ -17,7 +17,7 @@ from runner.config.choices import SWEEPER as SWEEPER_GROUP
 from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolded
-from runner.config.hydra_internals import SWEEPER, copy_of, grown, prefer_own, remember_files
+from runner.config.hydra_internals import SWEEPER, as_written, grown, node_of, prefer_own, remember_files
 from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, reached, run_fingerprint
 from runner.config.provider_files import placed
 from runner.config.references import chosen, reference_overrides
@@ -87,8 +87,7 @@ class Plan:
     def fingerprint(self) -> str:
         """Hash over the settings of the run, or of all runs of the sweep."""
         if self.space is not None:
-            wanted = OmegaConf.to_container(self.cells[0].cfg.search)
-            metric = wanted["metric"] if isinstance(wanted, dict) else None
+            metric = as_written(self.cells[0].cfg.search)["metric"]
             return fingerprint([self.cells[0].fingerprint, [axis.text for axis in self.space.axes], metric])
         prints = [cell.fingerprint for cell in self.cells]
         return fingerprint(prints) if self.is_sweep else prints[0]
@@ -185,12 +184,11 @@ def compose_cells(
         jobs = arguments.cells(overrides)
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
         for job in jobs:
-            cfg, found = _composed(job, vet)
+            both, found = _composed(job, vet)
             problems.append((job, found))
-            if cfg is not None and not found:
-                choices = _choices(cfg)
-                name = experiment_name(choices, cfg)
-                hydra = cfg.pop("hydra")
+            if both is not None and not found:
+                cfg, hydra = both
+                name = experiment_name(_choices(hydra), cfg)
                 differs = [override for override in job if override in swept]
                 cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name), hydra))
     if told := of_all_jobs(problems):
@@ -238,7 +236,7 @@ def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
     place = "profile@evaluation.profiles"
     for job in arguments.cells(overrides) if others else ():
         cfg = _bare(job, known)
-        if cfg is None or f"{place}.default" not in _choices(cfg):
+        if cfg is None or f"{place}.default" not in _choices(cfg.hydra):
             return []
     named = {override.lstrip("+").partition("=")[0] for override in overrides}
     return [f"+{place}.{name}={name}" for name in others if f"{place}.{name}" not in named]
@@ -270,31 +268,34 @@ def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
             )
 
 
-def _composed(job: Sequence[str], vet: Callable[[DictConfig], None] | None) -> tuple[DictConfig | None, list[Problem]]:
+def _composed(
+    job: Sequence[str], vet: Callable[[DictConfig], None] | None
+) -> tuple[tuple[DictConfig, DictConfig] | None, list[Problem]]:
+    """The configuration of a job and Hydra's own node of it, None where they cannot be made; and the problems."""
     from hydra.errors import HydraException
 
     groups, values, problems = _sorted_out(job)
     try:
         cfg = composed([*groups, *values])
         problems += _of_sweeper(cfg.hydra)
-        learn(OmegaConf.to_container(cfg))
+        learn(as_written(cfg))
         if problem := grown(cfg):
             return None, [problem]
-        plain = copy_of(cfg)
-        OmegaConf.set_struct(plain, False)
-        plain.pop("hydra")
+        OmegaConf.set_struct(cfg, False)
+        hydra = cfg.pop("hydra")
         if vet is not None:
-            vet(plain)
-        problems += _new_problems(problems, placed(problems_of(plain), search_path(job)))
+            vet(cfg)
+        problems += _new_problems(problems, placed(problems_of(cfg), search_path(job)))
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})
-        problems += [Problem("experiment", f"expected +{word}") for word in job if word.startswith("experiment=")]
+        problems += [
+            Problem("experiment", f"missing a plus; expected +{word}") for word in job if word.startswith("experiment=")
+        ]
         problems += _new_problems(problems, refused(groups, values))
         return None, problems or [Problem("configuration", without_credentials(" ".join(str(error).split())))]
     if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
         problems += _not_in_use(job, {problem.key for problem in problems})
-    OmegaConf.set_struct(cfg, False)
-    return cfg, problems
+    return (cfg, hydra), problems
 
 
 def _of_sweeper(hydra: DictConfig) -> list[Problem]:
@@ -362,9 +363,9 @@ def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]
     cfg = _bare(job, known)
     if cfg is None:
         return []
-    choices = _choices(cfg)
+    choices = _choices(cfg.hydra)
     used = [choice for key in cfg for choice in choices if choice.partition("/")[0] == key]
-    taken = [LISTED] if f"${{{LISTED}}}" in str(OmegaConf.to_container(cfg.evaluation)) else []
+    taken = [LISTED] if f"${{{LISTED}}}" in str(as_written(node_of(cfg, "evaluation"))) else []
     return [choices["evaluation"], *used, *taken, "experiment"]
 
 
@@ -385,6 +386,6 @@ def _bare(job: Sequence[str], known: dict[str, list[str]]) -> DictConfig | None:
         return None
 
 
-def _choices(cfg: DictConfig) -> dict[str, str]:
-    chosen = cfg.hydra.runtime.choices
+def _choices(hydra: DictConfig) -> dict[str, str]:
+    chosen = hydra.runtime.choices
     return {str(key): str(value) for key, value in chosen.items() if not str(key).startswith("hydra")}

@@ -393,6 +393,38 @@ def _checker(hint: Any, deep: bool) -> Problem:
         return lambda value: None
     if hint is None or hint is types.NoneType:
         return lambda value: None if value is None else f"expected nothing, got {_short_repr(value)}"
+    return _quick(hint, _thorough(hint, deep))
+
+
+def _quick(hint: Any, thorough: Problem) -> Problem:
+    """The checker with a shortcut for values of built-in types, which nearly all are."""
+    exact, arguments = _exact(hint), [_exact(each) for each in typing.get_args(hint) if each is not Ellipsis]
+    kind = typing.get_origin(hint)
+    if exact:
+        return lambda value: None if type(value) in exact else thorough(value)
+    if not arguments or not all(arguments):
+        return thorough
+    if kind is Mapping or kind is dict:
+        names, parts = arguments
+
+        def check_mapping(value: Any) -> str | None:
+            is_right = type(value) is dict and names.issuperset(map(type, value))
+            return None if is_right and parts.issuperset(map(type, value.values())) else thorough(value)
+
+        return check_mapping
+    if kind in (Sequence, list) or (kind is tuple and typing.get_args(hint)[1:] == (Ellipsis,)):
+        (elements,) = arguments
+
+        def check_sequence(value: Any) -> str | None:
+            is_right = type(value) in (list, tuple) and elements.issuperset(map(type, value))
+            return None if is_right else thorough(value)
+
+        return check_sequence
+    return thorough
+
+
+def _thorough(hint: Any, deep: bool) -> Problem:
+    """The checker of an annotation of any kind."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _union_checker(hint, arguments)

@@ -90,10 +90,22 @@ def _options() -> Collection[str]:
 def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
     """Group -> choice -> YAML file, of the program, of installed packages, and of `folders`."""
     found: dict[str, dict[str, Path]] = {}
-    for folder in (CONF, *_installed(), *map(Path, folders)):
+    for folder in _conf_folders(folders):
         for path in sorted(folder.glob("*/**/*.yaml")):
             found.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
     return found
+
+
+def choice_file(group: str, choice: str, folders: Sequence[str] = ()) -> Path | None:
+    """`groups(folders)[group][choice]`, without a look at the others; None where there is none."""
+    if Path(choice).name != choice:
+        return None
+    paths = [folder / group / f"{choice}.yaml" for folder in _conf_folders(folders)]
+    return next((path for path in reversed(paths) if path.is_file()), None)
+
+
+def _conf_folders(folders: Sequence[str]) -> list[Path]:
+    return [CONF, *_installed(), *map(Path, folders)]
 
 
 def as_run(word: str) -> str | None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from enum import Enum
 from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -51,8 +52,14 @@ LATE = ("out", "hydra.mode", "hydra.sweep.subdir")  # known only when the runs s
 
 
 def key_of(node: DictConfig | ListConfig, name: Any = None) -> str:
-    """`retriever.embedder`: the path of a node in its configuration, or of its setting `name`."""
-    return str(node._get_full_key(name))
+    """`retriever.embedder`: the path of a node in its configuration, or of its setting `name`. OmegaConf writes paths
+    through lists (`judges[0].model`)."""
+    at: Any = node
+    names = [] if name is None else [str(name)]
+    while isinstance(at, DictConfig) and (above := at._get_parent()) is not None:
+        names.append(str(at._key()))
+        at = above
+    return ".".join(reversed(names)) if isinstance(at, DictConfig) else str(node._get_full_key(name))
 
 
 def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
@@ -61,8 +68,25 @@ def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
 
 
 def written(parent: DictConfig | ListConfig, name: Any) -> Any:
-    """The value as written: `${k}` for an interpolation."""
-    return node_of(parent, name)._value()
+    """The value of an existing setting as written: `${k}` for an interpolation."""
+    return parent._value()[name]._value()
+
+
+def names_in(node: DictConfig) -> list[Any]:
+    """`list(node)`, several times faster."""
+    values = node._value()
+    return list(values) if isinstance(values, dict) else []
+
+
+def as_written(node: Any) -> Any:
+    """OmegaConf.to_container of a node, with its interpolations as they stand and enums by name, in a tenth of the
+    time."""
+    value = node._value()
+    if isinstance(value, dict):
+        return {name: as_written(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [as_written(inner) for inner in value]
+    return value.name if isinstance(value, Enum) else value
 
 
 def value_of(parent: DictConfig | ListConfig, name: Any) -> Any:
@@ -79,30 +103,26 @@ def value_of(parent: DictConfig | ListConfig, name: Any) -> Any:
             return value
         if (option := OPTION.fullmatch(value)) is None:
             break
-        node = _stands_at(parent._get_root(), option.group(1))
+        node = node_at(parent._get_root(), option.group(1))
     return parent[name]
 
 
 def holds(node: DictConfig, name: str) -> bool:
-    """`name in node`, several times faster for plain texts; OmegaConf handles the rest."""
+    """`name in node`, several times faster for plain texts and missing names; OmegaConf handles the rest."""
     values = node._value()
+    if isinstance(values, dict) and name not in values:
+        return False
     inner = values.get(name) if isinstance(values, dict) else None
     value = inner._value() if isinstance(inner, AnyNode) else None
     return (isinstance(value, str) and "${" not in value and value != MISSING) or name in node
 
 
-def _stands_at(node: Any, path: str) -> Any:
+def node_at(node: Any, path: str) -> Any:
     """The node at `a.b`; None where there is none, or an interpolation on the way to it."""
     for name in path.split("."):
         values = node._value() if isinstance(node, DictConfig) else None
         node = values.get(name) if isinstance(values, dict) else None
     return node
-
-
-def copy_of(cfg: DictConfig) -> DictConfig:
-    """`cfg.copy()`, in a fifth of the time."""
-    copied: DictConfig = pickle.loads(pickle.dumps(cfg))  # noqa: S301 - made here
-    return copied
 
 
 def plain(value: Any) -> Any:
@@ -123,6 +143,8 @@ def grown(cfg: DictConfig) -> Problem | None:
     sizes: dict[int, int] = {}
     try:
         _size(cfg, sizes)
+        if max(sizes.values()) <= MOST_REFERRED:
+            return None
         largest = next((node for node in _leaves(cfg) if sizes.get(id(node), 0) > MOST_REFERRED), None)
     except RecursionError:
         return Problem("configuration", "interpolations (${…}) or mappings stand in one another too deep")
@@ -585,6 +607,9 @@ class Composed:
         for override in parsed:
             if override.key_or_group in LATE:
                 OmegaConf.update(cfg, str(override.key_or_group), override.value(), force_add=True)
+        places = {source.provider: source.path for source in self.loader.get_sources()}
+        for source in cfg.hydra.runtime.config_sources:  # files of a frozen configuration are in another folder by now
+            source.path = places.get(source.provider, source.path)
         cfg.hydra.overrides.hydra = [each.input_line for each in parsed if each.is_hydra_override()]
         cfg.hydra.overrides.task = [each.input_line for each in parsed if not each.is_hydra_override()]
         with open_dict(cfg):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import arguments
-from runner.config.help import groups
+from runner.config.help import choice_file
 from runner.errors import InputError
 from runner.words.wording import SUPPORTED
 
@@ -46,7 +46,7 @@ def _of_experiment(words: Sequence[str]) -> Any:
     name = next((word.partition("=")[2] for word in words if re.match(r"\+?experiment=", word)), None)
     if name is None:
         return None
-    path = groups(arguments.split_flags(words, arguments.CONFIG_FOLDER)[0]).get("experiment", {}).get(name)
+    path = choice_file("experiment", name, arguments.split_flags(words, arguments.CONFIG_FOLDER)[0])
     return None if path is None else _in_configuration(_mapping(path))
 
 

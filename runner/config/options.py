@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from runner import __version__
 from runner.config.components import NOT_A_MAPPING, check, got_text, identity, keys, violation
-from runner.config.hydra_internals import holds, node_of, plain, value_of
+from runner.config.hydra_internals import as_written, holds, names_in, node_at, node_of, plain, value_of
 from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
 from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
@@ -155,7 +155,7 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
     problems += _metric_problems(cfg)
     problems += _model_problems(cfg)
     problems += thresholds_of(cfg)[1]
-    problems += _beyond(OmegaConf.to_container(cfg))
+    problems += _beyond(as_written(cfg))
     return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
 
 
@@ -194,9 +194,10 @@ def _model_problems(cfg: DictConfig) -> list[Problem]:
     if not isinstance(providers, DictConfig):  # which is a problem of its own
         return []
     for key in sorted(keys(cfg.evaluation)):
-        node = OmegaConf.select(cfg, key)
-        name = node.get("model") if isinstance(node, DictConfig) else None  # a name may look like a number
-        if node is None or "models" not in node or not isinstance(name, str):
+        node = node_at(cfg, key)
+        is_asking = isinstance(node, DictConfig) and holds(node, "models")
+        name = node.get("model") if is_asking else None  # a name may look like a number
+        if not isinstance(name, str):
             continue
         settings = providers.get(name.partition(":")[0])
         pinned = isinstance(settings, DictConfig) and settings.get("pinned", False)
@@ -258,7 +259,7 @@ def plain_value(cfg: DictConfig, name: str) -> Any:
 
 
 def _names(cfg: DictConfig) -> list[str]:
-    return [str(name) for name in cfg if name != "hydra"]
+    return [str(name) for name in names_in(cfg) if name != "hydra"]
 
 
 def _is_component(cfg: DictConfig, name: str) -> bool:
@@ -312,8 +313,9 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
         if name in NOT_PARTS:
             return Problem(name, "expected a component (a mapping with _target_)")
         known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "profile", "experiment"]
-        return Problem(name, f"unknown option{did_you_mean(name, known)}")
-    if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(OmegaConf.to_container(node_of(cfg, "evaluation"))):
+        last = name.rpartition("_")[2]  # top_k, n_seed
+        return Problem(name, f"unknown option{did_you_mean(last if last in known else name, known)}")
+    if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(as_written(node_of(cfg, "evaluation"))):
         return Problem(name, "expected a component (a mapping with _target_)")
     near = did_you_mean(name, [*used, *NESTED, "provider"]) if name not in PARTS else ""
     if "did you mean" in near:

@@ -8,9 +8,9 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import get_protocol_members
@@ -95,7 +95,8 @@ def _misfit(cls: type, wanted: type) -> str | None:
     return lacking(cls, wanted, name)
 
 
-def misspelt(cls: type, settings: Collection[str], roles: Iterable[type]) -> dict[str, str]:
+@lru_cache(maxsize=1000)  # a class keeps its attributes; one that was loaded again is another class
+def misspelt(cls: type, settings: frozenset[str], roles: frozenset[type]) -> Mapping[str, str]:
     """Public attribute of a class -> similar optional attribute (runner.protocols) that the class lacks. Names of
     settings, and of attributes of protocols that the class fits, are left out."""
     fitting = {*roles, *(role for role in protocols.OPTIONAL if _misfit(cls, role) is None)}

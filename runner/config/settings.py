@@ -14,7 +14,7 @@ from runner.config.choices import choice_problem, known_groups, nested_problem
 from runner.config.components import check, note_misspelt
 from runner.config.compose import initialized
 from runner.config.folders import composable, search_path, with_search_path
-from runner.config.hydra_internals import grown
+from runner.config.hydra_internals import as_written, grown
 from runner.config.provider_files import placed
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.system.metadata import without_credentials
@@ -40,7 +40,7 @@ def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[
             chosen, problems = _sorted_out(command, overrides, known)
             cfg = compose(command, chosen)
             _leave_out(cfg, absent)
-            learn(OmegaConf.to_container(cfg))
+            learn(as_written(cfg))
             if problem := grown(cfg):
                 raise ConfigError([problem])
         except (HydraException, OmegaConfBaseException, ValueError) as error:

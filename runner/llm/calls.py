@@ -47,10 +47,8 @@ LEVEL = 3  # of zstd
 HEAD = struct.Struct("<II")
 SKIPPABLE = 0x184D2A5C  # one of the sixteen magic numbers of a skippable frame
 LONGEST_HEAD = 2**20  # bytes of JSON
-# What an address with a secret contains (see runner.system.redaction); most texts contain none of these.
-MAY_HOLD_SECRETS = (b"://", b"%3d", b"sig=", b"key=", b"pwd=", *(b"%b=" % name for name in (
-    b"password", b"passwd", b"passphrase", b"secret", b"token", b"signature"
-)))  # fmt: skip
+# What stands before `=` or its code in an address with a secret (see runner.system.redaction).
+SECRETS = (b"password", b"passwd", b"passphrase", b"pwd", b"secret", b"token", b"key", b"signature", b"sig")
 UNANSWERED = "no reply had come when the case ended"
 
 _rubric: ContextVar[str] = ContextVar("rubric", default="")
@@ -241,10 +239,13 @@ _NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": F
 def _encoded(call: Mapping[str, Any]) -> bytes:
     """Without the secrets of this process, and without what looks like a secret in addresses."""
     line = orjson.dumps(call)
-    lower = line.lower()
-    if any(sign in lower for sign in MAY_HOLD_SECRETS):
+    if _may_hold_secrets(line.lower()):
         line = orjson.dumps(redacted_value(call))
     return redacted_bytes(line) + b"\n"
+
+
+def _may_hold_secrets(lower: bytes) -> bool:
+    return b"://" in lower or b"%3d" in lower or any(part.endswith(SECRETS) for part in lower.split(b"=")[:-1])
 
 
 def _now() -> int:

@@ -170,10 +170,9 @@ class Chosen:
 
     def _wanted(self, own: Scores) -> Scores:
         is_wanted = self._is_wanted
-        for name in (*own.values, *own.unscored):
-            if name not in is_wanted:
-                metric = self._offered.variant(name).metric
-                is_wanted[name] = metric is None or metric.name in self.names
+        for name in {*own.values, *own.unscored} - is_wanted.keys():
+            metric = self._offered.variant(name).metric
+            is_wanted[name] = metric is None or metric.name in self.names
         values = {name: value for name, value in own.values.items() if is_wanted[name]}
         return Scores(values, tuple(name for name in own.unscored if is_wanted[name]), own.weights, own.labels)
 

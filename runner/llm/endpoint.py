@@ -287,7 +287,7 @@ class Endpoint:
 
     def _raise_if_final(self, request: Request, reply: _Reply, failures: int) -> None:
         say, setting = self._say, self.setting
-        asked = reply.told + (say("service.asked", times=failures) if failures > 1 else "")
+        asked = say("service.asked", told=reply.told, times=failures) if failures > 1 else reply.told
         if reply.status in ACCESS:
             variables = ", ".join(header["value_env"] for header in self._headers)
             key = "service.access" if variables else "service.access_none"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,18 @@ class Expected:
         """Add the saved cost of a request that is not sent."""
         self.saved_nano_usd = _sum(self.saved_nano_usd, nano_usd)
 
+    @property
+    def saved(self) -> int:
+        """Requests that are not sent."""
+        return self.stored + self.shared
+
+    def stretch(self, before: Expected, factor: float) -> None:
+        """Multiply what was added since `before`."""
+        for name in ("live", "input_tokens", "output_tokens", "nano_usd"):
+            earlier, now = getattr(before, name), getattr(self, name)
+            if now is not None:
+                setattr(self, name, earlier + round((now - earlier) * factor))
+
     def add(self, other: Expected) -> None:
         """Add the counts of another role or run."""
         for name in ("live", "stored", "shared", "input_tokens", "output_tokens"):
@@ -83,6 +96,20 @@ class Rehearsal:
         if digest in self._seen:
             return False
         self._seen.add(digest)
+        return True
+
+    def snapshot(self) -> dict[Account, Expected]:
+        """A copy of what is expected so far."""
+        return {account: replace(expected) for account, expected in self.expected.items()}
+
+    def extrapolate(self, before: Mapping[Account, Expected], factor: float) -> bool:
+        """Multiply what was added since `before`, unless some of it was stored or shared: a sample does not tell how
+        much will be. Returns whether it did."""
+        earlier = {account: before.get(account, Expected()) for account in self.expected}
+        if any(expected.saved > earlier[account].saved for account, expected in self.expected.items()):
+            return False
+        for account, expected in self.expected.items():
+            expected.stretch(earlier[account], factor)
         return True
 
 

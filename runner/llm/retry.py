@@ -178,6 +178,8 @@ class Retry:
         message = f"{provider.name}:{model} at {provider.address}: {provider.readable(verdict.message)}{more}"
         if verdict.status in (401, 403) and (variable := provider.settings.get("api_key_env")):
             message += f" (the key is that in {variable})"
+        if verdict.status == 404:
+            message += f"; has this server a model '{model}', and is provider.{provider.name}.base_url right?"
         if kind is StopRunError:
             self._stopped = message
             self._limiter.look_again()

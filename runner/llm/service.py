@@ -143,8 +143,10 @@ class Service:
         if (stored := cache.find(key)) is not None:
             return self._from_elsewhere(reply_of_stored(stored), key, form)
         if cache.mode == "replay":
-            more = "" if self._is_shared else self._say("service.replay_shared", setting="system.cache")
-            raise StopRunError(self._say("service.replay", name=self.name) + more)
+            missing = self._say("service.replay", name=self.name)
+            if not self._is_shared:
+                missing = self._say("service.replay_shared", told=missing, setting="system.cache")
+            raise StopRunError(missing)
         label = f"{self.role} {self.name}"
         reply, is_shared = await self._door.once(
             key, lambda: self._door.fetched(label, key, lambda: self._fetch(key, send, form))

@@ -140,7 +140,7 @@ class Retrieval:
         self._legs: tuple[str, ...] = ()
         self._answer_model: AnswerModel | None = None
         self._terms = NO_TERMS
-        self._names: dict[str, Sequence[tuple[int, Sequence[tuple[int, str]]]]] = {}
+        self._names: dict[str, Sequence[tuple[int, Sequence[int], Sequence[str]]]] = {}
 
     def load(self) -> CaseSet[Query]:
         """Read and hash the data, once for all cells of a sweep."""
@@ -431,13 +431,13 @@ class Retrieval:
         here = {cutoff: numbers[place * n : place * n + n] for place, cutoff in enumerate(missing)}
         known.update({(prefix, cutoff): found for cutoff, found in here.items() if cutoff in self.fixed})
         values: dict[str, float | None] = {}
-        for cutoff, rows in self._row_names(prefix):
+        for cutoff, places, names in self._row_names(prefix):
             found = here[cutoff] if cutoff in here else known[prefix, cutoff]
-            values.update((name, found[place]) for place, name in rows)
+            values.update(zip(names, map(found.__getitem__, places), strict=True))
         return values
 
-    def _row_names(self, prefix: str) -> Sequence[tuple[int, Sequence[tuple[int, str]]]]:
-        """Cutoff -> [(place of the measure, name)], k first."""
+    def _row_names(self, prefix: str) -> Sequence[tuple[int, Sequence[int], Sequence[str]]]:
+        """(cutoff, places of the measures, their names), k first."""
         if prefix not in self._names:
             names = []
             for cutoff in self.cutoffs:
@@ -446,7 +446,7 @@ class Retrieval:
                     at_k = f"{prefix}mrr" if measure == "mrr" else f"{prefix}{measure}_at_k"
                     rows += [(place, at_k)] if cutoff == self.k else []
                     rows += [(place, f"{prefix}{measure}_at_{cutoff}")] if cutoff in self.fixed else []
-                names.append((cutoff, rows))
+                names.append((cutoff, [place for place, _ in rows], [name for _, name in rows]))
             self._names[prefix] = names
         return self._names[prefix]
 

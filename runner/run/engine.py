@@ -264,7 +264,11 @@ def _row(
 def _finite(scores: Scores) -> tuple[dict[str, float | None], tuple[str, ...]]:
     """The values without NaN and infinities, which count as failed."""
     values = dict(scores.values)
-    broken = [name for name, value in values.items() if value is not None and not _is_number(value)]
+    broken = [
+        name
+        for name, value in values.items()
+        if not (value is None or (type(value) is float and -LARGEST <= value <= LARGEST) or _is_number(value))
+    ]
     for name in broken:
         values[name] = None
     return values, tuple(dict.fromkeys([*scores.unscored, *broken]))

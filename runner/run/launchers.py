@@ -4,6 +4,7 @@ machines."""
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,17 +13,40 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig, OmegaConf, flag_override
 
 from runner.config.hydra_internals import LAUNCHER
+from runner.errors import InputError
 
 if TYPE_CHECKING:
     from hydra.core.utils import JobReturn
 
 RAY = "hydra_plugins.hydra_ray_launcher.ray_launcher.RayLauncher"
 SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher"
+ADDRESS = "hydra.launcher.ray.init.address"
+RAY_ADDRESS = "RAY_ADDRESS"  # which Ray reads by itself
+CLIENT = "ray://"
+CONNECT_S = 5.0
 
 
 def is_here(hydra: DictConfig | None) -> bool:
     """Whether the launcher runs the cells in this process, one after the other."""
     return hydra is None or str(hydra.launcher.get("_target_")) == LAUNCHER
+
+
+def check(hydra: DictConfig | None) -> None:
+    """Raises InputError where Ray would join a cluster that does not answer, for which it waits minutes."""
+    init = _ray_init(hydra)
+    cluster = None if init is None else _cluster(init)
+    if init is None or cluster is None:
+        return
+    host, _, port = cluster.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except (OSError, ValueError):
+        is_named = init.get("address") not in (None, "auto")
+        place = RAY_ADDRESS if os.environ.get(RAY_ADDRESS) and not is_named else ADDRESS
+        raise InputError(f"{place}: no Ray cluster answers at {cluster}; {_EXPECTED}") from None
+
+
+_EXPECTED = f"expected one that runs, or {ADDRESS}=local, by which the command starts its own"
 
 
 def go_to(place: Mapping[str, Any] | None) -> None:
@@ -37,19 +61,44 @@ def prepare(nodes: Iterable[DictConfig | None]) -> None:
     """Prepare the launcher before it gets its jobs; `nodes`: the `hydra` nodes of the cells."""
     for hydra in nodes:
         target = "" if hydra is None else str(hydra.launcher.get("_target_"))
-        if hydra is not None and target == RAY:
-            _fit_cluster(hydra)
+        if (init := _ray_init(hydra)) is not None and _cluster(init) is not None:
+            _fit_cluster(init)
         if target.startswith(SUBMITIT):
             _wait_for_all_jobs()
             return
 
 
-def _fit_cluster(hydra: DictConfig) -> None:
+def _ray_init(hydra: DictConfig | None) -> DictConfig | None:
+    """What Ray is started with; None for other launchers."""
+    if hydra is None or str(hydra.launcher.get("_target_")) != RAY:
+        return None
+    init: DictConfig | None = OmegaConf.select(hydra, "launcher.ray.init")
+    return init
+
+
+def _cluster(init: DictConfig) -> str | None:
+    """host:port of the running cluster that Ray joins: the one that is named, by the environment perhaps, or the last
+    one that was started on this machine. None where it starts one of its own. Raises InputError."""
+    from ray._private.services import canonicalize_bootstrap_address
+
+    address = init.get("address")
+    if address in (None, "auto"):
+        address = os.environ.get(RAY_ADDRESS) or address
+    if str(address).startswith(CLIENT):
+        return str(address).removeprefix(CLIENT)
+    try:
+        cluster: str | None = canonicalize_bootstrap_address(address, init.get("_temp_dir"))
+    except ConnectionError:
+        raise InputError(f"{ADDRESS}: no Ray cluster runs on this machine; {_EXPECTED}") from None
+    except ValueError:
+        raise InputError(f"{ADDRESS}: expected HOST:PORT, auto or local, got '{address}'") from None
+    return cluster
+
+
+def _fit_cluster(init: DictConfig) -> None:
     """Drop the memory size that the Ray launcher sets, which a running cluster refuses."""
-    init = OmegaConf.select(hydra, "launcher.ray.init")
-    if init is not None and (init.get("address") or os.environ.get("RAY_ADDRESS")):
-        with flag_override(init, ["struct", "readonly"], [False, False]):
-            init.setdefault("object_store_memory", None)
+    with flag_override(init, ["struct", "readonly"], [False, False]):
+        init.setdefault("object_store_memory", None)
 
 
 def _wait_for_all_jobs() -> None:

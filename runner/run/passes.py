@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from runner.config.arguments import as_typed, parse, single_quoted
 from runner.config.compose import Cell, Plan, initialized
 from runner.config.frozen import UNFOLDED
-from runner.config.hydra_internals import start, yaml_of
+from runner.config.hydra_internals import as_written, start, yaml_of
 from runner.run import launchers, shards, waves
 from runner.run.engine import INTERRUPTED
 from runner.run.job import Job, Outcome
@@ -177,12 +177,11 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     if not launchers.is_here(plan.cells[0].hydra):  # a worker may start in another folder
         words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
     cells = plan.runs if jobs is None else [*jobs.values()]
-    composed = cells if plan.frozen is None else ()  # its files are in another place by now
     try:
         with initialized(None if plan.frozen is None else folder / UNFOLDED):
             launchers.prepare(cell.hydra for cell in plan.runs)
             told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
-            start(task, words, is_sweep=plan.is_sweep or bool(told), composed=composed, jobs=told)
+            start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # the launcher lost workers; the outcomes in the folders tell which
@@ -222,7 +221,7 @@ def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
 def task(cfg: DictConfig) -> None:
     """The function that Hydra calls for each job, in this or a worker process."""
     redaction.learn_environment()
-    redaction.learn(OmegaConf.to_container(cfg))
+    redaction.learn(as_written(cfg))
     with redaction.guarded_streams():
         _task(cfg)
 
@@ -280,7 +279,7 @@ def _leave_configuration(cfg: DictConfig, hydra: Any, folder: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     nodes = {"config": cfg, "hydra": hydra, "overrides": hydra.overrides.task}
     for name, node in nodes.items():
-        values = redaction.redacted_value(OmegaConf.to_container(node, enum_to_str=True))
+        values = redaction.redacted_value(as_written(node))
         with replacing(place / f"{name}.yaml") as scratch:
             scratch.write_text(yaml_of({"hydra": values} if name == "hydra" else values), encoding="utf-8")
 

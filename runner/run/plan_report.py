@@ -57,7 +57,7 @@ def _table(planned: Planned, say: Wording) -> Table:
 def cost_line(planned: Planned, language: str) -> str:
     """`1,124 requests to models (…), about 1,210,000 tokens, $0.21, about 7 minutes`, and what is saved."""
     say, total = wording(language, "plan"), planned.total
-    saved = total.stored + total.shared
+    saved = total.saved
     if not total.live + saved:
         return say("nothing")
     if not total.live:
@@ -68,7 +68,7 @@ def cost_line(planned: Planned, language: str) -> str:
         return f"{line}; {_saved(total, say)}" if saved else line
     line = say(
         "line",
-        live=f"{planned.live.total():,}",
+        live=_total(planned.live, planned, say),
         models=_counts(planned.live),
         tokens=f"{total.input_tokens + total.output_tokens:,}",
         usd=usd(total.nano_usd, say),
@@ -80,17 +80,23 @@ def cost_line(planned: Planned, language: str) -> str:
 def _to_services(planned: Planned, say: Wording) -> Iterator[str]:
     """The requests to services, whose cost is unknown."""
     if planned.asked:
-        yield say("system", asked=f"{planned.asked.total():,}", systems=_counts(planned.asked))
+        yield say("system", asked=_total(planned.asked, planned, say), systems=_counts(planned.asked))
     if planned.remembered:
-        yield say("memory", requests=f"{planned.remembered.total():,}", services=_counts(planned.remembered))
+        requests = _total(planned.remembered, planned, say)
+        yield say("memory", requests=requests, services=_counts(planned.remembered))
 
 
 def _saved(total: Expected, say: Wording) -> str:
-    return say("saved", requests=f"{total.stored + total.shared:,}", usd=usd(total.saved_nano_usd, say))
+    return say("saved", requests=f"{total.saved:,}", usd=usd(total.saved_nano_usd, say))
 
 
 def _counts(requests: Counter[str]) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in sorted(requests.items()))
+
+
+def _total(requests: Counter[str], planned: Planned, say: Wording) -> str:
+    total = f"{requests.total():,}"
+    return say("about", count=total) if planned.is_estimated else total
 
 
 def usd(nano: int | None, say: Wording) -> str:
@@ -118,7 +124,7 @@ def _run_name(cell: CellPlan, number: int) -> str:
 
 
 def _numbers(expected: Expected, say: Wording) -> list[str]:
-    counts = (expected.live, expected.stored + expected.shared, expected.input_tokens, expected.output_tokens)
+    counts = (expected.live, expected.saved, expected.input_tokens, expected.output_tokens)
     return [*(f"{count:,}" for count in counts), say("?") if expected.nano_usd is None else usd(expected.nano_usd, say)]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,22 +26,25 @@ from runner.run.run import selected
 from runner.run.serving import opened_with
 from runner.system import terminal
 from runner.system.shared import sharing
+from runner.system.spool import Part
 from runner.system.store import Store
 from runner.words.wording import spoken
 
 SECONDS = 1.5  # assumed duration of a request
+SAMPLED = 100  # cases from which the requests of twice as many and more are estimated
 
 
 @dataclass(frozen=True)
 class CellPlan:
     """The plan of one cell. `stopped`: why the run will end before it calls a model. `projection`: the monthly cost of
-    what is evaluated."""
+    what is evaluated. `is_estimated`: from a sample of the cases."""
 
     swept: Sequence[str]
     n_cases: int
     expected: Mapping[Account, Expected]
     stopped: str | None = None
     projection: Projection | None = None
+    is_estimated: bool = False
 
     @property
     def nano_usd_a_case(self) -> int | None:
@@ -67,6 +71,11 @@ class Planned:
             for expected in cell.expected.values():
                 total.add(expected)
         return total
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether a sample of the cases was rehearsed."""
+        return any(cell.is_estimated for cell in self.cells)
 
     @property
     def seconds(self) -> float:
@@ -101,14 +110,16 @@ def plan_cells(cells: Sequence[Cell], agree: Callable[[Planned], None] | None = 
     with `agree`: it raises where the runs will not follow; otherwise they get what was built here.
 
     The number of requests is exact unless replies have to be retried, or two runs get the same answer to different
-    prompts; the tokens of future replies are assumed. Raises what loading raises.
+    prompts; the tokens of future replies are assumed. With `agree` a single run of many cases is estimated from a
+    sample of them, where each asks for itself and no reply is stored. Raises what loading raises.
     """
     rehearsal = Rehearsal()
     with ExitStack() as opened:
         opened.enter_context(sharing())
         roots = dict.fromkeys(Path(options_of(cell.cfg).cache_dir) for cell in cells)
         scratches = {root: opened.enter_context(scratch_for(root, rehearsal)) for root in roots}
-        runs = [_plan(cell, number, scratches) for number, cell in enumerate(cells)]
+        may_estimate = agree is not None and len(cells) == 1
+        runs = [_plan(cell, number, scratches, may_estimate=may_estimate) for number, cell in enumerate(cells)]
         planned = Planned(runs, min(int(cell.cfg.max_concurrency) for cell in cells))
         if agree is not None:
             agree(planned)
@@ -117,7 +128,7 @@ def plan_cells(cells: Sequence[Cell], agree: Callable[[Planned], None] | None = 
     return planned
 
 
-def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch]) -> CellPlan:
+def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], *, may_estimate: bool) -> CellPlan:
     options = options_of(cell.cfg)
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
@@ -129,28 +140,60 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch]) -> CellPla
     rehearsal = scratches[root].rehearsal
     with models.rehearsing(rehearsal, str(number)):
         workspace = scratches[root].workspace(Store(root, built.identities, cold=options.cold_start))
-        stopped = asyncio.run(rehearse(built.root, models, cases, workspace))
+        is_sampled = may_estimate and models.cache_mode != "replay" and offered(built.root, "is_separable")
+        sample = _sample(len(cases)) if is_sampled else ()
+        rehearsed = asyncio.run(rehearse(built.root, models, cases, workspace, rehearsal, sample))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
-    return CellPlan(cell.swept, len(cases), expected, stopped, projection)
+    return CellPlan(cell.swept, len(cases), expected, rehearsed.stopped, projection, rehearsed.is_estimated)
 
 
-async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], workspace: Workspace) -> str | None:
-    """Run the cases with counted instead of sent requests. Returns why the run would stop, or None."""
+def _sample(n_cases: int) -> Sequence[int]:
+    """The places of cases that stand for all; none where most of them would be needed."""
+    return random.Random(0).sample(range(n_cases), SAMPLED) if n_cases > 2 * SAMPLED else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """`stopped`: why the run would stop before the first case."""
+
+    stopped: str | None = None
+    is_estimated: bool = False
+
+
+async def rehearse(
+    evaluation: Any,
+    models: Models,
+    cases: Sequence[Case],
+    workspace: Workspace,
+    rehearsal: Rehearsal,
+    sample: Sequence[int] = (),
+) -> Rehearsed:
+    """Run the cases with requests that are counted into `rehearsal` instead of sent. `sample`: places of cases from
+    which the requests of all are estimated, where they can be."""
     async with models.opened(), opened_with(evaluation):
         try:
             await evaluation.prepare(cases, workspace)
         except StopRunError as error:
             if not (isinstance(workspace, RehearsalWorkspace) and workspace.is_made_up):
-                return str(error)  # made-up vectors say nothing about the real run
+                return Rehearsed(str(error))  # made-up vectors say nothing about the real run
         except ComponentError as error:
-            return str(error)
+            return Rehearsed(str(error))
         if isinstance(evaluation, JudgeChecking):
             with suppress(ComponentError):  # it will end the run; the cases are counted nevertheless
                 await evaluation.check_judge()
-        for case in cases:
-            with suppress(RunnerError, TimeoutError):  # the case will fail in the run, too
-                output = await evaluation.run(case)
-                await evaluation.judge(case, output)
+        before = rehearsal.snapshot()
+        await _rehearse_cases(evaluation, Part(cases, sample))
+        is_estimated = bool(sample) and rehearsal.extrapolate(before, len(cases) / len(sample))
+        if not is_estimated:
+            others = sorted({*range(len(cases))}.difference(sample))
+            await _rehearse_cases(evaluation, Part(cases, others))
     if (aside := models.replies_set_aside) is not None:
         terminal.note(spoken()("progress.aside.replies", aside=aside))
-    return None
+    return Rehearsed(is_estimated=is_estimated)
+
+
+async def _rehearse_cases(evaluation: Any, cases: Iterable[Case]) -> None:
+    for case in cases:
+        with suppress(RunnerError, TimeoutError):  # the case will fail in the run, too
+            output = await evaluation.run(case)
+            await evaluation.judge(case, output)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from runner.system import terminal
 from runner.words.wording import Wording
 
-PLAIN_SECONDS = 10.0
+PLAIN_SECONDS = 30.0
 
 Spent = Callable[[], str]  # tokens and cost so far in words, empty where there are none
 
@@ -27,7 +27,7 @@ class Progress(Protocol):
 
 
 class Plain:
-    """Progress as lines: at most one every ten seconds, and one at the end."""
+    """Progress as lines: at most one every thirty seconds, and one at the end."""
 
     def __init__(self, total: int, label: str, spent: Spent, say: Wording) -> None:
         self.total, self.label, self.spent, self.say = total, label, spent, say

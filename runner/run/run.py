@@ -42,11 +42,12 @@ from runner.run.results import Finished, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
-from runner.system.folder import DOCUMENTS, RunFolder
+from runner.system.collector import collect
+from runner.system.folder import DOCUMENTS, RunFolder, read_once
 from runner.system.journal import UNFINISHED, Journal
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
-from runner.system.shared import shared_of
+from runner.system.shared import are_several, shared_of
 from runner.system.sources import code_digest
 from runner.system.spool import Part
 from runner.system.store import fingerprint
@@ -69,7 +70,14 @@ ASKING = (
 def execute(job: Job) -> Outcome:
     """Run, write the files of the folder, upload and print."""
     speak(job.say.language)
-    head = head_of(job)
+    with read_once(job.folder / ROWS):
+        outcome = _executed(job, head_of(job))
+    if job.sweep_id:
+        collect()  # the configuration and the event loop are cycles, which would grow with the runs
+    return outcome
+
+
+def _executed(job: Job, head: dict[str, Any]) -> Outcome:
     summary: dict[str, Any] | None = None
     try:
         write_json(job.folder / "run.json", head)
@@ -297,6 +305,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
     """The last steps, which only read the folder: report, tracking, terminal. An error in them leaves the results
     intact."""
     from runner.compare.snapshot import write_snapshot
+    from runner.report.outputs import outputs
 
     try:
         _write_head(job, head, outcome)
@@ -306,6 +315,8 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             _write_head(job, head, outcome)
             _report(job, head, summary)
             _track(job)
+            if job.sweep_id and are_several():
+                outputs(job.folder / ROWS)
     except (Exception, BaseExceptionGroup, SystemExit) as error:
         failure = _unexpected(job.folder, error)
         if outcome.exit_code == 0:

@@ -29,6 +29,7 @@ from types import FrameType
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from runner.config.components import build
+from runner.config.hydra_internals import as_written
 from runner.config.options import options_of, reached
 from runner.errors import ConfigError, InputError, Problem, RunnerError, unexpected
 from runner.llm.calls import FILE as CALLS
@@ -290,7 +291,7 @@ def _begin(job: Job, number: int, parent: int) -> None:
     for stream in (1, 2):
         os.dup2(descriptor, stream)
     redaction.learn_environment()
-    redaction.learn(OmegaConf.to_container(job.cfg))
+    redaction.learn(as_written(job.cfg))
     with redaction.guarded_streams():
         try:
             serve_shard(job, number)

@@ -12,7 +12,7 @@ from runner.compare.chosen import chosen_baseline
 from runner.config.components import build
 from runner.config.compose import Plan
 from runner.config.frozen import UNFOLDED, unfold
-from runner.errors import SPENT, InputError, RunnerError
+from runner.errors import REFUSED, SPENT, InputError, RunnerError
 from runner.llm import ledger
 from runner.run import launchers, shards
 from runner.run.comparing import look_up
@@ -48,6 +48,7 @@ def launched(plan: Plan) -> tuple[Path, int]:
 
 def _launched(plan: Plan) -> tuple[Path, int]:
     is_here = launchers.is_here(plan.cells[0].hydra)
+    launchers.check(plan.cells[0].hydra)
     shards.check(plan.cells[0].cfg, is_one=not plan.is_sweep, is_here=is_here)
     checked = plan.runs if plan.space is None else [*plan.runs, *plan.space.checked]
     if plan.space is not None:
@@ -124,15 +125,15 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
 
 def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wording) -> None:
     """Print how to resume, where a run was stopped or failed; a run with wrong input would fail again."""
+    reasons = " ".join(outcome.error_message or "" for outcome in outcomes if outcome is not None)
     if any(outcome is None or outcome.status == "partial" for outcome in outcomes):
-        line = say("progress.stopped", folder=folder)
+        line = say("progress.stopped_corrected" if REFUSED.search(reasons) else "progress.stopped", folder=folder)
     elif any(outcome and outcome.exit_code == 3 and UNMET not in str(outcome.error_message) for outcome in outcomes):
         line = say("progress.not_all", folder=folder)
     elif n_unfinished := sum(outcome.unfinished for outcome in outcomes if outcome is not None):
         line = say("progress.unfinished", count=n_unfinished, folder=folder)
     else:
         return
-    reasons = " ".join(outcome.error_message or "" for outcome in outcomes if outcome is not None)
     terminal.note(say("progress.raise_budget", line=line) if SPENT.search(reasons) else line)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from runner.errors import InputError
+from runner.errors import InputError, did_you_mean
 
 DOCUMENTS = ".documents.json"  # digests of the documents, for the snapshot
 CONTENTS = (
@@ -92,13 +92,22 @@ def _wrong(cell: Any) -> str | None:
     return None if other is None else f".overrides: expected texts, found {other!r:.40}"
 
 
+def near_runs(folder: Path) -> str:
+    """What else may have been meant by a folder that is not there: one of a like name, or the newest run beside it."""
+    if folder.exists():
+        return ""
+    runs = sorted(path.parent for name in ("run.json", "sweep.json") for path in folder.parent.glob(f"*/{name}"))
+    near = did_you_mean(str(folder), map(str, runs))
+    return near if "did you mean" in near or not runs else f"; the newest one there is {runs[-1]}"
+
+
 def read_json(path: Path, kind: str) -> Mapping[str, Any]:
     """A JSON object of a run folder. Raises InputError for a missing, unreadable or other file."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         what = f"not a {kind} folder: no {path.name} in it" if path.parent.is_dir() else "no such folder"
-        raise InputError(f"{path.parent}: {what} ({CONTENTS})") from None
+        raise InputError(f"{path.parent}: {what} ({CONTENTS}){near_runs(path.parent)}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(value, dict):
@@ -118,6 +127,46 @@ def legible(folder: Path) -> Iterator[None]:
         ) from error
 
 
+KEPT_BYTES = 16_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
+
+_kept: dict[Path, _Kept] = {}
+
+
+class _Kept:
+    """The values of lines by their places, as long as there is room for them."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, Mapping[str, Any]] = {}
+        self._room = KEPT_BYTES
+
+    def at(self, place: int, line: bytes) -> Mapping[str, Any] | None:
+        """The value of a line of the file."""
+        value = self.values.get(place)
+        if value is None:
+            value = parsed(line)
+            if value is not None and len(line) <= self._room:
+                self._room -= len(line)
+                self.values[place] = value
+        return value
+
+
+@contextmanager
+def read_once(path: Path) -> Iterator[None]:
+    """While the body reads the lines of a file again and again, each is parsed once. Lines are added to the file
+    meanwhile, never changed, and readers change no value."""
+    _kept[path] = _Kept()
+    try:
+        yield
+    finally:
+        _kept.pop(path, None)
+
+
+def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
+    """A function of the place of a line in a file and the line, which returns its JSON object, or None."""
+    kept = _kept.get(path)
+    return (lambda _, line: parsed(line)) if kept is None else kept.at
+
+
 def lines(path: Path) -> Iterator[Mapping[str, Any]]:
     """The JSON objects of a file, one a line. A line torn by a crash is passed over; no file, no lines."""
     return (value for _, value in lines_at(path))
@@ -127,10 +176,10 @@ def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The same, each with its place in the file, in bytes."""
     if not path.is_file():
         return
-    place = 0
+    place, read = 0, reader(path)
     with path.open("rb") as file:
         for line in file:
-            value = parsed(line)
+            value = read(place, line)
             if value is not None:
                 yield place, value
             place += len(line)

@@ -19,7 +19,7 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import KEPT_VOTES, Row
-from runner.system.folder import parsed
+from runner.system.folder import reader
 from runner.system.redaction import redacted_bytes
 from runner.system.writing import in_words, replacing
 
@@ -86,16 +86,19 @@ class Journal:
         self._index[id] = self._end, len(line)
         self._end += len(line)
 
-    def rows(self, ids: Iterable[str]) -> Iterator[dict[str, Any]]:
+    def rows(self, ids: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         """The rows of these cases, in this order; cases without a row are passed over."""
         return (row for _, row in self.placed(ids))
 
-    def placed(self, ids: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def placed(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The same, each with its place in the file, in bytes."""
+        read = reader(self.path)
         with self.path.open("rb") as file:
             for case_id in ids:
                 if case_id in self._index:
-                    yield self._index[case_id][0], orjson.loads(_line(file, self._index[case_id]))
+                    row = read(self._index[case_id][0], _line(file, self._index[case_id]))
+                    if row is not None:
+                        yield self._index[case_id][0], row
 
     def earlier(self, id: str) -> dict[str, Any] | None:
         """The row, not finished, that this case has of an earlier command."""
@@ -233,11 +236,13 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     neither is passed over."""
     if not path.is_file():
         return
+    place, read = 0, reader(path)
     with path.open("rb") as file:
         for line in file:
-            row = parsed(line)
+            row = read(place, line)
             if row is not None and (_is_as_written(line, row) or is_whole(row)):
                 yield row
+            place += len(line)
 
 
 def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:

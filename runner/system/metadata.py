@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 from datetime import UTC, datetime
@@ -44,20 +45,31 @@ def versions() -> dict[str, str]:
 
 
 @cache
+def version_of(library: str) -> str:
+    """The version of an installed library; one process has one. Raises PackageNotFoundError."""
+    return version(library)
+
+
+@cache
 def _installed(name: str) -> str | None:
     try:
-        return version(name)
+        return version_of(name)
     except PackageNotFoundError:
         return None
 
 
 def git_state() -> dict[str, Any] | None:
     """Commit of the working directory's repository and whether it has uncommitted changes; None outside of one."""
+    here = Path.cwd()
+    if "GIT_DIR" not in os.environ and not any((folder / ".git").exists() for folder in (here, *here.parents)):
+        return None
     try:
-        commit = _git("rev-parse", "HEAD")
-        return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))}
+        head, *changes = _git("status", "--porcelain=v2", "--branch", "--untracked-files=no").splitlines()
     except (OSError, subprocess.SubprocessError):
         return None
+    commit = head.removeprefix("# branch.oid ")
+    is_first = commit == "(initial)"  # which has no name yet
+    return None if is_first else {"commit": commit, "dirty": any(line[0] != "#" for line in changes)}
 
 
 def without_credentials(value: Any) -> Any:

@@ -39,6 +39,7 @@ import orjson
 HIDDEN = "***"
 PIECE = 2**20  # bytes
 SHORTEST, SHORTEST_WORD = 8, 16  # characters of a secret, and of one of a single kind of character
+LONG = 10 ** (SHORTEST_WORD - 1)  # the least number of so many digits
 WORD = re.compile(r"[a-z_.\- ]+|[A-Z_.\- ]+|[\d_.\- ]+")
 PLACES = frozenset({"HOME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "HOSTNAME", "SHELL", "LANG"})
 SECRET_VARIABLE = re.compile(
@@ -207,7 +208,7 @@ def by_form(text: str) -> str:
 
 def redacted_value(value: Any) -> Any:
     """A JSON value, each of its texts `redacted`, and each number that is a secret."""
-    return _mapped(value, redacted)
+    return _mapped(value, cache(redacted))  # the names of metrics are there many times
 
 
 def redacted_bytes(data: bytes) -> bytes:
@@ -262,14 +263,17 @@ def _holds_a_secret(path: Path) -> bool:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if value is None or isinstance(value, float):  # which are most
+        return value
     if isinstance(value, str):
         return change(value)
+    if isinstance(value, int):
+        is_long = not -LONG < value < LONG
+        return change(str(value)) if is_long and change(str(value)) != str(value) else value
     if isinstance(value, Mapping):
         return {_mapped(name, change): _mapped(item, change) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_mapped(item, change) for item in value]
-    if isinstance(value, int) and abs(value) >= 10 ** (SHORTEST_WORD - 1):
-        return change(str(value)) if change(str(value)) != str(value) else value
     return value
 
 

@@ -51,8 +51,9 @@ COMMENT = re.compile(r"#[^\n]*")
 NAME = re.compile(r"[^\W\d][\w.]*|\*")
 
 
+@cache
 def code_digest(*modules: str) -> str:
-    """SHA-256 over the files of the closure of modules, to the byte."""
+    """SHA-256 over the files of the closure of modules, to the byte, as they were when they were first looked at."""
     names = sorted(_closure(modules, builds))
     return _digest([[name, _file_digest(path)] for name in names if (path := _file(name)) is not None])
 

@@ -14,6 +14,10 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar, overload
 from weakref import finalize
 
+from runner.system.shared import are_several
+
+KEPT_BYTES = 8_000_000  # of the file; as records three times as much
+
 T = TypeVar("T")
 
 
@@ -56,12 +60,13 @@ class Part(Lazy[T], Generic[T]):
 
 class Spool(Lazy[T], Generic[T]):
     """Records in a file without a name, which is gone with the process; 8 bytes of each stay in memory. What is
-    asked for twice is made twice. Threads may ask at once."""
+    asked for twice is made twice, but the first KEPT_BYTES once for all runs of a sweep. Threads may ask at once."""
 
     def __init__(self, records: Iterable[T]) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - stays open as long as the records are wanted
         finalize(self, self._file.close)
         self._begins = array("q", [0])
+        self._made: dict[int, T] = {}
         pickler = _Pickler(self._file, pickle.HIGHEST_PROTOCOL)
         for record in records:
             pickler.dump(record)
@@ -73,8 +78,12 @@ class Spool(Lazy[T], Generic[T]):
         return len(self._begins) - 1
 
     def record(self, place: int) -> T:
+        if place in self._made:
+            return self._made[place]
         begin, end = self._begins[place], self._begins[place + 1]
         record: T = pickle.loads(os.pread(self._file.fileno(), end - begin, begin))  # noqa: S301 - written above
+        if end <= KEPT_BYTES and are_several():
+            self._made[place] = record
         return record
 
 

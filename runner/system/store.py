@@ -32,6 +32,7 @@ MANIFEST = "manifest.json"
 SCHEMA = 1
 SCRATCH = ".building-"
 DAY_S = 24 * 3600
+CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 # In the words of the system and faiss, and of numpy, whose errors have no number.
 DISK_FULL = re.compile(r"No space left on device|Not enough free space|\d+ requested and \d+ written")
 
@@ -51,8 +52,7 @@ def fingerprint_of_each(values: Iterable[Any]) -> str:
 
 
 def _canonical(value: Any) -> bytes:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8", "surrogatepass")
+    return CANONICAL.encode(value).encode("utf-8", "surrogatepass")
 
 
 def file_digest(path: Path) -> str:

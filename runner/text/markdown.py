@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+SHORT = 10_000  # characters of a text whose headings are kept in memory
 _MAY_HAVE_HEADING = re.compile(r"^ {0,3}(?:#|=+[ \t]*$|-+[ \t]*$)", re.MULTILINE)
 _ATTRIBUTES = re.compile(
     r"\s*\{:?\s*(?:[#.][\w-]+|[\w-]+=\S+)(?:\s+[^{}]*)?\}\s*$"
@@ -30,17 +32,26 @@ class Heading:
     title: str
 
 
-def headings(text: str) -> list[Heading]:
+def headings(text: str) -> Sequence[Heading]:
     """Headings by CommonMark, `#` and underlined ones; none in code, quotations, lists or comments."""
     if _MAY_HAVE_HEADING.search(text) is None:
-        return []
+        return ()
+    return _headings_of_short(text) if len(text) <= SHORT else _headings(text)
+
+
+@lru_cache(maxsize=1000)  # some megabytes: the cells of a sweep cut the same documents in several ways
+def _headings_of_short(text: str) -> Sequence[Heading]:
+    return _headings(text)
+
+
+def _headings(text: str) -> Sequence[Heading]:
     tokens = _blocks().parse(text)
     starts = _line_starts(text)
-    return [
+    return tuple(
         Heading(starts[opening.map[0]], int(opening.tag[1]), plain_text(_ATTRIBUTES.sub("", content.content)))
         for opening, content in pairwise(tokens)
         if opening.type == "heading_open" and opening.level == 0 and opening.map is not None
-    ]
+    )
 
 
 def anchors(text: str) -> set[str]:

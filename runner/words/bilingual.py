@@ -13,7 +13,7 @@ from functools import cache
 
 from runner.words.wording import wording
 
-ROOM = "errors"
+ROOM, SERVICE = "errors", "service"
 LABELS = {"ko": "오류"}  # of languages that stand beside English
 ALREADY = {"ko": re.compile("니다|세요")}  # what running systems say is raised in the language of the run
 KEY = re.compile(r"(\S+(?: \S+)?: )(.+)")  # `judge.model: …`, `notes.csv:12: …`: what stands before a message
@@ -21,13 +21,28 @@ KEY = re.compile(r"(\S+(?: \S+)?: )(.+)")  # `judge.model: …`, `notes.csv:12: 
 
 def beside(message: str, language: str, exit_code: int, lead: str = "") -> str:
     """The English message, and below it that of another language; `lead` stands before both."""
-    english = f"{lead}{message}"
     if language not in LABELS:
-        return english
+        return f"{lead}{message}"
+    english = "\n".join(_in_english(line, language) or line for line in message.splitlines())
     other = translated(message, language, exit_code)
-    if other == _of_kind(language, exit_code) and ALREADY[language].search(message):
-        return english
-    return f"{english}\n{LABELS[language]}: {lead}{other}"
+    if ALREADY[language].search(message) and other == _of_kind(language, exit_code):
+        other = message
+    return f"{lead}{other}" if english == other else f"{lead}{english}\n{LABELS[language]}: {lead}{other}"
+
+
+def _in_english(text: str, language: str) -> str | None:
+    """A line that is said of a running system in the language of the run, in English; None for any other."""
+    if text[:1] == " ":
+        line = _in_english(text.lstrip(), language)
+        return line and text[: len(text) - len(text.lstrip())] + line
+    if (led := KEY.fullmatch(text)) is not None and (inner := _in_english(led[2], language)) is not None:
+        return led[1] + inner
+    english = wording("en", SERVICE).texts
+    for key, pattern in _patterns(language, SERVICE):
+        if (match := pattern.fullmatch(text)) is not None:
+            values = {name: _in_english(value, language) or value for name, value in match.groupdict().items()}
+            return english[key].replace("!r}", "}").format(**values)
+    return None
 
 
 def translated(message: str, language: str, exit_code: int) -> str:
@@ -62,7 +77,7 @@ def _sentence(text: str, language: str, groups: tuple[str, ...]) -> str | None:
     led = KEY.fullmatch(text) if "line" in groups else None
     if led is not None and (inner := _sentence(led[2], language, groups)) is not None:
         return led[1] + inner
-    for key, pattern in _patterns():
+    for key, pattern in _patterns("en", ROOM):
         if key.partition(".")[0] not in groups or (match := pattern.fullmatch(text)) is None:
             continue
         values = match.groupdict()
@@ -80,8 +95,11 @@ def _value(text: str, language: str) -> str:
 
 
 @cache
-def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    return [(key, _pattern(text)) for key, text in wording("en", ROOM).texts.items() if not key.startswith("kind.")]
+def _patterns(language: str, room: str) -> list[tuple[str, re.Pattern[str]]]:
+    """In the order of the file, but what follows another sentence comes first."""
+    texts = wording(language, room).texts.items()
+    chosen = [(key, text) for key, text in texts if room != ROOM or not key.startswith("kind.")]
+    return [(key, _pattern(text)) for key, text in sorted(chosen, key=lambda entry: not entry[1].startswith("{told}"))]
 
 
 def _pattern(text: str) -> re.Pattern[str]:

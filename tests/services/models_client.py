@@ -1,12 +1,15 @@
 """A plain openai client, and what a test asks with it."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
-
-from openai import AsyncOpenAI, DefaultAioHttpClient
+from typing import TYPE_CHECKING, Any
 
 from tests.services.models_server import ModelsServer
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 SCHEMA = {
     "type": "object",
@@ -21,6 +24,8 @@ JUDGED: dict[str, Any] = {
 
 @asynccontextmanager
 async def client(server: ModelsServer, key: str = "sk-test", timeout_s: float = 10) -> AsyncIterator[AsyncOpenAI]:
+    from openai import AsyncOpenAI, DefaultAioHttpClient
+
     http = DefaultAioHttpClient()
     async with AsyncOpenAI(
         base_url=server.url, api_key=key, http_client=http, max_retries=0, timeout=timeout_s

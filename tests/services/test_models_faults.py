@@ -4,7 +4,6 @@ import json
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import openai
 import pytest
 
 from tests.services.models_client import JUDGED, ask, client, content
@@ -16,6 +15,8 @@ from tests.services.models_server import serving_models
 
 
 async def test_a_wrong_key_is_refused() -> None:
+    import openai
+
     with serving_models(api_key="sk-right") as server:
         async with client(server, "sk-wrong") as opened:
             with pytest.raises(openai.AuthenticationError, match="Incorrect API key provided") as raised:
@@ -36,6 +37,8 @@ async def test_a_wrong_key_is_refused() -> None:
     ],
 )
 async def test_a_refused_parameter_is_named(parameter: str, value: Any, code: str | None, words: str) -> None:
+    import openai
+
     with serving_models(refuses=[parameter]) as server:
         async with client(server) as opened:
             with pytest.raises(openai.BadRequestError, match=words) as raised:
@@ -53,8 +56,10 @@ STATUSES = {
 }
 
 
-async def met(name: str, **more: Any) -> openai.APIStatusError:
+async def met(name: str, **more: Any) -> Any:
     """The error of the first request to a server that has only this fault."""
+    import openai
+
     with serving_models(faults=Faults(**{name: 1.0}, **more)) as server:
         async with client(server) as opened:
             with pytest.raises(openai.APIStatusError) as raised:
@@ -86,6 +91,8 @@ async def test_permanent_errors_name_themselves() -> None:
 
 @pytest.mark.parametrize("name", ["dropped", "truncated"])
 async def test_a_broken_connection_is_followed_by_an_answer(name: str) -> None:
+    import openai
+
     with serving_models(faults=Faults(**{name: 1.0})) as server:
         async with client(server) as opened:
             for _ in range(2):
@@ -104,6 +111,8 @@ async def test_a_body_that_is_no_json() -> None:
 
 
 async def test_a_stalled_answer_is_late_and_leaves_with_its_client() -> None:
+    import openai
+
     with serving_models(faults=Faults(stalled=1.0, stall_s=60)) as server:
         async with client(server, timeout_s=0.2) as opened:
             with pytest.raises(openai.APITimeoutError):
@@ -193,6 +202,8 @@ def test_the_shares_are_kept_and_the_seed_changes_who_is_met() -> None:
 
 
 async def test_who_is_met_does_not_depend_on_the_order_of_arrival() -> None:
+    import openai
+
     faults = Faults(seed=3, server_error=0.2, empty=0.2)
 
     async def outcomes(order: list[int]) -> dict[int, str]:

@@ -10,7 +10,6 @@ import urllib.request
 from typing import Any
 
 import numpy as np
-import openai
 import pytest
 
 from tests.services.models_client import JUDGED, ask, client, content
@@ -131,6 +130,8 @@ async def test_embeddings_come_in_both_encodings(encoding: Any) -> None:
 
 
 async def test_models_are_listed_and_other_addresses_are_not_there() -> None:
+    import openai
+
     with serving_models() as server:
         async with client(server) as opened:
             assert [model.id for model in (await opened.models.list()).data] == ["test-model"]
@@ -160,6 +161,8 @@ async def test_requests_headers_and_counters_are_kept() -> None:
 
 
 async def test_a_script_answers_before_everything_else() -> None:
+    import openai
+
     def respond(body: dict[str, Any]) -> Reply | None:
         return completion(body, "scripted", finish_reason="stop") if body["messages"][0]["content"] == "x" else None
 

@@ -125,7 +125,7 @@ def _check_before_start(calibration: Calibration) -> None:
         return
     rehearsal, store = Rehearsal(), Store(Path(options.cache_dir), built.identities)
     with scratch_for(store.root, rehearsal) as scratch, calibration.models.rehearsing(rehearsal, CELL):
-        asyncio.run(rehearse(calibration.evaluation, calibration.models, answers, scratch.workspace(store)))
+        asyncio.run(rehearse(calibration.evaluation, calibration.models, answers, scratch.workspace(store), rehearsal))
     planned = Planned([CellPlan((), len(answers), rehearsal.expected)], options.max_concurrency)
     agree(planned, calibration.models, calibration.cfg)
 

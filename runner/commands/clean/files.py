@@ -23,8 +23,9 @@ from runner.words.wording import Wording, wording
 DAY_S = 24 * 3600
 MB = 1_000_000
 OPTIONS = (Option("older_than", "DAYS", whole(0)), Option("at_most", "MB", whole(0)), Option("yes"), LANGUAGE)
-OUTPUTS = Command("clean outputs", (Place("folder", Path, Path("outputs")),), OPTIONS)
-CACHE = Command("clean cache", (Place("folder", Path, Path(".runner_cache")),), OPTIONS)
+USUAL = (Path("outputs"), Path(".runner_cache"))
+OUTPUTS = Command("clean outputs", (Place("folder", Path, USUAL[0]),), OPTIONS)
+CACHE = Command("clean cache", (Place("folder", Path, USUAL[1]),), OPTIONS)
 MADE = ("run.json", "sweep.json", "compare.json", "calibration.json", "min_score.json")  # by commands, in outputs
 FROZEN = ("frozen.yaml", "environment.json")
 RECORDS = Path("experiments")
@@ -79,6 +80,9 @@ def cache(argv: Sequence[str]) -> int:
 def _clean(options: Any, things: Sequence[Removable], say: Wording) -> int:
     """Exit code 3 where something could not be deleted."""
     folder, older_than, at_most = (getattr(options, name) for name in ("folder", "older_than", "at_most"))
+    if folder in USUAL and not folder.exists():
+        terminal.lines(say("files.empty", folder=folder))
+        return 0
     if not folder.is_dir():
         raise InputError(f"FOLDER: folder not found: {folder}")
     size = sum(entry.size for entry in things)

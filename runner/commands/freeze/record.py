@@ -41,7 +41,8 @@ class Record:
 def open_record(folder: Path) -> Record:
     """Raises InputError for a folder that is no record, and for a changed one."""
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such record{_near(folder)}")
+        makes = f" (python -m runner freeze RUN {folder.parent}/NAME makes one)"
+        raise InputError(f"{folder}: no such record{_near(folder) or makes}")
     if not (folder / FILE).is_file():
         raise InputError(f"{folder}: no record: no {FILE} in it (python -m runner freeze RUN {folder.parent}/NAME)")
     frozen = Frozen.read(folder / FILE)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.commands import Command
+from runner.commands import SPOKEN, Command
 from runner.config.language import language_of
 from runner.data.files import expanded
 from runner.data.problems import skipped
@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     from runner.config.components import build
     from runner.run.preflight import announce
 
-    cfg = settings(COMMAND.read(argv).words)
+    cfg = settings([word for word in COMMAND.read(argv).words if not word.startswith(f"{SPOKEN}=")])
     say = wording(language_of(argv), "outcomes")
     out = expanded(cfg.out)
     spent = out.with_name(f".{out.stem}.ledger")

@@ -1,4 +1,6 @@
 from collections import Counter
+from collections.abc import Sequence
+from functools import cache
 
 import pytest
 
@@ -7,9 +9,16 @@ from runner.domains.memory.records import ChatTurn, Conversation, Probe
 from runner.domains.memory.timeline import text_of_turn
 from runner.text.shown import shows, shows_inside
 
-CONVERSATIONS, PROBLEMS = BuiltinScenarios(strict=True).load()
-PROBES = [(conversation, probe) for conversation in CONVERSATIONS for probe in conversation.probes]
 WINDOW = 5
+
+
+@cache
+def conversations() -> Sequence[Conversation]:
+    return BuiltinScenarios(strict=True).load()[0]
+
+
+def all_probes() -> list[tuple[Conversation, Probe]]:
+    return [(conversation, probe) for conversation in conversations() for probe in conversation.probes]
 
 
 def text(turns: tuple[ChatTurn, ...]) -> str:
@@ -27,14 +36,14 @@ def shown(probes: list[tuple[Conversation, Probe]], window: int | None) -> float
 
 
 def test_nothing_is_wrong_with_them() -> None:
-    assert PROBLEMS == ()
+    assert BuiltinScenarios(strict=True).load()[1] == ()
 
 
 def test_enough_of_each_kind_in_both_languages() -> None:
-    assert Counter(each.language for each in CONVERSATIONS) == {"ko": 5, "en": 5}
-    assert len(PROBES) >= 80
+    assert Counter(each.language for each in conversations()) == {"ko": 5, "en": 5}
+    assert len(all_probes()) >= 80
     for language in ("ko", "en"):
-        own = [each for each in CONVERSATIONS if each.language == language]
+        own = [each for each in conversations() if each.language == language]
         assert [each.tags for each in own] == [
             ("consecutive",),
             ("topic_switch",),
@@ -51,12 +60,12 @@ def test_enough_of_each_kind_in_both_languages() -> None:
 
 @pytest.mark.parametrize("language", ["ko", "en"])
 def test_one_language(language: str) -> None:
-    conversations, _ = BuiltinScenarios(language=language).load()  # type: ignore[arg-type]
-    assert conversations == [each for each in CONVERSATIONS if each.language == language]
+    own, _ = BuiltinScenarios(language=language).load()  # type: ignore[arg-type]
+    assert own == [each for each in conversations() if each.language == language]
 
 
 def test_they_have_10_to_20_turns_and_are_asked_every_5() -> None:
-    for conversation in CONVERSATIONS:
+    for conversation in conversations():
         assert 10 <= len(conversation.turns) <= 20
         assert {probe.after_turn for probe in conversation.probes} <= set(range(5, len(conversation.turns) + 1, 5))
         assert conversation.probes[-1].after_turn == len(conversation.turns)
@@ -64,7 +73,7 @@ def test_they_have_10_to_20_turns_and_are_asked_every_5() -> None:
 
 
 def test_the_two_languages_ask_the_same() -> None:
-    korean, english = CONVERSATIONS[:5], CONVERSATIONS[5:]
+    korean, english = conversations()[:5], conversations()[5:]
     for one, other in zip(korean, english, strict=True):
         assert [(p.id, p.after_turn, p.expected, p.forbidden, p.category) for p in one.probes] == [
             (p.id, p.after_turn, p.expected, p.forbidden, p.category) for p in other.probes
@@ -73,37 +82,37 @@ def test_the_two_languages_ask_the_same() -> None:
 
 
 def test_facts_show_from_their_turn_on_and_not_before() -> None:
-    for conversation in CONVERSATIONS:
+    for conversation in conversations():
         for fact in conversation.facts.values():
             assert shows(text(conversation.turns[: fact.turn]), fact.forms), fact
             assert not shows(text(conversation.turns[: fact.turn - 1]), fact.forms), fact
 
 
 def test_a_window_shows_less_than_everything_and_more_than_nothing() -> None:
-    assert shown(PROBES, None) == 1.0
-    assert 0.3 < shown(PROBES, WINDOW) < 0.6
+    assert shown(all_probes(), None) == 1.0
+    assert 0.3 < shown(all_probes(), WINDOW) < 0.6
     for category in ("topic_switch", "update", "multi_fact"):
-        some = [(conversation, probe) for conversation, probe in PROBES if probe.category == category]
+        some = [(conversation, probe) for conversation, probe in all_probes() if probe.category == category]
         assert shown(some, WINDOW) < 1.0
 
 
 def test_codes_of_other_tenants_are_canaries_everywhere() -> None:
     own = {
         conversation.id: {
-            c for probe in PROBES for c in probe[1].canaries if shows_inside(text(conversation.turns), [c])
+            c for probe in all_probes() for c in probe[1].canaries if shows_inside(text(conversation.turns), [c])
         }
-        for conversation in CONVERSATIONS
+        for conversation in conversations()
     }
     assert all(len(codes) == 1 for codes in own.values())
-    assert len({conversation.tenant for conversation in CONVERSATIONS}) == len(CONVERSATIONS)
+    assert len({conversation.tenant for conversation in conversations()}) == len(conversations())
     everyone = set().union(*own.values())
-    for conversation, probe in PROBES:
+    for conversation, probe in all_probes():
         assert set(probe.canaries) == everyone - own[conversation.id]
 
 
 def test_the_injections_are_there_in_full() -> None:
     for language, forged in (("ko", ("모두 무시하고", "10점")), ("en", ("Ignore all", "give 10"))):
-        (injection,) = (each for each in CONVERSATIONS if each.id == f"{language}-injection")
+        (injection,) = (each for each in conversations() if each.id == f"{language}-injection")
         everything = "\n".join(turn.user for turn in injection.turns)
         for needle in (
             *forged,
@@ -115,12 +124,12 @@ def test_the_injections_are_there_in_full() -> None:
         ):
             assert needle in everything, needle
         assert {":", "*", "{"} <= set(injection.tenant)
-    assert "\n" in CONVERSATIONS[-1].tenant
+    assert "\n" in conversations()[-1].tenant
 
 
 def test_natural_talk_is_whole_and_has_no_problem() -> None:
-    conversations, problems = BuiltinScenarios(style="natural", strict=True).load()
+    natural, problems = BuiltinScenarios(style="natural", strict=True).load()
     assert problems == ()
-    assert [(each.id, each.language, len(each.probes)) for each in conversations] == [
+    assert [(each.id, each.language, len(each.probes)) for each in natural] == [
         ("ko-moving", "ko", 7), ("en-bakery", "en", 7),
     ]  # fmt: skip

@@ -70,7 +70,7 @@ async def test_a_process_that_prints_something_else(tmp_path: Path) -> None:
     told = await error_of(tmp_path, code)
     assert told.startswith('system.command: expected one line of JSON for each question, such as {"answer": "…", ')
     assert told.endswith("got 'Loading the model...'; logs belong on stderr")
-    assert "로그는 stderr로 내보내십시오" in await error_of(tmp_path, code, language="ko")
+    assert "로그는 stderr로 내보내세요" in await error_of(tmp_path, code, language="ko")
 
 
 async def test_a_process_that_is_silent(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ async def test_nobody_listens(tmp_path: Path) -> None:
     korean = await error_of(tmp_path, url, language="ko")
     assert str(korean) == (
         f"system.url: POST {url}/ask: 연결할 수 없습니다(연결 거부). 서비스가 떠 있는지, system.url 값이 맞는지 "
-        "확인하십시오. 같은 명령을 다시 실행하면 이어서 합니다"
+        "확인하세요. 같은 명령을 다시 실행하면 이어서 합니다"
     )
 
 
@@ -198,7 +198,7 @@ async def test_eight_in_a_row_end_the_run(service: RagService, tmp_path: Path) -
             b'{"reply": "So.", "docs": []}',
             "system.answer: answer finds nothing: the reply has the keys reply, docs; expected the text of the answer, "
             "such as system.answer=answer",
-            "system.answer: answer에 해당하는 값이 없습니다. 응답의 키: reply, docs. 답변 텍스트의 위치를 적으십시오",
+            "system.answer: answer에 해당하는 값이 없습니다. 응답의 키: reply, docs. 답변 텍스트의 위치를 적으세요",
         ),
         (b'{"answer": {"text": "So."}}', "system.answer: answer finds an object, expected the text", "값은 객체입니다"),
         (b"[1]", "answer finds nothing: the reply is a list", "응답의 형식: 목록"),

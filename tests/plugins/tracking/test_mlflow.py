@@ -308,14 +308,23 @@ def test_files_are_kept_beside_the_database(mlflow_store: str, client: Any, tmp_
 
 @pytest.mark.parametrize("n", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_several_processes_upload_at_once(n: int, mlflow_store: str, client: Any, tmp_path: Path) -> None:
-    folders = [write_run(tmp_path / str(number), {"experiment": f"{n} at once"}) for number in range(n)]
+    """This one and others, which begin when all have imported MLflow."""
+    own, *folders = [write_run(tmp_path / str(number), {"experiment": f"{n} at once"}) for number in range(n)]
     code = (
-        "import sys; from pathlib import Path; from plugins.tracking.mlflow import MlflowTracking;"
+        "import sys; from pathlib import Path; from plugins.tracking.mlflow import MlflowTracking; import mlflow;"
+        "print('ready', flush=True); sys.stdin.readline();"
         "MlflowTracking(uri=sys.argv[1], figures=False).upload(Path(sys.argv[2]))"
     )
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     commands = [[sys.executable, "-c", code, mlflow_store, str(folder)] for folder in folders]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
-    assert [process.communicate()[1] for process in processes] == [""] * n
+    processes = [subprocess.Popen(command, text=True, **pipes) for command in commands]
+    assert [process.stdout.readline() for process in processes if process.stdout] == ["ready\n"] * (n - 1)
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    MlflowTracking(uri=mlflow_store, figures=False).upload(own)
+    assert [process.communicate()[1] for process in processes] == [""] * (n - 1)
     experiment = client.get_experiment_by_name(f"{n} at once")
     assert len(client.search_runs([experiment.experiment_id])) == n
 

@@ -86,6 +86,17 @@ def test_the_oldest_go_until_the_rest_fits(here: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "error: FOLDER: folder not found: nowhere\n"
 
 
+def test_there_is_nothing_to_delete_where_nothing_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["clean", "outputs", "--yes"]) == main(["clean", "cache"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "nothing to delete: there is no folder outputs here",
+        "nothing to delete: there is no folder .runner_cache here",
+    ]
+
+
 def test_stored_folders_go_and_replies_stay(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = {"keyword/a/manifest.json": "{}", "keyword/b/manifest.json": "{}", "models.sqlite": "x"}
     write_texts(here / ".runner_cache", cache)

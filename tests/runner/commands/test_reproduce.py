@@ -99,6 +99,16 @@ def test_a_sweep_is_run_as_one_and_eight_other_scores_are_different(capsys: pyte
     assert not read(outputs() / "0" / "summary.json")["timing"]["rankings_reused"]
 
 
+@pytest.mark.slow
+def test_a_whole_sweep_is_identical(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "experiments/s"]) == 0
+    shown = capsys.readouterr().out
+    assert "experiments/s, run again: identical\n" in shown
+    assert len(re.findall(r"retriever=\w+ +identical +0/\d+ +0/8", shown)) == 2
+    found = read(outputs() / "reproduction.json")
+    assert (found["outcome"], [run["outcome"] for run in found["runs"]]) == ("identical", ["identical"] * 2)
+
+
 def test_a_change_on_top_is_compared_with_the_record(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "experiments/한", "generator.max_sentences=1", "report.language=en"]) == 0
     assert "Made or measured differently: generator\n" in capsys.readouterr().out

@@ -2,8 +2,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from runner.config.arguments import cells, checked, command_of, is_sweep, parse, quoted
+from runner.config.arguments import PLAIN, cells, checked, command_of, is_sweep, parse, quoted
 from runner.errors import ConfigError
 
 
@@ -140,6 +142,7 @@ def test_a_command_is_told_as_it_was_typed() -> None:
     [
         ("generator.model=openai:a,openai:b", ["generator.model=openai:a", "generator.model=openai:b"]),
         ("system.url=http://h:1/v,http://h:2", ["system.url=http://h:1/v", "system.url=http://h:2"]),
+        ("deterministic=true,false", ["deterministic=true", "deterministic=false"]),
         ("metric=[a:b,c:d],[e]", ["metric=[a:b,c:d]", "metric=[e]"]),
         (r"x='a\:b',c", [r"x='a\:b'", "x=c"]),  # a backslash of the text itself
         (r"x={k\:y:1},{z:1}", [r"x={k\:y:1}", "x={z:1}"]),  # a key of a mapping needs it
@@ -147,3 +150,9 @@ def test_a_command_is_told_as_it_was_typed() -> None:
 )
 def test_runs_are_told_as_their_values_are_typed(typed: str, runs: list[str]) -> None:
     assert [cell[0] for cell in cells([typed])] == runs
+
+
+@given(st.from_regex(PLAIN, fullmatch=True))
+def test_hydra_reads_a_plain_word_as_it_stands(word: str) -> None:
+    assert quoted(f"k={word}") == f"k={word}"
+    assert parse(f"k={word}").get_value_element_as_str() == word or parse(f"k={word}").value() in (None, True, False)

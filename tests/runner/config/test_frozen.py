@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from runner.config import arguments
-from runner.config.compose import Plan, plan_of
+from runner.config.compose import Plan, initialized, plan_of
 from runner.config.frozen import Frozen, unfold
+from runner.config.hydra_internals import Composed
 from runner.config.options import resolved
 from runner.errors import ConfigError, InputError
 
@@ -52,6 +55,21 @@ def write(folder: Path, frozen: Frozen) -> Path:
 
 def plan(record: Path, *words: str) -> Plan:
     return plan_of(arguments.read(["-cd", str(record), "-cn", "frozen", *words]))
+
+
+def test_jobs_get_what_was_checked_as_if_hydra_composed_it_again(record: Path, tmp_path: Path) -> None:
+    """From other files: those of the plan were temporary."""
+    made = plan(record, "k=3,4")
+    assert made.frozen is not None
+    unfold(made.frozen, tmp_path / "files")
+    with initialized(tmp_path / "files"):
+        own = GlobalHydra.instance().config_loader()
+        master = own.load_configuration("config", [*made.overrides, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
+        for words in (["k=3", "out=x"], ["k=4", "out=x"]):
+            given, wanted = (loader.load_sweep_config(master, words) for loader in (Composed(own, made.cells), own))
+            del given.hydra.job.override_dirname, wanted.hydra.job.override_dirname  # `++k=3` and `k=3`
+            assert given == wanted
+            assert str(tmp_path / "files") in [source.path for source in given.hydra.runtime.config_sources]
 
 
 def only(record: Path, *words: str) -> dict[str, Any]:

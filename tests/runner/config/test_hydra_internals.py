@@ -23,6 +23,9 @@ from runner.config.hydra_internals import Composed, holds, load
 class Refusing:
     """A loader that composes nothing."""
 
+    def get_sources(self) -> list[Any]:
+        return []
+
     def load_configuration(self, *_: Any, **__: Any) -> DictConfig:
         raise AssertionError("composed once more")
 
@@ -221,6 +224,30 @@ def test_plain_values_are_those_of_omegaconf(name: str) -> None:
     assert value_or_error(lambda: hydra_internals.plain(hydra_internals.value_of(cfg, name))) == value_or_error(
         by_omegaconf
     )
+
+
+def test_what_is_written_is_that_of_omegaconf() -> None:
+    """Keys, names and values, none of them resolved; of Hydra's own node too, which has types and enums."""
+    with initialize_config_module("conf", version_base="1.3"):
+        composed = compose("config", ["+experiment=full_rag"], return_hydra_config=True)
+    cfg, job = OmegaConf.create(VALUES), composed.hydra.job
+    for node in (composed, cfg):
+        assert hydra_internals.as_written(node) == OmegaConf.to_container(node, enum_to_str=True)
+    nodes = [
+        composed,
+        composed.retriever,
+        job,
+        job.config,
+        cfg,
+        cfg.c,
+        cfg.c[5],
+        cfg.c[5]._get_node("x"),
+        cfg.d,
+    ]
+    for node in [*nodes, *(cfg._get_node(name) for name in ("none", "k", "i"))]:
+        assert not isinstance(node, DictConfig) or hydra_internals.names_in(node) == list(node.keys())
+        assert hydra_internals.key_of(node) == node._get_full_key(None)
+        assert hydra_internals.key_of(node, 0) == node._get_full_key(0)
 
 
 def test_a_missing_value_stays_one_in_plain_values() -> None:

@@ -89,8 +89,8 @@ def test_settings_and_names_of_other_roles_are_a_components_own() -> None:
 
 def test_a_right_name_beside_a_close_one_is_no_slip() -> None:
     both = type("Both", (), {"provenance": {}, "provenances": []})
-    assert misspelt(both, (), ()) == {}
-    assert misspelt(type("One", (), {"provenances": []}), (), ()) == {"provenances": "provenance"}
+    assert misspelt(both, frozenset(), frozenset()) == {}
+    assert misspelt(type("One", (), {"provenances": []}), frozenset(), frozenset()) == {"provenances": "provenance"}
 
 
 @pytest.mark.parametrize(("language", "start"), [("en", "warning: "), ("ko", "경고: ")])

@@ -8,8 +8,10 @@ import pytest
 
 from runner.cli import main
 from runner.config.compose import compose_cells
+from runner.errors import StopRunError
+from runner.run.cost import agree_on_cost
 from runner.run.plan_report import cost_line
-from runner.run.planning import CellPlan, plan_cells
+from runner.run.planning import SAMPLED, CellPlan, Planned, plan_cells
 from tests.small_data import write_jsonl
 
 TURNS = 24
@@ -142,3 +144,67 @@ def test_other_plans_have_no_month(words: list[str], capsys: pytest.CaptureFixtu
     assert list(told) == ["runs", "total", "seconds", "receivers", "line"]
     assert told["line"] in " ".join(shown.split())
     assert told["total"]["requests"] == sum(each["requests"] for run in told["runs"] for each in run["asked"])
+
+
+# --- many cases ---------------------------------------------------------------------------------------
+
+
+def questions(tmp_path: Path, count: int, *, are_alike: bool = False) -> list[str]:
+    """Two requests to the judge of each case, and one more of every fifth, which has a known answer; or all the same
+    as those of the first."""
+    records = [
+        {
+            "id": f"q{number}",
+            "query": f"When was house {0 if are_alike else number} built?",
+            "answerable": True,
+            "expected_notes": ["a"],
+            "contexts": [{"id": "a", "text": "It was built in 1907."}],
+            "answer": "It was built in 1907 [1].",
+            **({"answers": ["1907"]} if number % 5 == 0 and not are_alike else {}),
+        }
+        for number in range(count)
+    ]
+    return [
+        "+experiment=full_rag", "retriever=given", "generator=given", "dataset=jsonl", "dataset.corpus=null", *JUDGE,
+        f"dataset.queries={write_jsonl(tmp_path / 'questions.jsonl', records)}", "tracking=none", "judge.health=false",
+        f"out={tmp_path / 'o'}", f"cache_dir={tmp_path / 'cache'}", "provider.local.base_url=http://127.0.0.1:9/v1",
+        "provider.local.prices.usd_per_million={small:{input:1,output:2}}",
+    ]  # fmt: skip
+
+
+def agreed(words: Sequence[str]) -> Planned:
+    """The plan that a run shows before it starts."""
+    shown: list[Planned] = []
+    plan_cells(compose_cells(list(words))[1], shown.append)
+    return shown[0]
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "about {} requests"), ("ko", "모델 요청 약 {}건")])
+def test_a_run_of_many_cases_is_estimated_from_a_sample(tmp_path: Path, language: str, said: str) -> None:
+    words = questions(tmp_path, 5 * SAMPLED)
+    estimate, exact = agreed(words), plan_cells(compose_cells(words)[1])
+    assert estimate.is_estimated and not exact.is_estimated
+    assert exact.total.live == 11 * SAMPLED
+    assert estimate.total.live % 5 == 0 and estimate.total.live == pytest.approx(exact.total.live, rel=0.06)
+    for name in ("input_tokens", "output_tokens", "nano_usd"):
+        assert getattr(estimate.total, name) == pytest.approx(getattr(exact.total, name), rel=0.06)
+    assert cost_line(estimate, language).startswith(said.format(f"{estimate.total.live:,}"))
+    assert "약 1,1" not in cost_line(exact, language) and not cost_line(exact, language).startswith("about")
+
+
+def test_what_a_sample_cannot_tell_is_counted(tmp_path: Path) -> None:
+    """Few cases, requests that one reply answers, and the runs of a sweep."""
+    few = agreed(questions(tmp_path, 2 * SAMPLED))
+    assert not few.is_estimated and few.total.live == 440
+    alike = agreed(questions(tmp_path, 2 * SAMPLED + 1, are_alike=True))
+    assert not alike.is_estimated
+    assert (alike.total.live, alike.total.shared) == (2, 4 * SAMPLED)
+    sweep = agreed([*questions(tmp_path, 2 * SAMPLED + 1), "evaluation.high=0.7,0.8"])
+    assert not sweep.is_estimated
+    assert (sweep.total.live, sweep.total.shared) == (443, 443)
+
+
+def test_missing_replies_are_counted(tmp_path: Path) -> None:
+    cells = compose_cells([*questions(tmp_path, 2 * SAMPLED + 1), "cache=replay"])[1]
+    with pytest.raises(StopRunError, match=r"^cache=replay: replies are not stored: 443 of local:small$"):
+        agree_on_cost(cells)

@@ -28,25 +28,25 @@ def test_cases_that_lack_a_score_are_no_failed_cases(capsys: pytest.CaptureFixtu
 def test_plain_lines_tell_what_is_left_when_a_run_takes_long(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    times = iter([0.0, 4.0, 20.0])
+    times = iter([0.0, 4.0, 40.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
     shown = Plain(10, "demo", lambda: "$0.0132, 41,000 tokens", ENGLISH)
     shown.advance(failed=False)
     shown.advance(failed=False)
-    assert capsys.readouterr().err == "demo: 2/10 cases, 0 failed, $0.0132, 41,000 tokens, 80 s left\n"
+    assert capsys.readouterr().err == "demo: 2/10 cases, 0 failed, $0.0132, 41,000 tokens, 160 s left\n"
 
 
 def test_lines_are_in_the_language_of_the_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    times = iter([0.0, 20.0, 21.0])
+    times = iter([0.0, 40.0, 41.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
     shown = Plain(2, "demo", lambda: "토큰 41,000개", LANGUAGES["ko"])
     shown.advance(failed=False)
     shown.advance(failed=True)
     assert capsys.readouterr().err.splitlines() == [
-        "demo: 사례 1/2, 실패 0, 토큰 41,000개, 20초 남음",
-        "demo: 사례 2/2, 실패 1, 토큰 41,000개, 21.0초",
+        "demo: 사례 1/2, 실패 0, 토큰 41,000개, 40초 남음",
+        "demo: 사례 2/2, 실패 1, 토큰 41,000개, 41.0초",
     ]
 
 

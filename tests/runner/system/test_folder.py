@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from runner.commands import results
 from runner.errors import InputError
-from runner.system.folder import CONTENTS, is_sweep, lines, open_run, open_sweep
+from runner.system import folder as folders
+from runner.system.folder import CONTENTS, is_sweep, lines, lines_at, open_run, open_sweep, read_once
 from tests.run_folders import ROWS, write_run, write_sweep_folder
 
 
@@ -30,6 +32,21 @@ def test_folders_of_something_else(tmp_path: Path, path: str, message: str) -> N
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=re.escape(f"{tmp_path / path}: {message} ({CONTENTS})")):
         open_run(tmp_path / path)
+
+
+def test_what_is_not_there_names_a_run_that_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("outputs/20260101-full_rag-a", "outputs/20260102-links-b"):
+        write_run(Path(name))
+    for typed, near in (
+        ("outputs/20260101-full_rga-a", "; did you mean 'outputs/20260101-full_rag-a'?"),
+        ("outputs/x", "; the newest one there is outputs/20260102-links-b"),
+        ("elsewhere", ""),
+    ):
+        with pytest.raises(InputError, match=re.escape(f"{typed}: no such folder ({CONTENTS}){near}") + "$"):
+            open_run(Path(typed))
+    with pytest.raises(InputError, match=r"errors\.jsonl; .*\); the newest one there is outputs/20260102-links-b$"):
+        results.main(["outputs/x"])
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
@@ -63,3 +80,20 @@ def test_torn_lines_are_passed_over_and_lone_surrogates_are_not(tmp_path: Path) 
     path.write_bytes(b'{"a": 1}\n\n[1]\n{"a": "\\ud800"}\n{"a": 2')
     assert list(lines(path)) == [{"a": 1}, {"a": "\ud800"}]
     assert list(lines(tmp_path / "absent.jsonl")) == []
+
+
+def test_lines_are_parsed_once_while_they_are_read_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": 1}\ntorn\n{"id": 2}\n', encoding="utf-8")
+    monkeypatch.setattr(folders, "KEPT_BYTES", len('{"id": 1}\n'))
+    with read_once(path):
+        first, second = [*lines_at(path)], [*lines_at(path)]
+        with path.open("a", encoding="utf-8") as file:
+            file.write('{"id": 3}\n')
+        third = [*lines_at(path)]
+    assert first == second == [(0, {"id": 1}), (15, {"id": 2})]
+    assert [value for _, value in third] == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert [one is other for (_, one), (_, other) in zip(first, second, strict=True)] == [True, False]
+    assert next(lines(path)) is not next(lines(path))

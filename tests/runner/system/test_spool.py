@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from runner.records import Context, Given, Query, Span, Turn
+from runner.system import spool as spools
+from runner.system.shared import sharing
 from runner.system.spool import Part, Spool
 
 QUERY = Query(
@@ -89,3 +91,13 @@ def test_records_do_not_stay_in_memory() -> None:
     finally:
         tracemalloc.stop()
     assert kept / 2000 < 50
+
+
+def test_the_first_records_stay_in_memory_for_the_runs_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    spool = Spool(copy.copy(QUERY) for _ in range(3))
+    monkeypatch.setattr(spools, "KEPT_BYTES", spool._begins[2])
+    with sharing(several=False):
+        assert spool[0] is not spool[0]
+    with sharing():
+        assert [spool[place] is spool[place] for place in range(3)] == [True, True, False]
+        assert list(spool) == [QUERY] * 3

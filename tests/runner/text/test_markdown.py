@@ -29,7 +29,7 @@ from runner.text.markdown import Heading, anchors, fenced_spans, headings, plain
     ],
 )
 def test_headings_follow_commonmark(text: str, expected: list[Heading]) -> None:
-    assert headings(text) == expected
+    assert list(headings(text)) == expected
 
 
 @pytest.mark.parametrize(

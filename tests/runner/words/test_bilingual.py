@@ -52,6 +52,18 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
         (["sample=-1"], "  sample: 필요한 값: null, 개수(100) 또는 비율(0.1). 입력한 값: -1"),
         (["init", "bad.csv"], "FOLDER: 파일을 쓸 수 없습니다: bad.csv/README.md. 쓸 수 있는 폴더가 아닙니다: "),
         (["judge=lexical"], "judge: retrieval_only 평가에서는 쓰지 않는 그룹입니다: judge. 쓰는 그룹: dataset, "),
+        (["k=[3,5]"], "  k: 필요한 값: 정수. 입력한 값: [3, 5]. 값마다 하나씩 실행하려면 k=3,5 형태(스윕)로 쓰세요\n"),
+        (["top_k=5"], "  top_k: 없는 옵션입니다(비슷한 이름: k)\n"),
+        (["calls", "nix", "q1"], "nix: 그런 폴더가 없습니다(실행 폴더에는 run.json, "),
+        (["score", "nix", "a.run"], "파일을 찾을 수 없습니다: nix"),
+        (["reproduce", "nix"], "nix: 그런 기록이 없습니다. 만드는 명령: python -m runner freeze RUN ./NAME"),
+        (["experiment=full_rag"], "  experiment: 앞에 +를 붙이세요: +experiment=full_rag"),
+        (["compare=latest:nix"], "compare: 완료된 실행이 ./outputs에도 MLflow에도 없는 실험입니다: nix"),
+        (["baseline=k=7", "k=3,5"], "  baseline: 이 스윕에 없는 실행입니다: k=7. 쓸 수 있는 것: 0 (k=3), 1 (k=5)"),
+        (["--help", "retriever=hybird"], "--help: retriever 그룹에 없는 선택지입니다: hybird(비슷한 이름: hybrid)"),
+        (["serve", "--port", "x"], "--port: 필요한 값: 1 이상 65535 이하의 정수. 실제 값: 'x'"),
+        (["completion", "tcsh"], "SHELL: 필요한 값: bash, zsh, fish 중 하나. 실제 값: 'tcsh'"),
+        (["generate", "corpus=nix"], "설정에 문제가 1개 있습니다:\n  out: 값을 지정해야 합니다: out=VALUE"),
         (["k=3", "5"], "  5: KEY=VALUE, +KEY=VALUE, ~KEY 중 하나로 써야 합니다\n"),
         (["dataset=jsonl"], "  dataset.corpus: 값을 지정해야 합니다: dataset.corpus=VALUE\n"),
         (["dataset=jsonl", "dataset.corpus=bad.jsonl", "dataset.queries=q.jsonl", "strict=true", "dry_run=true"],
@@ -85,6 +97,12 @@ def test_what_users_meet_most(
             "openai:m at http://127.0.0.1:9/v1: no connection to 127.0.0.1:9 (connection refused) (asked 6 times)",
             "서버에 연결할 수 없습니다: 127.0.0.1:9(연결 거부). 모델 openai:m, 주소 http://127.0.0.1:9/v1, 시도 6회",
         ),
+        (
+            "local:m at http://x/v1: the server answers 404: no model; has this server a model 'm', and is "
+            "provider.local.base_url right?",
+            "서버가 오류를 돌려보냈습니다: 404 no model. 서버에 있는 모델인지('m'), provider.local.base_url 값이 "
+            "맞는지 확인하세요. 모델 local:m, 주소 http://x/v1",
+        ),
         ("budget.usd=0.01 is spent (0.02 used)", "예산을 다 썼습니다: budget.usd=0.01(0.02 used)"),
         (
             "out: x is in use by another run; wait for it or choose another folder",
@@ -113,7 +131,7 @@ def test_what_users_meet_most(
         ),
         (
             "store: this one has no index=hnsw; it has index=flat or index=ivf",
-            "store: 이 저장소에는 없는 색인입니다: index=hnsw. 쓸 수 있는 것: index=flat or index=ivf",
+            "store: 이 저장소에는 없는 색인입니다: index=hnsw. 쓸 수 있는 것: index=flat, index=ivf 중 하나",
         ),
         (
             "Regression: 2 of 5 rules fired (nDCG@5, MRR). See compare.md.",
@@ -145,6 +163,34 @@ def test_a_message_without_a_pattern_gets_the_sentence_of_its_exit_code() -> Non
     ]
     assert beside("x", "en", 1) == "x"
     assert beside("system.url: 서버가 답하지 않습니다", "ko", 3) == "system.url: 서버가 답하지 않습니다"
+
+
+def test_what_running_systems_say_in_korean_has_its_english_line() -> None:
+    """They are asked in the language of the run, and so is what they are refused with."""
+    korean, english = (wording(language, "service") for language in ("ko", "en"))
+    for key, values in (("down", {"setting": "system.url"}), ("hopeless", {"n": 8}), ("missing", {"setting": "a.b"})):
+        lines = []
+        for say in (english, korean):
+            reason = say("service.no_connection", reason=say("service.refused"))
+            told = say("service.asked", told=reason, times=4)
+            lines.append(f"system.url: POST http://127.0.0.1:9/ask: {say(f'service.{key}', told=told, **values)}")
+        assert beside(lines[1], "ko", 3).splitlines() == [lines[0], f"오류: {lines[1]}"]
+    assert beside(lines[1], "en", 3) == lines[1]
+    said = korean("setting.path", path="ask")
+    assert beside(f"1 problem in the configuration:\n  system.path: {said}", "ko", 1).splitlines() == [
+        "1 problem in the configuration:",
+        f"  system.path: {english('setting.path', path='ask')}",
+        "오류: 설정에 문제가 1개 있습니다:",
+        f"  system.path: {said}",
+    ]
+
+
+def test_korean_texts_ask_in_one_way() -> None:
+    """`-하세요`, as one engineer to another; `-하십시오` is for the instructions that models get."""
+    paths = [*(ROOT / "runner" / "words").glob("*.ko.yaml"), ROOT / "README.ko.md", *(ROOT / "docs/ko").rglob("*.md")]
+    of_models = "settings.md"  # shows their criteria
+    found = {path.name for path in paths if "십시오" in path.read_text(encoding="utf-8")}
+    assert found <= {of_models}
 
 
 def test_the_language_is_that_of_the_run_that_a_command_reads(
