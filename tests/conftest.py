@@ -15,6 +15,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import chdir
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +124,10 @@ def english_at_first() -> None:
 @pytest.fixture(autouse=True)
 def modules_of_the_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a test imported from a folder of its own is not there for the next one that names a module so."""
-    before = set(sys.modules)
+    last = next(reversed(sys.modules))  # those that are imported stand behind it
     yield
     folder = str(tmp_path_factory.getbasetemp())
-    for name in set(sys.modules) - before:
+    for name in list(takewhile(lambda name: name != last, reversed(sys.modules))):
         if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
             del sys.modules[name]
 

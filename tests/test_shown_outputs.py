@@ -1,7 +1,8 @@
+import subprocess
 import sys
 from pathlib import Path
 
-from tests.docs.outputs import refreshed, skeleton, with_numbers_of
+from tests.docs.outputs import plain, refreshed, skeleton, with_numbers_of
 
 
 def test_numbers_are_those_of_the_output_and_words_stay() -> None:
@@ -18,6 +19,12 @@ def test_numbers_are_those_of_the_output_and_words_stay() -> None:
 def test_what_no_output_says_is_named() -> None:
     assert list(with_numbers_of(["+0.049 ▲", "k 5"], ["+0.049 =", "k 5"])) == [("+0.049 ▲", False), ("k 5", True)]
     assert skeleton(" 300    −0.003       +0.019") == skeleton(" 300   *0.003       *0.019") == "# # #"
+
+
+def test_commands_run_as_in_a_plain_installation(tmp_path: Path) -> None:
+    asks = [sys.executable, "-c", "from runner.llm.tokens import is_exact; print(is_exact())"]
+    done = subprocess.run(asks, env=plain(tmp_path), capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_a_page_is_written_anew(tmp_path: Path) -> None:

@@ -52,14 +52,14 @@ def chat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def spending(empty_folder: Path) -> None:
     """The evaluation of spending.py can be chosen, and has spent nothing yet."""
-    begin(empty_folder)
+    begin()
 
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The numbers of the runs a and b of the evaluation of spending.py when nothing stops them."""
     with contextlib.chdir(tmp_path_factory.mktemp("whole")):
-        begin(Path.cwd())
+        begin()
         assert main(TWO) == 0
         assert [len(cases) for _, cases in passes()] == [25, 25]
         return [numbers(f"x/{cell}/summary.json") for cell in "01"]

@@ -10,15 +10,12 @@ from pathlib import Path
 from tests.command_line.result_files import read
 
 ROOT = Path(__file__).resolve().parents[2]
-ONE = ["--config-dir", "conf", "evaluation=spending", "tracking=none", "max_concurrency=1", "format=json"]
+CONF = Path(__file__).with_name("spending_conf")  # one for all tests: what is composed of it is composed once
+ONE = ["--config-dir", str(CONF), "evaluation=spending", "tracking=none", "max_concurrency=1", "format=json"]
 TWO = [*ONE, "evaluation.name=a,b", "out=x"]
 
 
-def begin(folder: Path) -> None:
-    conf = folder / "conf" / "evaluation" / "spending.yaml"
-    conf.parent.mkdir(parents=True)
-    target = "_target_: tests.command_line.spending.Spending\nmodels: ${models}\n"
-    conf.write_text(f"{target}name: a\nn: 25\nbackwards: false\n", encoding="utf-8")
+def begin() -> None:
     happens()
     limit(1000)
     forget()

@@ -106,7 +106,7 @@ def test_a_helper_of_a_retriever_turns_its_index_its_rankings_and_its_rows(words
 
 @pytest.mark.parametrize(
     ("changed", "text", "grade"),
-    [("mine/grades.py", "GRADE = 0.5\n", 0.5), ("mine/prompts/words.txt", "long\n", 0.25)],
+    [("mine/grades.py", "GRADE = 0.50\n", 0.5), ("mine/prompts/words.txt", "long\n", 0.25)],
 )
 def test_a_helper_or_a_prompt_of_a_judge_redoes_its_rows_and_makes_another_judge(
     words: list[str], tmp_path: Path, changed: str, text: str, grade: float

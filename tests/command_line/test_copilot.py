@@ -49,7 +49,7 @@ def test_retrievers_and_memories_side_by_side(language: str, n: int, capsys: pyt
 
 @pytest.mark.usefixtures("stored")
 def test_what_is_remembered_answers_where_no_document_does_and_a_worse_copilot_is_a_regression() -> None:
-    words = ["+experiment=copilot", "scenario.language=en", "tracking=none", "format=json", "sample=24"]
+    words = ["+experiment=copilot", "scenario.language=en", "tracking=none", "format=json", "sample=16"]
     assert main([*words, "out=a"]) == main([*words, "out=b", "evaluation.fallback=unanswered"]) == 0
     always, last = values("a/summary.json"), values("b/summary.json")
     assert last["answer_facts"] > always["answer_facts"]

@@ -69,7 +69,7 @@ def test_the_table_holds_every_experiment() -> None:
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("name", fewest("links", "trace_quality"))
+@pytest.mark.parametrize("name", fewest("trace_quality"))
 def test_a_run_is_sampled_told_compared_held_to_rules_and_gone_on_with(name: str, mlflow_store: str) -> None:
     usual = [f"+experiment={name}", *TABLE[name].usual]
     assert main([*usual, f"tracking.uri={mlflow_store}", f"tracking.experiment=every {name}", "out=a"]) == 0
@@ -105,7 +105,7 @@ def _is_tracked(uri: str, experiment: str) -> None:
     assert run.data.metrics and client.list_artifacts(run.info.run_id, "figures")
 
 
-@pytest.mark.parametrize("name", fewest("full_rag", "memory"))
+@pytest.mark.parametrize("name", fewest("full_rag"))
 def test_what_is_asked_of_models_is_planned_and_capped(name: str, server: ModelsServer) -> None:
     words = [f"+experiment={name}", *TABLE[name].usual, *TABLE[name].asking, "tracking=none", "format=json"]
     words += [f"provider.local.base_url={server.url}", *(small_data(Path("data")) if name == "full_rag" else [])]

@@ -23,7 +23,7 @@ def words(server: ModelsServer, tmp_path: Path) -> list[str]:
     return ["+experiment=full_rag", *small_data(tmp_path), "tracking=none", "format=json", "out=o", *model]
 
 
-@pytest.mark.parametrize(("cache", "n"), [("use", 3), ("none", 2)])
+@pytest.mark.parametrize(("cache", "n"), [("use", 3), pytest.param("none", 2, marks=pytest.mark.slow)])
 def test_a_sweep_in_waves_asks_what_its_plan_says(cache: str, n: int, words: list[str], server: ModelsServer) -> None:
     rubric = "answer_relevancy"  # the fewest controls
     sweep = [*words, "retriever=keyword", "k=1,2", "budget.requests=1000", f"cache={cache}"]
@@ -166,7 +166,13 @@ def test_what_changed_is_told_when_a_run_starts_over(words: list[str], capsys: p
 # --- judges side by side ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("judges", ["judge=lexical,openai", "judge=openai judge.model=local:small,local:large"])
+@pytest.mark.parametrize(
+    "judges",
+    [
+        pytest.param("judge=lexical,openai", marks=pytest.mark.slow),
+        "judge=openai judge.model=local:small,local:large",
+    ],
+)
 def test_answers_are_made_once_for_all_judges(
     judges: str, server: ModelsServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,7 +33,7 @@ class Killer:
 """
 
 
-@pytest.mark.parametrize("launcher", ["joblib", "submitit"])
+@pytest.mark.parametrize("launcher", ["joblib", pytest.param("submitit", marks=pytest.mark.slow)])
 def test_a_run_that_lost_its_worker_is_resumed(
     monkeypatch: pytest.MonkeyPatch, launcher: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,7 +56,7 @@ def test_a_profile_weighs_memories_and_sets_margins(capsys: pytest.CaptureFixtur
     """An empty memory is worth what the weight of noise gives it. 4 less are fewer than the rules accept, and more than
     finance does."""
     words = ["+experiment=memory", "memory=none", "tracking=none", "format=json", "profile=finance"]
-    words.append("scenario.language=ko")
+    words += ["scenario.language=ko", "sample=20"]
     assert main([*words, "out=a"]) == 0
     assert read("a/summary.json")["metrics"]["memory_overall"]["value"] == 10.0
     changed = [*words, "profile.memory.noise=0.06", "profile.memory.accuracy=0.39", "compare=a"]
@@ -156,7 +156,7 @@ def test_a_run_with_models_asks_what_its_plan_says_and_pays_once(server: ModelsS
     assert "update" not in again["timing"]["latency"]  # none was live
 
 
-@pytest.mark.parametrize("memory", ["recursive_summary", "full_history"])
+@pytest.mark.parametrize("memory", ["recursive_summary", pytest.param("full_history", marks=pytest.mark.slow)])
 def test_a_probe_whose_judgement_failed_is_judged_again_and_nothing_else_is_bought(
     memory: str, server: ModelsServer
 ) -> None:

@@ -63,7 +63,10 @@ def test_a_plan_is_told_in_korean(server: MemoryServer, words: list[str], capsys
     assert f"메모리 서비스에 보낼 요청 8건({server.url}: 8), 서비스 자체의 비용은 제외" in told
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 7])
+SLOW = [pytest.param(limit, marks=pytest.mark.slow) for limit in (2, 3, 5)]
+
+
+@pytest.mark.parametrize("limit", [1, 4, 7, *SLOW])
 def test_a_budget_of_requests_holds_and_leaves_no_session_there(
     server: MemoryServer, words: list[str], capsys: pytest.CaptureFixture[str], limit: int
 ) -> None:

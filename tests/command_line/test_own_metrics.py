@@ -36,6 +36,7 @@ ANSWERS = [
     ("질5", "ko", "붉은 행성은 무엇인가요?", "화성이지 바보야.", "화성"),
     ("질6", "ko", "빛이 몇 분 걸리나요?", "8분입니다.", "해"),
 ]
+WARM = TONE.replace("is polite.", "is polite and warm.")
 RUDE = re.compile(r"fool|바보")
 BY_CRITERIA = re.compile("in one respect|한 가지 측면")
 
@@ -47,9 +48,14 @@ def polite(body: dict[str, Any]) -> Reply | None:
     return completion(body, json.dumps({"reasoning": "왜냐하면" if "당신은" in system else "Because.", "score": score}))
 
 
-def write_words(folder: Path, url: str) -> list[str]:
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Somebody's own folder of choices, which no test changes: what is composed of it is composed once."""
+    return write_texts(tmp_path_factory.mktemp("shelf"), {"metric/tone.yaml": TONE})
+
+
+def write_words(folder: Path, url: str, shelf: Path) -> list[str]:
     """A run whose answers are given, with the tone of somebody's own folder."""
-    write_texts(folder, {"mine/metric/tone.yaml": TONE})
     queries = [
         {"id": id, "query": text, "answerable": True, "expected_notes": [gold], "answer": answer, "language": language}
         for id, language, text, answer, gold in ANSWERS
@@ -57,35 +63,42 @@ def write_words(folder: Path, url: str) -> list[str]:
     write_jsonl(folder / "corpus.jsonl", CORPUS)
     write_jsonl(folder / "queries.jsonl", queries)
     return [
-        *("+experiment=full_rag", "--config-dir", "mine", "+metric=[tone]", "generator=given", "retriever=keyword"),
-        *("dataset=jsonl", "dataset.corpus=corpus.jsonl", "dataset.queries=queries.jsonl"),
+        *("+experiment=full_rag", "--config-dir", str(shelf), "+metric=[tone]", "generator=given"),
+        *("retriever=keyword", "dataset=jsonl", "dataset.corpus=corpus.jsonl", "dataset.queries=queries.jsonl"),
         *("judge=openai", "judge.model=local:small", f"provider.local.base_url={url}"),
         *("tracking=none", "judge.health=false"),
     ]
 
 
+def with_own(text: str, words: list[str]) -> list[str]:
+    """The same words, with another text of the tone in a folder of the test's own."""
+    write_texts(Path("mine"), {"metric/tone.yaml": text})
+    place = words.index("--config-dir") + 1
+    return [*words[:place], "mine", *words[place + 1 :]]
+
+
 @pytest.fixture
-def words(server: ModelsServer, tmp_path: Path) -> list[str]:
+def words(server: ModelsServer, tmp_path: Path, shelf: Path) -> list[str]:
     server.respond = polite
-    return write_words(tmp_path, server.url)
+    return write_words(tmp_path, server.url, shelf)
 
 
 @pytest.fixture(scope="module")
-def judged_once(_models_server: ModelsServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged_once(_models_server: ModelsServer, tmp_path_factory: pytest.TempPathFactory, shelf: Path) -> Path:
     folder = tmp_path_factory.mktemp("judged")
     _models_server.reset()
     _models_server.respond = polite
     with contextlib.chdir(folder):
-        assert main([*write_words(folder, _models_server.url), "out=a"]) == 0
+        assert main([*write_words(folder, _models_server.url, shelf), "out=a"]) == 0
     return folder
 
 
 @pytest.fixture
-def judged(judged_once: Path, server: ModelsServer, tmp_path: Path) -> list[str]:
+def judged(judged_once: Path, server: ModelsServer, tmp_path: Path, shelf: Path) -> list[str]:
     """The words of the run `a`, which has been made, with what its judge was asked in the cache."""
     server.respond = polite
     shutil.copytree(judged_once, tmp_path, dirs_exist_ok=True)
-    return write_words(tmp_path, server.url)
+    return write_words(tmp_path, server.url, shelf)
 
 
 def read(path: str) -> Any:
@@ -127,8 +140,7 @@ def test_without_control_items_the_report_says_so_and_with_them_it_rates_the_jud
     assert main([*checked, "out=a"]) == 0
     assert "Politeness: no control items, so it is unknown how far the judge can be trusted with it." in text("a")
     controls = "controls: [{expected: pass, question: q, answer: a}, {expected: fail, question: q, answer: fool}]\n"
-    Path("mine/metric/tone.yaml").write_text(TONE + controls, "utf-8")
-    assert main([*checked, "out=b"]) == 0
+    assert main([*with_own(TONE + controls, checked), "out=b"]) == 0
     health = read("b/summary.json")["facts"]["judge_health"]["tone"]
     assert (health["n"], health["false_accept"]["k"], health["false_reject"]["k"]) == (2, 0, 0)
     assert "without control items" not in text("b")
@@ -138,7 +150,7 @@ def test_other_criteria_are_asked_anew_and_cannot_be_compared(
     judged: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nor is it a run to resume."""
-    Path("mine/metric/tone.yaml").write_text(TONE.replace("is polite.", "is polite and warm."), "utf-8")
+    judged = with_own(WARM, judged)
     assert main([*judged, "out=a"]) == 1
     assert "out: a holds another run or sweep; choose another folder or remove it" in capsys.readouterr().err
     assert main([*judged, "out=b", "compare=a", "format=json"]) == 5
@@ -168,7 +180,7 @@ def test_a_sweep_has_a_column_for_it(words: list[str]) -> None:
 
 
 def test_it_is_calibrated_against_people(
-    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+    words: list[str], shelf: Path, server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ratings = [5, 1, 4, 5, 2, 5]
     labels = [
@@ -176,19 +188,19 @@ def test_it_is_calibrated_against_people(
         for (id, language, text, answer, _), rating in zip(ANSWERS, ratings, strict=True)
     ]
     write_jsonl(Path("labels.jsonl"), labels)
-    judge = [word for word in words if word.startswith(("judge", "provider", "--config-dir", "mine", "+metric"))]
+    judge = [word for word in words if word.startswith(("judge", "provider", "--config-dir", str(shelf), "+metric"))]
     assert main(["calibrate", "labels.jsonl", "scale=1,5", "ratings=tone", *judge, "out=c"]) == 0
     found = read("c/calibration.json")["rubrics"]["tone"]
     assert (found["n_judged"], found["mean_judge"]) == (6, pytest.approx(4 / 6))
     assert found["pearson"]["value"] > 0.95 and found["kappa"] == 1.0
     assert "Judge against people: openai – Politeness" in capsys.readouterr().out
     asked = len(tones(server))
-    Path("mine/metric/tone.yaml").write_text(TONE.replace("is polite.", "is polite and warm."), "utf-8")
+    judge = with_own(WARM, judge)
     assert main(["calibrate", "labels.jsonl", "scale=1,5", "ratings=tone", *judge, "out=d"]) == 0
     assert len(tones(server)) == asked + 3
 
 
-def test_it_is_calibrated_against_labels_that_were_made_of_a_run(judged: list[str]) -> None:
+def test_it_is_calibrated_against_labels_that_were_made_of_a_run(judged: list[str], shelf: Path) -> None:
     """`labels` writes the sheet, a person fills it, `calibrate` reads it back."""
     assert main(["labels", "a", "out=sheet.csv", "n=6", "rubric=tone"]) == 0
     with Path("sheet.csv").open(encoding="utf-8-sig", newline="") as sheet:
@@ -200,7 +212,7 @@ def test_it_is_calibrated_against_labels_that_were_made_of_a_run(judged: list[st
         written.writeheader()
         written.writerows(rows)
     judge = [word for word in judged if word.startswith(("judge", "provider", "tracking"))]
-    own = ["--config-dir", "mine", "+metric=[tone]", "ratings=tone", "scale=1,5"]
+    own = ["--config-dir", str(shelf), "+metric=[tone]", "ratings=tone", "scale=1,5"]
     assert main(["calibrate", "sheet.csv", "run=a", *own, *judge, "out=c"]) == 0
     found = read("c/calibration.json")["rubrics"]["tone"]
     assert (found["n_judged"], found["kappa"]) == (6, 1.0)
@@ -224,6 +236,7 @@ def test_wrong_files_are_told_before_anything_runs(
         changed = TONE.replace(right, wrong).replace("metric.tone", f"metric.tone{number}")
         write_texts(Path("mine"), {f"metric/tone{number}.yaml": changed})
     chosen = f"+metric=[{','.join(f'tone{number}' for number in range(len(WRONG)))}]"
+    words = with_own(TONE, words)
     assert main([chosen if word.startswith("+metric") else word for word in [*words, "out=a"]]) == 1
     said = capsys.readouterr().err
     assert [message for *_, message in WRONG if message not in said] == []
@@ -469,8 +482,9 @@ def test_a_metric_is_a_class_with_a_score(
 
 
 def test_a_record_keeps_what_was_chosen(judged: list[str], server: ModelsServer) -> None:
-    assert main(["freeze", "a", "kept"]) == 0
-    Path("mine/metric/tone.yaml").write_text(TONE.replace("is polite.", "is polite and warm."), "utf-8")
+    assert main([*with_own(TONE, judged), "format=json", "out=own"]) == 0
+    assert main(["freeze", "own", "kept"]) == 0
+    with_own(WARM, judged)
     again = [word for word in judged if word.startswith(("judge.model", "provider"))]
     assert main(["reproduce", "kept", *again, "tracking=none", "out=b", "--trust"]) == 0
     assert len(tones(server)) == 0

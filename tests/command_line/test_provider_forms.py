@@ -1,7 +1,7 @@
 """The providers of conf/provider against replies and errors in the form that each of them documents, on loopback."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,25 @@ def test_every_provider_of_the_task_is_there() -> None:
     assert sorted(asked.split()) == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
+# Asked in the same way as another one, with which CI runs.
+ALIKE = {"upstage": "gemini", "llama_cpp": "local", "ollama": "local", "vllm": "local"}
+
+
+def test_those_that_are_asked_alike_have_the_same_ways() -> None:
+    ways = {
+        name: ([settings(name).get(way) for way in ("leave_out", "rename", "response_format", "add")], key is None)
+        for name in NAMES
+        for key in [settings(name)["api_key_env"]]
+    }
+    assert {name: ways[name] for name in ALIKE} == {name: ways[other] for name, other in ALIKE.items()}
+
+
+def fewest(names: Iterable[str], alike: Collection[str]) -> list[Any]:
+    """All names; those that are asked like another one only in `make slow`."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name in alike else name for name in names]
+
+
+@pytest.mark.parametrize("name", fewest(NAMES, ALIKE))
 def test_a_run_with_the_parameters_that_each_takes(name: str, tmp_path: Path) -> None:
     with serving_models() as server:
         assert run(name, server, tmp_path) == 0
@@ -191,7 +209,7 @@ def scripted(server: ModelsServer, status: int, body: Any, headers: Mapping[str,
     server.respond = respond
 
 
-@pytest.mark.parametrize("name", TOO_MANY)
+@pytest.mark.parametrize("name", fewest(TOO_MANY, {"anthropic", "mistral", "azure"}))
 def test_too_many_requests_are_waited_for(name: str, tmp_path: Path) -> None:
     with serving_models() as server:
         scripted(server, *TOO_MANY[name])
@@ -237,10 +255,9 @@ UNPAID: list[tuple[str, int, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "status", "body", "told"), UNPAID, ids=[case[0] for case in UNPAID])
-def test_what_ends_a_run(
-    name: str, status: int, body: Any, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("name", fewest([case[0] for case in UNPAID], {"openrouter", "ollama"}))
+def test_what_ends_a_run(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ((status, body, told),) = [case[1:] for case in UNPAID if case[0] == name]
     with serving_models() as server:
         scripted(server, status, body, {}, times=1000)
         assert run(name, server, tmp_path) == 3

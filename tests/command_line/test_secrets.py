@@ -84,7 +84,7 @@ def settings(server: ModelsServer) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", fewest("full_rag", "trace_quality"))
+@pytest.mark.parametrize("name", fewest("full_rag"))
 def test_a_run_keeps_them(
     name: str, server: ModelsServer, own_mlflow_store: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

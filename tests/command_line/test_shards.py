@@ -20,9 +20,11 @@ from tests.command_line.started import command, generated_by
 from tests.services.models_server import ModelsServer
 from tests.small_data import small_data, write_jsonl
 
-DEMO = ["+experiment=full_rag", "dataset=demo_en", "sample=30", "tracking=none", "retriever=keyword"]
+RUN = ["+experiment=full_rag", "tracking=none", "retriever=keyword"]
+N = 16  # the small questions, each under two ids
 ANSWERING = """
 import os, signal
+from runner.run.shards import shard_of
 with open("asked.txt", "a") as file:
     file.write(f"{query.id} {os.getpid()}\\n")
 with open("asked.txt") as file:
@@ -30,7 +32,7 @@ with open("asked.txt") as file:
 if len(mine) == 4 and os.path.exists("kill"):
     os.unlink("kill")
     os.kill(os.getpid(), signal.SIGKILL)
-if os.path.exists("kill always") and len(mine) == 2:
+if os.path.exists("kill always") and shard_of(query.id, 2) == 1 and len(mine) >= 2:
     os.kill(os.getpid(), signal.SIGKILL)
 return Answer("27 days")
 """
@@ -45,9 +47,19 @@ def asked() -> Counter[str]:
 
 
 @pytest.fixture
-def answering(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def words(tmp_path: Path) -> list[str]:
+    """Of a run over the small data. Every question is asked twice, under two ids."""
+    words = [*RUN, *small_data(tmp_path / "data"), "format=json"]
+    queries = [json.loads(line) for line in (tmp_path / "data/queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    again = [{**query, "id": f"{query['id']}-2"} for query in queries]
+    write_jsonl(tmp_path / "data/queries.jsonl", [*queries, *again])
+    return words
+
+
+@pytest.fixture
+def answering(words: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.syspath_prepend(Path.cwd())
-    return [*DEMO, *generated_by("answering", ANSWERING), "max_concurrency=2"]
+    return [*words, *generated_by("answering", ANSWERING), "max_concurrency=2"]
 
 
 def test_shards_come_to_what_one_process_does_and_go_on(
@@ -59,19 +71,19 @@ def test_shards_come_to_what_one_process_does_and_go_on(
     assert main([*answering, "shards=2", "out=many"]) == 0
     assert "of many was lost with its process; another process resumes it" in capsys.readouterr().err
     assert untimed("one") == untimed("many")
-    assert sorted(asked().values()) == [1] * 29 + [2]  # one was in flight
+    assert sorted(asked().values()) == [1] * (N - 1) + [2]  # one was in flight
     assert ids_in(Path("many/per_item.jsonl")) == ids_in(Path("one/per_item.jsonl"))
     assert not Path("many/.shards").exists()
     assert read("many/summary.json")["timing"]["elapsed_s"] > 0
 
     lines = Path("many/per_item.jsonl").read_bytes().splitlines(keepends=True)
-    Path("many/per_item.jsonl").write_bytes(b"".join(lines[:20]))
-    for number, rest in enumerate((lines[20:24], lines[24:26])):  # as a command leaves it that was killed
+    Path("many/per_item.jsonl").write_bytes(b"".join(lines[:8]))
+    for number, rest in enumerate((lines[8:11], lines[11:13])):  # as a command leaves it that was killed
         place_in(Path("many"), number).mkdir(parents=True)
         (place_in(Path("many"), number) / "per_item.jsonl").write_bytes(b"".join(rest))
     Path("asked.txt").unlink()
     assert main([*answering, "shards=2", "out=many"]) == 0
-    assert sum(asked().values()) == 4
+    assert sum(asked().values()) == 3
     assert untimed("one") == untimed("many")
 
 
@@ -82,37 +94,37 @@ def test_a_shard_that_loses_every_process_ends_the_run_and_keeps_the_rest(
     assert main([*answering, "shards=2", "out=many"]) == 3
     told = capsys.readouterr().err
     assert "lost its process 3 times (many/.shards/" in told
-    assert (read("many/run.json")["status"], len(ids_in(Path("many/per_item.jsonl")))) == ("partial", 6)
+    rows = ids_in(Path("many/per_item.jsonl"))
+    lost = [id for id in rows if shard_of(id, 2) == 1]
+    assert (read("many/run.json")["status"], len(lost)) == ("partial", 3)  # one row of each process
     Path("kill always").unlink()
     assert main([*answering, "out=many"]) == 0  # without shards, too
-    assert len(ids_in(Path("many/per_item.jsonl"))) == 30
+    assert (len(asked()), len(ids_in(Path("many/per_item.jsonl")))) == (N, N)
+    assert {count for id, count in asked().items() if shard_of(id, 2) == 0} == {1}  # the other shard lost nothing
 
 
-def test_one_budget_holds_over_all_shards(server: ModelsServer, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [*DEMO, "generator=openai", "generator.model=local:large", f"provider.local.base_url={server.url}"]
-    assert main([*words, "shards=2", "budget.requests=12", "out=many"]) == 3
-    assert "budget.requests=12 is spent" in capsys.readouterr().err
-    assert len(server.requests) <= 12
-    first = len(server.requests)
+def test_one_budget_holds_over_all_shards(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*words, "generator=openai", "generator.model=local:large", f"provider.local.base_url={server.url}"]
+    assert main([*words, "shards=2", "budget.requests=5", "out=many"]) == 3
+    assert "budget.requests=5 is spent" in capsys.readouterr().err
+    assert len(server.requests) <= 5
     assert main([*words, "shards=2", "out=many"]) == 0
-    assert read("many/summary.json")["cases"]["ok"] == 30
+    assert read("many/summary.json")["cases"]["ok"] == N
     assert main([*words, "cache=replay", "out=one"]) == 0  # each was asked, and its reply stored
     assert untimed("one") == untimed("many")
-    assert len(server.requests) - first <= 30
+    assert len(server.requests) <= N
     calls = {line["case"] for line in _calls("many")}
     assert calls == {line["case"] for line in _calls("one")}
 
 
 def test_ctrl_c_ends_the_shards_keeps_their_rows_and_no_prompt_is_paid_twice(
-    server: ModelsServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in a terminal, where all processes of the command hear it. Every question is asked twice, under two ids."""
-    data = small_data(tmp_path / "data")
-    queries = [json.loads(line) for line in (tmp_path / "data/queries.jsonl").read_text(encoding="utf-8").splitlines()]
-    write_jsonl(tmp_path / "data/queries.jsonl", [*queries, *({**each, "id": f"{each['id']}-2"} for each in queries)])
+    """As in a terminal, where all processes of the command hear it."""
     models = ["generator=openai", "generator.model=local:large", f"provider.local.base_url={server.url}"]
-    rates = ["provider.local.requests_per_minute=1000", "shards=2", "max_concurrency=2"]
-    words = ["+experiment=full_rag", *data, "tracking=none", "retriever=keyword", *models, *rates, "out=many"]
+    words = [*words, *models, "provider.local.requests_per_minute=1000", "max_concurrency=2", "shards=2", "out=many"]
 
     def interrupt() -> None:
         while sum(len(ids_in(place_in(Path("many"), number) / "per_item.jsonl")) for number in (0, 1)) < 3:
@@ -127,10 +139,10 @@ def test_ctrl_c_ends_the_shards_keeps_their_rows_and_no_prompt_is_paid_twice(
     assert "stopped; run the same command again to resume (many)" in capsys.readouterr().err
     assert not multiprocessing.active_children()
     done = ids_in(Path("many/per_item.jsonl"))
-    assert 3 <= len(done) < 16 and read("many/run.json")["status"] == "partial"
+    assert 3 <= len(done) < N and read("many/run.json")["status"] == "partial"
     server.latency_s = 0.0
-    assert main(words) == 0
-    assert f"resuming: {len(done)} of 16 cases are done" in capsys.readouterr().err
+    assert main([word for word in words if word != "shards=2"]) == 0  # without shards, too
+    assert f"resuming: {len(done)} of {N} cases are done" in capsys.readouterr().err
     sent = Counter(json.dumps(request["messages"]) for request in server.requests)
     assert sum(sent.values()) - len(sent) <= 2  # what was in flight
     assert len(sent) <= 8
@@ -142,13 +154,12 @@ def _calls(folder: str) -> list[dict[str, object]]:
     return list(read_calls(Path(folder, "calls.jsonl.zst")))
 
 
-@pytest.mark.parametrize("launcher", ["joblib", "submitit"])
-def test_a_launcher_makes_the_shards(launcher: str, tmp_path: Path) -> None:
-    data = ["+experiment=full_rag", *small_data(tmp_path / "data"), "tracking=none", "retriever=keyword"]
-    words = [*data, f"hydra/launcher={launcher}", "shards=2", "out=many"]
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=False, env=dict(os.environ))
+@pytest.mark.parametrize("launcher", [pytest.param("joblib", marks=pytest.mark.slow), "submitit"])
+def test_a_launcher_makes_the_shards(launcher: str, words: list[str]) -> None:
+    given = command(*words, f"hydra/launcher={launcher}", "shards=2", "out=many")
+    done = subprocess.run(given, capture_output=True, text=True, check=False, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
-    assert main([*data, "out=one"]) == 0
+    assert main([*words, "out=one"]) == 0
     assert untimed("one") == untimed("many")
     assert not Path("many/.shards").exists()
 
@@ -169,7 +180,7 @@ def test_a_launcher_makes_the_shards(launcher: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_cut_is_told(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*DEMO, *words, "out=s"]) == 1
+    assert main([*RUN, *words, "out=s"]) == 1
     assert problem in capsys.readouterr().err
     assert not Path("s").exists()
 

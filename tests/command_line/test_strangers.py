@@ -518,7 +518,9 @@ def test_a_store_elsewhere_gets_no_password() -> None:
 # --- redirects ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    "status", [302, 307, *(pytest.param(status, marks=pytest.mark.slow) for status in (301, 303, 308))]
+)
 def test_redirects_are_not_followed(status: int) -> None:
     """In a record; what is typed goes by the same way."""
     record = WAYS[1] if status == 307 else ["out=x", "+experiment=full_rag", "retriever=keyword", "tracking=none"]

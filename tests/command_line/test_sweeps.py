@@ -94,42 +94,58 @@ def results_of(folder: str) -> list[str]:
     return [*map(json.dumps, (summary, snapshot)), Path(folder, "errors.jsonl").read_text(encoding="utf-8")]
 
 
-OTHERS = ["sample=8", "cache_dir=cache"]
+OTHERS = "sample=8"
+SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
     ("words", "swept"),
     [
-        (["+experiment=full_rag", "retriever=hybrid", "embedder=lsa"], "k=3,1"),
-        (["+experiment=retrieval_only", "retriever=keyword", "metric=[recall,mrr,rbp]"], "k=3,1"),
-        (["+experiment=full_rag", "k=2"], "retriever=keyword,semantic"),
-        (["+experiment=full_rag", "retriever=keyword"], "judge.supported=0.5,0.9"),
-        (["+experiment=full_rag", "retriever=keyword"], "seed=1,2"),
-        (["+experiment=full_rag", "retriever=keyword"], "sample=8,5"),
-        (["+experiment=memory", *OTHERS], "memory.window=4,1"),
-        (["+experiment=copilot", *OTHERS], "k=3,1"),
-        (["+experiment=full_rag", "retriever=agentic"], "k=3,1"),
+        (["+experiment=full_rag", "retriever=hybrid", "embedder=lsa"], ["k=3,1"]),
+        (["+experiment=full_rag", "k=2"], ["retriever=keyword,semantic"]),
+        (
+            ["+experiment=full_rag", "retriever=keyword", "generator=given"],
+            ["judge.supported=0.1,0.9", "retriever.b=0,1", "sample=8,5"],
+        ),
+        (["+experiment=memory", OTHERS], ["memory.window=4,1"]),
+        (["+experiment=copilot", OTHERS], ["k=3,1"]),
+        (["+experiment=full_rag"], ["retriever=keyword,agentic"]),
+        pytest.param(["+experiment=full_rag", "retriever=agentic"], ["k=3,1"], marks=SLOW),
+        pytest.param(["+experiment=full_rag", "retriever=keyword"], ["seed=1,2"], marks=SLOW),
+        pytest.param(
+            ["+experiment=retrieval_only", "retriever=keyword", "metric=[recall,mrr,rbp]"], ["k=3,1"], marks=SLOW
+        ),
     ],
-    ids=["answers", "rankings", "retrievers", "judges", "seeds", "samples", "memory", "copilot", "agentic"],
+    ids=["answers", "retrievers", "several", "memory", "copilot", "agentic", "agentic k", "seeds", "rankings"],
 )
-def test_a_cell_says_what_the_same_run_says_alone(tmp_path: Path, words: list[str], swept: str) -> None:
-    """File by file, and for some again after it was cut off in the middle: what cells share changes nothing."""
-    own = OTHERS[0] in words
-    shared = [*words, *([] if own else small_data(tmp_path / "자료")), "tracking=none", "format=json"]
-    sweep = [*shared, swept, "out=s"]
+def test_a_cell_says_what_the_same_run_says_alone(tmp_path: Path, words: list[str], swept: list[str]) -> None:
+    """File by file for the last cell, which shares most, and where k is swept for both again after one was cut off in
+    the middle: what cells share changes nothing."""
+    data = [] if OTHERS in words else small_data(tmp_path / "자료")
+    if "generator=given" in words:
+        _answer_badly(tmp_path / "자료" / "queries.jsonl")
+    shared = [*words, *data, "tracking=none", "format=json"]
+    sweep = [*shared, *swept, "out=s", "cache_dir=cache"]
     assert main(sweep) == 0
-    option, _, values = swept.partition("=")
-    for number, value in enumerate(values.split(",")):
-        assert main([*shared, f"{option}={value}", f"out=alone-{number}", "cache_dir=alone"]) == 0
-    alone = [(rows_of(f"alone-{number}"), results_of(f"alone-{number}")) for number in range(2)]
-    assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2)] == alone
-    assert alone[0][1][0] != alone[1][1][0]  # what is swept does change something
-    if not swept.startswith("k="):
+    last = [f"{option}={values.rpartition(',')[2]}" for option, _, values in (word.partition("=") for word in swept)]
+    assert main([*shared, *last, "out=alone", "cache_dir=alone_cache"]) == 0
+    cells = range(2 ** len(swept))
+    results = [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in cells]
+    assert results[-1] == (rows_of("alone"), results_of("alone"))
+    assert len({summary for _, (summary, *_) in results}) == len(cells)  # what is swept does change something
+    if not swept[0].startswith("k="):
         return
     rows = Path("s/1/per_item.jsonl")
     rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:3]))
     assert main(sweep) == 0
-    assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in range(2)] == alone
+    assert [(rows_of(f"s/{number}"), results_of(f"s/{number}")) for number in cells] == results
+
+
+def _answer_badly(queries: Path) -> None:
+    """With answers of which the documents support a half."""
+    records = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
+    texts = [f"{record.get('answers', ['Nobody'])[0]} and cheese from far away." for record in records]
+    write_jsonl(queries, [{**record, "answer": text} for record, text in zip(records, texts, strict=True)])
 
 
 def calls_of(folder: str) -> list[str]:
@@ -138,7 +154,13 @@ def calls_of(folder: str) -> list[str]:
     return sorted(json.dumps({name: call[name] for name in call if name not in ("at", "ms")}) for call in told)
 
 
-@pytest.mark.parametrize("swept", ["min_score=0,0.2,0.9", "judge.repeats=1,2,1", "judge.temperature=0,0.5,0"])
+@pytest.mark.parametrize(
+    "swept",
+    [
+        "judge.temperature=0,0.5,0",
+        *(pytest.param(word, marks=SLOW) for word in ("min_score=0,0.2,0.9", "judge.repeats=1,2,1")),
+    ],
+)
 def test_a_cell_asks_models_what_the_same_run_asks_alone(swept: str, tmp_path: Path, server: ModelsServer) -> None:
     """Of stored replies, which the cells read once: rows, calls, requests and cost are those of a run by itself."""
     models = ["judge=openai", "judge.model=local:small", "generator=openai", "generator.model=local:large"]

@@ -99,7 +99,7 @@ def test_a_reply_that_was_not_judged_yet_is_not_paid_twice(service: RagService, 
 
 
 def test_another_run_asks_anew_unless_told_otherwise(service: RagService, words: list[str]) -> None:
-    for out, cache, asked in (("a", "true", 3), ("b", "true", 3), ("c", "false", 6), ("d", "false", 9)):
+    for out, cache, asked in (("a", "true", 3), ("b", "true", 3), ("c", "false", 6)):
         line = [*words, *http(service), f"system.cache={cache}", "sample=3", f"out={out}", "format=json"]
         assert main(line) == 0
         assert len(service.asked) == asked

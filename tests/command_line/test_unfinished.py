@@ -112,7 +112,7 @@ def counted(server: ModelsServer) -> dict[str, int]:
     return {asked: found.count(asked) for asked in sorted(set(found))}
 
 
-@pytest.mark.parametrize("cache", ["use", "none"])
+@pytest.mark.parametrize("cache", ["use", pytest.param("none", marks=pytest.mark.slow)])
 def test_the_same_command_asks_for_exactly_what_failed(cache: str, words: list[str], server: ModelsServer) -> None:
     words += [f"cache={cache}", "out=o"]
     server.respond = failing_variously
@@ -290,7 +290,10 @@ VOTING = {
 
 @pytest.mark.parametrize(
     ("judge", "cache"),
-    [("repeats", "use"), pytest.param("repeats", "none", marks=pytest.mark.slow), ("panel of repeats", "none")],
+    [
+        *(pytest.param("repeats", cache, marks=pytest.mark.slow) for cache in ("use", "none")),
+        ("panel of repeats", "none"),
+    ],
 )
 def test_the_same_command_asks_for_exactly_the_votes_that_failed(
     judge: str, cache: str, server: ModelsServer, tmp_path: Path

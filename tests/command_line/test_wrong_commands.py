@@ -78,7 +78,10 @@ def test_the_missing_files_of_all_runs_are_told_before_the_first_starts(
         (["resluts", "x"], "no command 'resluts'; did you mean 'results'?"),
         (["links_datasets", "x"], "no command 'links_datasets'; did you mean 'links-dataset'?"),
         (["--hlep"], "unknown option --hlep; did you mean '--help'?"),
-        (["experiment=full_rag"], "1 problem in the configuration:\n  experiment: expected +experiment=full_rag"),
+        (
+            ["experiment=full_rag"],
+            "1 problem in the configuration:\n  experiment: missing a plus; expected +experiment=full_rag",
+        ),
         (
             ["full_rag", "k=3"],
             "no command 'full_rag'; an experiment is run with python -m runner +experiment=full_rag\n",

@@ -1,12 +1,15 @@
 """The outputs that READMEs and documentation show: `python -m tests.docs.outputs` runs their commands and writes the
 numbers anew; `python -m tests.docs.outputs docs/ko/recipes/notes.md …` those of some pages. All share one cache.
 
+The commands run as a plain installation runs them, which has no package that counts tokens.
+
 A line that is shown stands for the line of the output that has the same words and signs; its numbers are those of
 the output. A line without one is named, and left to whoever reads that: what the program says has changed.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -23,6 +26,7 @@ BLOCK = re.compile(
 ASKS_MODELS = re.compile(r"^python -m runner (?!plan ).*\bopenai\b.*\n", re.M)
 NUMBER = re.compile(r"\*?[−+-]?[\d.,]*\d")  # with the mark of what stands out
 CUT = "…"
+ABSENT = "rs_bpe"  # counts tokens exactly; who has installed nothing more sees estimates
 
 
 def skeleton(line: str) -> str:
@@ -50,18 +54,29 @@ def with_numbers_of(shown: Sequence[str], told: Sequence[str]) -> Iterator[tuple
 def refreshed(text: str, folder: Path) -> tuple[str, list[str]]:
     """The page with the numbers that its commands find in `folder`, and the lines that no output has."""
     missing: list[str] = []
+    environment = plain(folder)
 
     def run(match: re.Match[str]) -> str:
         if re.search(r"(?<![\w/])\.venv/", match["script"]):  # of a fresh clone
             return match[0]
         script = ASKS_MODELS.sub("", match["script"]).replace("python -m runner", f"{sys.executable} -m runner")
-        done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
         told = [*done.stdout.splitlines(), *done.stderr.splitlines()]
         lines = list(with_numbers_of(match["shown"].splitlines(), told))
         missing.extend(line for line, is_there in lines if not is_there)
         return match[0].replace(match["shown"], "".join(f"{line}\n" for line, _ in lines))
 
     return BLOCK.sub(run, text), missing
+
+
+def plain(folder: Path) -> dict[str, str]:
+    """The environment of a plain installation, whatever is installed here."""
+    hidden = folder / ".absent"
+    hidden.mkdir(exist_ok=True)
+    (hidden / f"{ABSENT}.py").write_text("raise ImportError(__name__)\n", encoding="utf-8")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(hidden), os.environ.get("PYTHONPATH")]))}
 
 
 def main(pages: Sequence[str]) -> int:
