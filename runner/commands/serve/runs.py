@@ -10,17 +10,21 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from runner.commands.serve.jobs import INSIDE, Job, Jobs
 from runner.compare.case_index import whole
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
+from runner.metrics.catalogue import DECLARED, built_in, declared_in
+from runner.metrics.metric import Catalogue
 from runner.run.folders import is_locked
 from runner.run.serving import PROGRESS
 from runner.system.folder import case_counts, legible
@@ -191,6 +195,12 @@ class Runs:
             is_served=job is not None,
         )
 
+    def declared(self, runs: Iterable[Run]) -> list[Catalogue]:
+        """What each of some runs said of its metrics; what the built-in evaluations say where that cannot be read."""
+        places = self.places()
+        heads = (_json_of(places[run.id].path / "run.json") if run.id in places else {} for run in runs)
+        return [_catalogue_of(orjson.dumps(head.get(DECLARED))) for head in heads]
+
     def files(self, place: Place) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """run.json and summary.json."""
         return _json_of(place.path / "run.json"), _json_of(place.path / "summary.json")
@@ -357,6 +367,15 @@ def _json_of(path: Path) -> Mapping[str, Any]:
     if not os.path.isfile(path) or path.is_symlink():  # noqa: PTH113
         return {}
     return _parsed(path, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@lru_cache(maxsize=64)
+def _catalogue_of(records: bytes) -> Catalogue:
+    """One for all runs that declare the same."""
+    try:
+        return declared_in({DECLARED: orjson.loads(records)})
+    except ValueError:
+        return built_in()
 
 
 def confined(path: Path) -> Path:

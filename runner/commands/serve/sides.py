@@ -190,7 +190,8 @@ def shown_case(sides: Sides, number: int) -> dict[str, Any]:
             if is_alone or other is None or other.get("answer") is None
             else marked_words(str(other.get("answer")) if place == 0 else first_words, str(answer))
         )
-        cells.append({**_facts(row), "answer": marked, "contexts": _moved(first_contexts, _contexts(output), place)})
+        facts = _facts(row, sides.runs[place].telling)
+        cells.append({**facts, "answer": marked, "contexts": _moved(first_contexts, _contexts(output), place)})
     return {
         "id": sides.id(number),
         "question": str(some.get("query") or ""),
@@ -201,10 +202,10 @@ def shown_case(sides: Sides, number: int) -> dict[str, Any]:
     }
 
 
-def _facts(row: Mapping[str, Any] | None) -> dict[str, Any]:
+def _facts(row: Mapping[str, Any] | None, telling: Sequence[str]) -> dict[str, Any]:
     if row is None:
         return {"status": None, "right": None, "error": None, "stage": None, "judges": []}
-    well = went_well(row)
+    well = went_well(row, telling)
     return {
         "status": row.get("status"),
         "right": None if well < 0 else bool(well),
