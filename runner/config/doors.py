@@ -675,7 +675,7 @@ def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
     if corpus is None:
         is_known = set(map(type, ids)) <= {str} and "" not in unique
     else:
-        is_known = corpus.chunk_ids.issuperset(unique)
+        is_known = all(map(corpus.chunk_by_id.__contains__, unique))
     if not is_known or len(unique) < len(ids):
         return False
     try:  # sorting and summing floats takes a tenth of the time of min and max

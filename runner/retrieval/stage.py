@@ -352,7 +352,7 @@ class Retrieval:
 
     def _has_chunks(self, found: Retrieved) -> bool:
         """Whether chunks are known; a running system may name documents only."""
-        return found.named is None or not self.corpus.chunk_ids.isdisjoint(found.ranking.ids)
+        return found.named is None or any(map(self.corpus.chunk_by_id.__contains__, found.ranking.ids))
 
     def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
         known = {} if found.reading is None else found.reading.values
