@@ -97,6 +97,8 @@ def test_a_damaged_run_is_told_as_one_and_hides_no_other(client: TestClient, roo
 WRONG = [
     ("dataset.path=/etc/passwd", "dataset.path: cannot be set by a request; did you mean 'dataset.language'?"),
     ("judge._target_=os.system", "judge._target_: cannot be set by a request"),
+    ("threshold._target_=this.s", "threshold._target_: cannot be set by a request"),
+    ("threshold.language.ko._args_=[1]", "threshold.language.ko._args_: cannot be set by a request"),
     ("out=/tmp/x", "out: cannot be set by a request"),
     ("cache_dir=/tmp", "cache_dir: cannot be set by a request"),
     ("hydra.searchpath=[file:///tmp]", "hydra.searchpath: cannot be set by a request"),
