@@ -238,6 +238,13 @@ def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> No
     )
     assert told(queries=gzip.compress(b"a" * 2001)) == (413, "queries.jsonl: more than 2,000 bytes")
     assert told(queries=gzip.compress(line * 6)) == (413, "queries.jsonl: more than 5 rows")
+    twice = gzip.compress(gzip.compress(b"a" * 9000))
+    message_of = ": packed in what is packed, or a packed note; expected plain files"
+    assert told(queries=twice) == (422, f"queries.jsonl{message_of}")
+    note = io.BytesIO()
+    with zipfile.ZipFile(note, "w") as archive:
+        archive.writestr("a.md", twice)
+    assert told(notes=note.getvalue(), queries=line) == (422, f"a.md{message_of}")
     assert told(corpus=b"a" * 1500, queries=b"a" * 1500) == (413, "queries.jsonl: more than 2,000 bytes")
     assert told(queries=gzip.compress(line)[:-3]) == (422, "queries.jsonl: its gzip data are damaged or cut off")
     sheet = io.BytesIO()
