@@ -137,9 +137,9 @@ class Corpus:
         return {chunk.id: chunk for chunk in self.chunks}
 
     @cached_property
-    def chunk_ids(self) -> frozenset[str]:
-        """The ids of all chunks."""
-        return frozenset(self.chunk_by_id)
+    def ids(self) -> Sequence[str]:
+        """The ids of all chunks, in the order of the corpus."""
+        return [chunk.id for chunk in self.chunks]
 
     @cached_property
     def _chunks_by_document(self) -> Mapping[str, list[Chunk]]:

@@ -352,7 +352,7 @@ class Retrieval:
 
     def _has_chunks(self, found: Retrieved) -> bool:
         """Whether chunks are known; a running system may name documents only."""
-        return found.named is None or not self.corpus.chunk_ids.isdisjoint(found.ranking.ids)
+        return found.named is None or any(map(self.corpus.chunk_by_id.__contains__, found.ranking.ids))
 
     def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
         known = {} if found.reading is None else found.reading.values
@@ -422,17 +422,17 @@ class Retrieval:
         prefix: str,
         ids: Sequence[str],
         relevance: Mapping[str, int],
-        known: MutableMapping[tuple[str, int], Sequence[float | None]],
+        values_at: MutableMapping[tuple[str, int], Sequence[float | None]],
     ) -> dict[str, float | None]:
-        """Values by their names in rows. Those of the fixed cutoffs, which do not depend on k, are added to `known`."""
-        missing = [cutoff for cutoff in self.cutoffs if (prefix, cutoff) not in known]
+        """Values by their names in rows. Those of fixed cutoffs, which do not depend on k, are added to `values_at`."""
+        missing = [cutoff for cutoff in self.cutoffs if (prefix, cutoff) not in values_at]
         numbers = [*ranking_metrics(ids, relevance, missing).values()] if missing else []
         n = len(MEASURES)
         here = {cutoff: numbers[place * n : place * n + n] for place, cutoff in enumerate(missing)}
-        known.update({(prefix, cutoff): found for cutoff, found in here.items() if cutoff in self.fixed})
+        values_at.update({(prefix, cutoff): found for cutoff, found in here.items() if cutoff in self.fixed})
         values: dict[str, float | None] = {}
         for cutoff, places, names in self._row_names(prefix):
-            found = here[cutoff] if cutoff in here else known[prefix, cutoff]
+            found = here[cutoff] if cutoff in here else values_at[prefix, cutoff]
             values.update(zip(names, map(found.__getitem__, places), strict=True))
         return values
 
