@@ -304,7 +304,7 @@ class Store:
         new = [text for text in dict.fromkeys(_texts(document)) if text not in self._numbers]
         numbers = {text: number for number, text in enumerate(new, start=len(self.texts))}
         known = ChainMap(numbers, self._numbers)
-        stored = [[known[title], _stored(body, known)] for title, body in document]
+        stored = [[known[title], _as_stored(body, known)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
         if size > self.left:
             return False
@@ -323,7 +323,7 @@ def _texts(document: Sequence[Detail]) -> Iterator[str]:
                 yield part
 
 
-def _stored(body: Any, numbers: Mapping[str, int]) -> Any:
+def _as_stored(body: Any, numbers: Mapping[str, int]) -> Any:
     if isinstance(body, str):
         return numbers[body]
     return [[mark, *(None if text is None else numbers[text] for text in texts)] for mark, *texts in body]

@@ -220,13 +220,13 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
     kinds = {cell.run.get("evaluation_type") for cell in cells}
     say = LANGUAGES[language or written.get("language") or "en"].of(kinds.pop() if len(kinds) == 1 else None)
-    say = say.about(_declared(cells, written))
+    say = say.about(_catalogue(cells, written))
     compared = comparison or written.get("comparison")
     references = [_cell(folder, listed, {}, records) for listed in head.get("references") or ()]
-    return Sweep(head, cells, say, _paired(folder, cells, written.get("paired"), say.catalogue), compared, references)
+    return Sweep(head, cells, say, _pair(folder, cells, written.get("paired"), say.catalogue), compared, references)
 
 
-def _declared(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
+def _catalogue(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
     """What the runs declared. Where their folders are gone, what an earlier summary.json says. Raises InputError where
     nothing else says it, and that is damaged."""
     there = [declared_in(cell.run) for cell in cells if cell.run.get("config")]
@@ -240,7 +240,7 @@ def _declared(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
         raise InputError(f"summary.json of the sweep: damaged: {error}") from None
 
 
-def _paired(
+def _pair(
     folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None, catalogue: Catalogue
 ) -> Paired | None:
     """Where folders of runs are gone, what an earlier summary.json says."""

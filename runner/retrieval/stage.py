@@ -431,17 +431,17 @@ class Retrieval:
         prefix: str,
         ids: Sequence[str],
         relevance: Mapping[str, int],
-        known: MutableMapping[tuple[str, int], Sequence[float | None]],
+        values_at: MutableMapping[tuple[str, int], Sequence[float | None]],
     ) -> dict[str, float | None]:
-        """Values by their names in rows. Those of the fixed cutoffs, which do not depend on k, are added to `known`."""
-        missing = [cutoff for cutoff in self.cutoffs if (prefix, cutoff) not in known]
+        """Values by their names in rows. Those of fixed cutoffs, which do not depend on k, are added to `values_at`."""
+        missing = [cutoff for cutoff in self.cutoffs if (prefix, cutoff) not in values_at]
         numbers = [*ranking_metrics(ids, relevance, missing).values()] if missing else []
         n = len(MEASURES)
         here = {cutoff: numbers[place * n : place * n + n] for place, cutoff in enumerate(missing)}
-        known.update({(prefix, cutoff): found for cutoff, found in here.items() if cutoff in self.fixed})
+        values_at.update({(prefix, cutoff): found for cutoff, found in here.items() if cutoff in self.fixed})
         values: dict[str, float | None] = {}
         for cutoff, places, names in self._row_names(prefix):
-            found = here[cutoff] if cutoff in here else known[prefix, cutoff]
+            found = here[cutoff] if cutoff in here else values_at[prefix, cutoff]
             values.update(zip(names, map(found.__getitem__, places), strict=True))
         return values
 

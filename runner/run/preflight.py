@@ -44,7 +44,7 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
 def receivers(cells: Sequence[Cell]) -> list[str]:
     """The servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`. A run whose
     components cannot be built ends before it calls a model, so its models are left out."""
-    return list(dict.fromkeys(host for cell in cells for host in _hosts_of(cell, _built(cell))))
+    return list(dict.fromkeys(host for cell in cells for host in _hosts_of(cell, _build(cell))))
 
 
 def _hosts_of(cell: Cell, built: Built | None) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _hosts(cfg: DictConfig, models: Models | None, parts: Set[str]) -> Iterator[
         yield from _servers(OmegaConf.select(cfg, key))
 
 
-def _built(cell: Cell) -> Built | None:
+def _build(cell: Cell) -> Built | None:
     try:
         return build(cell.cfg.evaluation)
     except Exception:  # its own run reports it, with a log

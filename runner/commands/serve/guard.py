@@ -113,9 +113,9 @@ class Guard:
         if refusal is not None:
             await _answer(guarded, *refusal)
             return
-        await self._bounded(scope, _Bounded(receive, self._most(scope)), guarded)
+        await self._bound(scope, _Bounded(receive, self._most(scope)), guarded)
 
-    async def _bounded(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
+    async def _bound(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
         """What an application makes of a body that was cut off is not sent."""
 
         async def sent(message: MutableMapping[str, Any]) -> None:
