@@ -98,8 +98,10 @@ def test_a_run_filters_both_legs_by_one_word(
     words = ["+experiment=retrieval_only", *data, "tracking=none", "retriever=hybrid", "embedder=lsa", "format=json"]
     assert main([*words, "retriever.filter.part=even", "out=o"]) == 0
     metrics = read("o/summary.json")["metrics"]
-    assert metrics["recall_at_k"]["value"] == 0.5  # three of six expected documents pass
-    assert {metrics[f"{leg}_recall_at_k"]["value"] for leg in ("keyword", "semantic")} == {0.5}
+    recalls = {name: found["value"] for name, found in metrics.items() if name.endswith("recall_at_k")}
+    assert len(recalls) >= 3 and set(recalls.values()) == {
+        0.5
+    }  # of six, and in each leg
     capsys.readouterr()
     assert main([*words, "retriever.filter.part=evn", "out=p"]) == 1
     assert "retriever.filter: no document has part=evn; did you mean 'even'?" in capsys.readouterr().err
