@@ -107,7 +107,7 @@ class KeywordRetriever:
 
     def _build(self, folder: Path, corpus: Corpus, tokenize: Tokenize) -> None:
         texts = passages(corpus)
-        batches = (tokenize(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
+        batches = (tokenize([*texts[start : start + BATCH]]) for start in range(0, len(texts), BATCH))
         postings.build(folder, chain.from_iterable(batches), Bm25(self.method, self.k1, self.b))
 
     def _open(self, folder: Path, corpus: Corpus) -> None:

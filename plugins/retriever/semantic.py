@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from pydantic import Field
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.errors import CorpusError, Problem, StopRunError
 from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
-from runner.records import Corpus, Query, Ranking
+from runner.records import Chunk, Corpus, Query, Ranking
 from runner.retrieval import faiss_index
 from runner.retrieval.faiss_index import FACTS, FaissIndex
 from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
@@ -112,9 +112,9 @@ class SemanticRetriever:
             folder, self._index = self._within(corpus, texts, workspace)
         else:
             folder, self._index = self._in_store(self.store, corpus, texts, workspace)
-        self._ids = [chunk.id for chunk in corpus.chunks]
+        self._ids = corpus.ids
         self._ranks = byte_ranks(self._ids)
-        self._numbers = {id: number for number, id in enumerate(self._ids)} if self._takes_texts else {}
+        self._numbers = corpus.place_by_id
         facts: dict[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         if isinstance(self._index, FaissIndex):
             facts["size_bytes"] = sum(file.stat().st_size for file in folder.iterdir())
@@ -194,8 +194,7 @@ class SemanticRetriever:
             "embedder": [workspace.identity(self.embedder), offered(self.embedder, "provenance")],
             "index": self.settings.built,
         }
-        ids = [chunk.id for chunk in corpus.chunks]
-        kept, facets = [chunk.text for chunk in corpus.chunks], facets_of_chunks(corpus)
+        ids = corpus.ids
 
         def opened(dim: int) -> StoreIndex:
             return StoreIndex(
@@ -206,7 +205,7 @@ class SemanticRetriever:
             vectors = self._embedded(texts)
             index = opened(vectors.shape[1])
             try:
-                index.fill(Points(0, ids, kept, vectors, facets), anew=workspace.cold)
+                index.fill(_points(corpus, vectors), anew=workspace.cold)
                 (path / FACTS).write_text(json.dumps(index.facts(vectors)), encoding="utf-8")
             finally:
                 index.close()
@@ -214,7 +213,7 @@ class SemanticRetriever:
         folder = workspace.folder("collections", {**content, "place": store.transfer.place}, build)
         index = opened(int(json.loads((folder / FACTS).read_text(encoding="utf-8"))["dim"]))
         if not index.is_whole():
-            index.fill(Points(0, ids, kept, self._embedded(texts), facets))
+            index.fill(_points(corpus, self._embedded(texts)))
         return folder, index
 
     def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -247,6 +246,32 @@ class SemanticRetriever:
         if hits.vectors is not None:
             scores = np.einsum("ij,j->i", hits.vectors.astype(np.float64), vector.astype(np.float64))
         order = best(scores, self._ranks[hits.numbers], depth)
-        ids = tuple([self._ids[number] for number in hits.numbers[order]])
+        ids = tuple([self._ids[number] for number in hits.numbers[order].tolist()])
         scores = scores[order]
         return Ranking(ids, tuple(scores.tolist()), tuple(np.clip(scores, 0.0, 1.0).tolist()))
+
+
+def _points(corpus: Corpus, vectors: NDArray[np.float32]) -> Points:
+    """All points of a collection."""
+    return Points(0, corpus.ids, ChunkTexts(corpus.chunks), vectors, facets_of_chunks(corpus))
+
+
+class ChunkTexts(Sequence[str]):
+    """The texts of chunks, which may lie on a disk: read when they are asked for."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = chunks
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [chunk.text for chunk in self._chunks[place]]
+        return self._chunks[place].text

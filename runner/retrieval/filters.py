@@ -39,8 +39,12 @@ def facets_of(document: Document) -> tuple[str, ...]:
 
 def facets_of_chunks(corpus: Corpus) -> list[tuple[str, ...]]:
     """Those of its document, for each chunk."""
-    by_document = {document.id: facets_of(document) for document in corpus.documents}
-    return [by_document[chunk.document_id] for chunk in corpus.chunks]
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}  # most documents have those of others
+    by_document = {}
+    for document in corpus.documents:
+        facets = facets_of(document)
+        by_document[document.id] = shared.setdefault(facets, facets)
+    return [by_document[id] for id in corpus.documents_of(corpus.ids)]
 
 
 def passing(facets: Sequence[Sequence[str]], where: Where, setting: str) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from pydantic import Field
 from runner.data.identity import (
     checks_identity,
     document_digests,
-    documents_fingerprint,
+    documents_identity,
     given_fingerprint,
     gold_digest,
     gold_fingerprint,
@@ -103,7 +103,7 @@ class _Loaded:
 def _loaded(dataset: Dataset) -> _Loaded:
     data = dataset.load()
     identity = {
-        "documents": documents_fingerprint(data.corpus.documents),
+        "documents": documents_identity(data.corpus),
         "queries": queries_fingerprint(data.queries),
         "gold": gold_fingerprint(data.queries),
         "slices": slices_fingerprint(data.queries),

@@ -101,8 +101,8 @@ class Points:
 
     def part(self, start: int, end: int) -> Points:
         """Those from `start`, before `end`, of points that begin with 0."""
-        texts, facets = self.texts[start:end], self.facets[start:end]
-        return Points(start, self.ids[start:end], texts, self.vectors[start:end], facets)
+        texts, facets = [*self.texts[start:end]], self.facets[start:end]
+        return Points(start, [*self.ids[start:end]], texts, self.vectors[start:end], facets)
 
     @property
     def numbers(self) -> range:

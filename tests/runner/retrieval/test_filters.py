@@ -99,9 +99,7 @@ def test_a_run_filters_both_legs_by_one_word(
     assert main([*words, "retriever.filter.part=even", "out=o"]) == 0
     metrics = read("o/summary.json")["metrics"]
     recalls = {name: found["value"] for name, found in metrics.items() if name.endswith("recall_at_k")}
-    assert len(recalls) >= 3 and set(recalls.values()) == {
-        0.5
-    }  # of six, and in each leg
+    assert len(recalls) >= 3 and set(recalls.values()) == {0.5}  # of six, and in each leg
     capsys.readouterr()
     assert main([*words, "retriever.filter.part=evn", "out=p"]) == 1
     assert "retriever.filter: no document has part=evn; did you mean 'even'?" in capsys.readouterr().err
