@@ -27,7 +27,7 @@ from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
 from runner.metrics.ranking import MEASURES, METRICS, ranking_metrics
-from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, Workspace, offered
+from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, TextTelling, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -136,6 +136,7 @@ class Retrieval:
         self.timeout_ms, self.warmup, self.seed = timeout_ms, warmup, seed
         self.corpus = Corpus((), (), "")
         self.rankings: Rankings | None = None
+        self._texts: Mapping[str, str] = {}
         self._readings: Readings | None = None
         self._legs: tuple[str, ...] = ()
         self._answer_model: AnswerModel | None = None
@@ -162,6 +163,7 @@ class Retrieval:
         indexed = time.perf_counter()
         try:
             self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+            self._texts = await in_thread(self._told_texts, self.rankings)
         finally:
             if isinstance(self.retriever, Closing):
                 await in_thread(self.retriever.close)
@@ -181,12 +183,19 @@ class Retrieval:
         }
         return Preparation(facts, timing)
 
+    def _told_texts(self, rankings: Rankings) -> Mapping[str, str]:
+        """Chunk id -> text of what becomes a context, where the retriever has texts of its own."""
+        if not isinstance(self.retriever, TextTelling) or self.retriever.texts_of([]) is None:
+            return {}
+        ids = list(dict.fromkeys(id for entry in rankings.values() for id in entry.ranking.ids[: self.k]))
+        return dict(zip(ids, self.retriever.texts_of(ids) or (), strict=True))
+
     def _shared_readings(self, rankings: Rankings, queries: Sequence[Query]) -> Readings | None:
         """The readings shared with other cells; None for a single run, and for rankings that are not stored."""
         if not are_several() or rankings.errors:
             return None
         model = offered(self.retriever, "answer_model")
-        depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity
+        depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity, bool(self._texts)
         return shared("readings", depends, Readings)
 
     def described(self) -> Preparation:
@@ -303,7 +312,7 @@ class Retrieval:
         return tuple([context for context in known[: self.k] if context is not None])
 
     def _context(self, id: str) -> Context | None:
-        text = self.corpus.text_of(id)
+        text = self._texts.get(id) or self.corpus.text_of(id)
         return None if text is None else Context(id, text, self.corpus.title_of(id))
 
     @cached_property
