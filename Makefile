@@ -1,4 +1,4 @@
-.PHONY: help install test matrix coverage slow test-llm services fuzz soak lint types ci bench records reference outputs pictures docs
+.PHONY: help install test matrix coverage slow browser test-llm services fuzz soak lint types ci bench records reference outputs pictures docs
 
 PYTHON ?= .venv/bin/python
 
@@ -24,6 +24,10 @@ slow:  ## What the tests have in small, in full: marked tests, a thousand exampl
 	$(PYTHON) -m pytest -n logical --dist worksteal -m 'hypothesis and not slow' --hypothesis-profile=thorough \
 		--ignore=tests/fuzz
 	RUNNER_FUZZ=1000 $(PYTHON) -m pytest -n logical --dist worksteal tests/fuzz
+
+browser:  ## The pages of `serve` in Chromium, which must be installed: a sweep from form to calibration, axe, widths (5 minutes)
+	$(PYTHON) -m pip install -q -e '.[test,browser]'
+	$(PYTHON) -m pytest -rs -m slow tests/runner/commands/serve/test_pages.py
 
 test-llm:  ## Tests against a small real model, served by llama.cpp (the first time compiles it: 10 minutes)
 	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF' LLAMA_CPP_BUILD_JOBS=2 \

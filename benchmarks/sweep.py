@@ -11,8 +11,9 @@ python benchmarks/sweep.py [--cells 10] [--cases 2000] [--many 200] [--only NAME
 CPU seconds of whole commands, each a process of its own. The one run has the value in the middle, since answers are
 judged against k contexts; `each more` is the difference between the sweep and that run, divided by the further cells.
 Memory is the highest that the process had; `KB a cell` is the difference between the sweep and one of its first two
-cells, divided by the further cells, since what cells share is kept once in both. Of many cells, the time that each of the first twenty and of the last
-twenty took, from one outcome to the next. Tracking is off: MLflow costs the same whatever a run does.
+cells, divided by the further cells, since what cells share is kept once in both. Of many cells, the time that each of
+the first twenty and of the last twenty took, from one outcome to the next. Tracking is off: MLflow costs the same
+whatever a run does.
 """
 
 from __future__ import annotations

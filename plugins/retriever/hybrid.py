@@ -63,8 +63,7 @@ class HybridRetriever:
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         facts = {name: dict(leg.index(corpus, workspace)) for name, leg in self.legs.items()}
-        self._ids = [chunk.id for chunk in corpus.chunks]
-        self._places = {id: place for place, id in enumerate(self._ids)}
+        self._ids, self._places = corpus.ids, corpus.place_by_id
         self._ranks = byte_ranks(self._ids)
         size = sum(leg.get("size_bytes", 0) for leg in facts.values())
         own = {"kind": self.fusion, "weight": self.weight, "n_chunks": len(self._ids), "size_bytes": size}
@@ -107,7 +106,7 @@ class HybridRetriever:
         relevance = np.stack([over(union, places, 0.0, own) for places, own in zip(found, told, strict=True)])
         order = best(scores, self._ranks[union], depth)
         return Ranking(
-            ids=tuple([self._ids[place] for place in union[order]]),
+            ids=tuple([self._ids[place] for place in union[order].tolist()]),
             scores=tuple(scores[order].tolist()),
             relevance=tuple((self.weights * relevance).sum(axis=0)[order].tolist()),
             legs={name: _top(leg, depth) for name, leg in zip(self.legs, legs, strict=True)},

@@ -95,7 +95,7 @@ class SemanticRetriever:
             folder, self._index = self._within(corpus, texts, workspace)
         else:
             folder, self._index = self._in_store(self.store, corpus, texts, workspace)
-        self._ids = [chunk.id for chunk in corpus.chunks]
+        self._ids = corpus.ids
         self._ranks = byte_ranks(self._ids)
         facts: dict[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         if isinstance(self._index, FaissIndex):
@@ -168,7 +168,7 @@ class SemanticRetriever:
             "embedder": [workspace.identity(self.embedder), offered(self.embedder, "provenance")],
             "index": self.settings.built,
         }
-        ids = [chunk.id for chunk in corpus.chunks]
+        ids = corpus.ids
 
         def opened(dim: int) -> StoreIndex:
             return StoreIndex(
@@ -215,6 +215,6 @@ class SemanticRetriever:
         if hits.vectors is not None:
             scores = np.einsum("ij,j->i", hits.vectors.astype(np.float64), vector.astype(np.float64))
         order = best(scores, self._ranks[hits.numbers], depth)
-        ids = tuple([self._ids[number] for number in hits.numbers[order]])
+        ids = tuple([self._ids[number] for number in hits.numbers[order].tolist()])
         scores = scores[order]
         return Ranking(ids, tuple(scores.tolist()), tuple(np.clip(scores, 0.0, 1.0).tolist()))

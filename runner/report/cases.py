@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -309,16 +309,19 @@ class Store:
 
     def add(self, place: int, document: Sequence[Detail]) -> bool:
         """Behind what is there of the same case. False where there is no room for it."""
-        new = [text for text in dict.fromkeys(_texts(document)) if text not in self._numbers]
-        numbers = {text: number for number, text in enumerate(new, start=len(self.texts))}
-        known = ChainMap(numbers, self._numbers)
-        stored = [[known[title], _stored(body, known)] for title, body in document]
+        known, new = self._numbers, []
+        for text in _texts(document):
+            if text not in known:
+                known[text] = len(known)
+                new.append(text)
+        stored = [[known[title], _as_stored(body, known)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
         if size > self.left:
+            for text in new:
+                del known[text]
             return False
         self.left -= size
         self.texts += new
-        self._numbers |= numbers
         self.documents.setdefault(str(place), []).extend(stored)
         return True
 
@@ -331,7 +334,7 @@ def _texts(document: Sequence[Detail]) -> Iterator[str]:
                 yield part
 
 
-def _stored(body: Any, numbers: Mapping[str, int]) -> Any:
+def _as_stored(body: Any, numbers: Mapping[str, int]) -> Any:
     if isinstance(body, str):
         return numbers[body]
     return [[mark, *(None if text is None else numbers[text] for text in texts)] for mark, *texts in body]

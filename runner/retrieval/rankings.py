@@ -210,10 +210,8 @@ class Documents:
 def documents(ranking: Ranking, corpus: Corpus) -> Documents:
     """Turn a ranking of chunks into one of documents. An id that is no chunk of the corpus is taken as a document."""
     best: dict[str, int] = {}
-    chunks, scores, relevance = corpus.chunk_by_id, ranking.scores, ranking.relevance
-    for place, chunk_id in enumerate(ranking.ids):
-        chunk = chunks.get(chunk_id)
-        document_id = chunk_id if chunk is None else chunk.document_id
+    scores, relevance = ranking.scores, ranking.relevance
+    for place, document_id in enumerate(corpus.documents_of(ranking.ids)):
         if document_id not in best:
             best[document_id] = place
     ids, places = list(best), list(best.values())

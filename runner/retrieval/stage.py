@@ -15,7 +15,7 @@ from pydantic import Field
 from runner.data.identity import (
     checks_identity,
     document_digests,
-    documents_fingerprint,
+    documents_identity,
     given_fingerprint,
     gold_digest,
     gold_fingerprint,
@@ -105,7 +105,7 @@ class _Loaded:
 def _loaded(dataset: Dataset) -> _Loaded:
     data = dataset.load()
     identity = {
-        "documents": documents_fingerprint(data.corpus.documents),
+        "documents": documents_identity(data.corpus),
         "queries": queries_fingerprint(data.queries),
         "gold": gold_fingerprint(data.queries),
         "slices": slices_fingerprint(data.queries),
@@ -354,7 +354,7 @@ class Retrieval:
 
     def _has_chunks(self, found: Retrieved) -> bool:
         """Whether chunks are known; a running system may name documents only."""
-        return found.named is None or not self.corpus.chunk_ids.isdisjoint(found.ranking.ids)
+        return found.named is None or any(map(self.corpus.chunk_by_id.__contains__, found.ranking.ids))
 
     def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
         known = {} if found.reading is None else found.reading.found

@@ -364,7 +364,7 @@ class StoreIndex:
         first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
             end = start + size
-            points = Points(start, ids[start:end], texts[start:end], vectors[start:end])
+            points = Points(start, [*ids[start:end]], [*texts[start:end]], vectors[start:end])
             await self._repeated(lambda points=points: opened.add(points))  # type: ignore[misc]
         if there < self.size:
             await self._repeated(opened.finish, is_long=True)
