@@ -39,7 +39,7 @@ from runner.records import (
     SystemReply,
     Timing,
 )
-from runner.text.chunking import Passage
+from runner.text.chunking import Cutter, Passage
 
 
 @runtime_checkable
@@ -287,6 +287,24 @@ class Chunker(Protocol):
 
     def passages(self, text: str) -> Sequence[Passage]:
         """The passages of a text, in order; none for a blank one."""
+
+
+@runtime_checkable
+class Cutting(Protocol):
+    """A chunker that cuts by the rules of this program: what it makes of a text is kept for later runs.
+
+    class Paragraphs:
+        @property
+        def cutter(self) -> Cutter:
+            return Cutter(max_chars=600)
+
+        def passages(self, text: str) -> Sequence[Passage]:
+            return self.cutter.passages(text)
+    """
+
+    @property
+    def cutter(self) -> Cutter:
+        """What cuts; `passages` adds nothing to it."""
 
 
 class Tokenizer(Protocol):
@@ -1014,6 +1032,7 @@ ANY = (
 )
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with protocols have one, too
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, TextTelling, Closing),
+    Chunker: (Cutting,),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
     System: (Within,),
@@ -1043,6 +1062,7 @@ ABSENT: Mapping[str, Any] = {
     "caches": False,
     "concurrency": 1,
     "has_vectors": True,
+    "cutter": None,
     "is_rehearsed": False,
     "is_fitted": False,
     "keyword_weight": None,
