@@ -1,6 +1,6 @@
 """What each store of vectors takes to be filled and searched, beside flat FAISS in the same run.
 
-    python benchmarks/stores.py [--passages 20000] [--queries 300] [--only NAME …]
+    python benchmarks/stores.py [--passages 20000] [--queries 200] [--only NAME …]
 
 Made vectors (384 numbers, in clusters), through the retriever as in a run: `build s` embeds nothing, and fills and
 indexes; `query ms` is the median of questions asked one at a time, which flat FAISS and the store take in turns;
@@ -128,7 +128,7 @@ def measured(folder: Path, embedder: Made, store: Any, kind: str, corpus: Corpus
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--passages", type=int, default=20_000)
-    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--only", nargs="+", default=[], help="names of stores")
     options = parser.parse_args()
     embedder = made(options.passages, options.queries)
