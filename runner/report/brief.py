@@ -92,7 +92,7 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     if leader is not None:
         document = Document.of(open_run(folder / leader))
         blocks += _failing(document, called(sweep, leader), more_failed=_has_more_k(sweep, leader))
-    if spent := _spent(sweep):
+    if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
         *_what_ran(sweep),
@@ -255,7 +255,7 @@ def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[s
 # --- cost, and what to do next --------------------------------------------------------------------
 
 
-def _spent(sweep: Sweep) -> str:
+def _spending(sweep: Sweep) -> str:
     """Of all runs together."""
     uses = [use for cell in sweep.runs for use in cell.uses]
     if not uses:
