@@ -12,7 +12,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
-from runner.config.choices import SEARCH, group_problem, known_groups, nested_problem, of_all_jobs
+from runner.config.choices import (
+    SEARCH,
+    group_problem,
+    known_groups,
+    nested_problem,
+    of_all_jobs,
+    with_other_choices,
+)
 from runner.config.choices import SWEEPER as SWEEPER_GROUP
 from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
@@ -285,7 +292,7 @@ def _compose(
         hydra = cfg.pop("hydra")
         if vet is not None:
             vet(cfg)
-        problems += _new_problems(problems, placed(problems_of(cfg), search_path(job)))
+        problems += _new_problems(problems, _of_component(cfg, search_path(job)))
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})
         problems += [
@@ -296,6 +303,10 @@ def _compose(
     if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
         problems += _not_in_use(job, {problem.key for problem in problems})
     return (cfg, hydra), problems
+
+
+def _of_component(cfg: DictConfig, path: Sequence[str]) -> list[Problem]:
+    return [with_other_choices(problem, path) for problem in placed(problems_of(cfg), path)]
 
 
 def _of_sweeper(hydra: DictConfig) -> list[Problem]:

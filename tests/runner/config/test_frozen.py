@@ -219,7 +219,7 @@ def test_all_problems_at_once(record: Path) -> None:
     assert str(caught.value) == (
         "4 problems in the configuration:\n"
         "  retriever: no choice 'kyword'; did you mean 'keyword'?\n"
-        "  k: expected less than or equal to 50, got 99\n"
+        "  k: expected 50 or less, got 99\n"
         "  judg: unknown option; did you mean 'judge'?\n"
         "  embedder.dims: unknown setting; did you mean 'dim'?"
     )
