@@ -28,12 +28,12 @@ def run_folder(plan: Plan) -> Iterator[Path]:
         _check_is_ours(folder, plan)
     else:
         folder = _unfinished(plan) or _new(plan)
-    with locked(folder):
+    with lock(folder):
         yield folder
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock(folder: Path) -> Iterator[None]:
     """Lock a folder for this process, and make it where it is missing. Raises InputError where another process holds
     it."""
     try:

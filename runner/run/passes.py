@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from runner.config.arguments import as_typed, parse, single_quoted
-from runner.config.compose import Cell, Plan, initialized
+from runner.config.compose import Cell, Plan, initialise
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import as_written, start, yaml_of
 from runner.run import launchers, shards, waves
@@ -178,7 +178,7 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
         words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
     cells = plan.runs if jobs is None else [*jobs.values()]
     try:
-        with initialized(None if plan.frozen is None else folder / UNFOLDED):
+        with initialise(None if plan.frozen is None else folder / UNFOLDED):
             launchers.prepare(cell.hydra for cell in plan.runs)
             told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
             start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)

@@ -36,7 +36,7 @@ from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import joined
 from runner.llm.limiter import sharing_rates
 from runner.run.engine import INTERRUPTED
-from runner.run.folders import locked
+from runner.run.folders import lock
 from runner.run.job import OUTCOME, Job, Outcome
 from runner.run.parts import place_of
 from runner.run.progress import progress
@@ -94,7 +94,7 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 def serve_shard(job: Job, number: int) -> None:
     """The cases of one shard that have no row yet. How it ended stands in its folder, whatever happens."""
     folder, started = place_in(job.folder, number), time.perf_counter()
-    with locked(folder), sharing_rates(folder.parent):
+    with lock(folder), sharing_rates(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
         try:
             outcome = _served(_part(job, number), folder, number, started)
@@ -152,7 +152,7 @@ def join(run: Path) -> float:
         return longest
     with Journal(run / ROWS, again=False) as journal:
         for folder in sorted(folders, key=lambda folder: int(folder.name)):
-            with locked(folder):
+            with lock(folder):
                 joined(folder / CALLS, run / CALLS)
                 journal.adopt(folder / ROWS)
                 outcome = Outcome.read(folder)
