@@ -482,6 +482,20 @@ class Closing(Protocol):
 
 
 @runtime_checkable
+class TextTelling(Protocol):
+    """A retriever whose hits have texts of their own, which contexts then hold in place of those of the corpus.
+
+    class ServerRetriever:
+        def texts_of(self, ids: Sequence[str]) -> list[str] | None:
+            return self.client.texts(ids)
+    """
+
+    def texts_of(self, ids: Sequence[str]) -> list[str] | None:
+        """The texts of chunks, in this order; None where those of the corpus count. Called once a run, with all ids
+        that become contexts, before `close`."""
+
+
+@runtime_checkable
 class Reference(Protocol):
     """A retriever that serves as a reference for systems. It may read the labels, its runs are marked, and recorded
     contexts of a question do not replace its results.
@@ -1017,7 +1031,7 @@ ANY = (
     Incidental,
 )
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with protocols have one, too
-    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, Closing),
+    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, TextTelling, Closing),
     Chunker: (Cutting,),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
@@ -1042,6 +1056,8 @@ ABSENT: Mapping[str, Any] = {
     "idle": (),
     "incidental": (),
     "is_within": False,
+    "filters": False,
+    "tells": False,
     "baseline": False,
     "caches": False,
     "concurrency": 1,

@@ -36,14 +36,15 @@ from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import joined
 from runner.llm.limiter import sharing_rates
 from runner.run.engine import INTERRUPTED
-from runner.run.folders import lock
+from runner.run.folders import locked
 from runner.run.job import OUTCOME, Job, Outcome
 from runner.run.parts import place_of
 from runner.run.progress import progress
 from runner.run.run import ROWS, selected
-from runner.run.serving import Service, kept_preparation, serve_pending
+from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
 from runner.system.journal import Journal, ids_in
+from runner.system.metadata import write_json
 from runner.system.writing import make_folder, write_text
 
 SHARDS = ".shards"
@@ -94,7 +95,7 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 def serve_shard(job: Job, number: int) -> None:
     """The cases of one shard that have no row yet. How it ended stands in its folder, whatever happens."""
     folder, started = place_in(job.folder, number), time.perf_counter()
-    with lock(folder), sharing_rates(folder.parent):
+    with locked(folder), sharing_rates(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
         try:
             outcome = _served(_part(job, number), folder, number, started)
@@ -118,6 +119,8 @@ def _served(job: Job, folder: Path, number: int, started: float) -> Outcome:
     with Journal(folder / ROWS, again=False) as journal:
         service = Service(job, options, built, cases, journal, started, takes, folder)
         kept = kept_preparation(job.folder)
+        told = {"total": len(cases), "done": 0, "pending": len(service.pending)}
+        write_json(folder / PROGRESS, told)
         if not service.pending:
             return Outcome("completed", 0)
         _, stop = asyncio.run(serve_pending(service, kept))
@@ -152,7 +155,7 @@ def join(run: Path) -> float:
         return longest
     with Journal(run / ROWS, again=False) as journal:
         for folder in sorted(folders, key=lambda folder: int(folder.name)):
-            with lock(folder):
+            with locked(folder):
                 joined(folder / CALLS, run / CALLS)
                 journal.adopt(folder / ROWS)
                 outcome = Outcome.read(folder)

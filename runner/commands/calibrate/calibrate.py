@@ -33,7 +33,7 @@ from runner.protocols import Preflight, offered
 from runner.records import Row
 from runner.run.cost import agree
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
-from runner.run.folders import lock
+from runner.run.folders import locked
 from runner.run.planning import CellPlan, Planned, rehearse
 from runner.run.progress import progress
 from runner.run.rehearsal_workspace import scratch_for
@@ -83,7 +83,7 @@ def calibrate(calibration: Calibration) -> dict[str, Any]:
     `exit_code` is not 0), the judgements so far are kept. Raises ConfigError or StopRunError before the first request
     where all requests would fail."""
     _check_before_start(calibration)
-    with lock(calibration.folder):
+    with locked(calibration.folder):
         return _record(calibration, time.perf_counter())
 
 

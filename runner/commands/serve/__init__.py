@@ -128,13 +128,13 @@ def _root(folder: Path, *, read_only: bool) -> Path:
 @contextmanager
 def _alone(root: Path, *, read_only: bool) -> Iterator[None]:
     """One server has the queue of a root."""
-    from runner.run.folders import lock
+    from runner.run.folders import locked
 
     if read_only:
         yield
         return
     try:
-        with lock(root / ".serve"):
+        with locked(root / ".serve"):
             yield
     except InputError as error:
         if "in use" not in str(error):
