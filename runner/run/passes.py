@@ -28,6 +28,7 @@ from runner.run.state import read_state, write_state
 from runner.run.watching import Watched, watching
 from runner.run.waves import Wave
 from runner.system import redaction, terminal
+from runner.system.collector import collect
 from runner.system.metadata import read_json
 from runner.system.shared import share_in_worker
 from runner.system.writing import from_here, in_words, replacing
@@ -139,7 +140,7 @@ def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None
         elif len(plan.runs) > TOGETHER and launchers.is_here(plan.cells[0].hydra):
             runs = list(zip(plan.folders, plan.runs, strict=True))
             parts = [dict(runs[start : start + TOGETHER]) for start in range(0, len(runs), TOGETHER)]
-            went_well = [_launch(plan, folder, plan.overrides, part) for part in parts]
+            went_well = [_launch_part(plan, folder, part) for part in parts]
         else:
             went_well = [_launch(plan, folder, overrides) for overrides in _commands(plan)]
         if not all(went_well):
@@ -148,6 +149,13 @@ def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None
         terminal.note(LANGUAGES[plan.language]("progress.interrupted", folder=folder))
         return INTERRUPTED.exit_code
     return 0
+
+
+def _launch_part(plan: Plan, folder: Path, part: Mapping[str, Cell]) -> bool:
+    """Launch some of many runs. What Hydra kept of them is let go, and what the others share is not walked again."""
+    went_well = _launch(plan, folder, plan.overrides, part)
+    collect(settles=True)
+    return went_well
 
 
 def _launch_lost(plan: Plan, folder: Path, wave: Wave) -> None:
