@@ -47,7 +47,7 @@ def cluster(home: Path) -> Iterator[None]:
     noted = home / "ray" / "ray_current_cluster"
     for _ in range(STARTS):
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 120
+        until = time.monotonic() + 240
         while not noted.exists() and process.poll() is None and time.monotonic() < until:
             time.sleep(0.2)
         if noted.exists():
