@@ -36,7 +36,8 @@ test-llm:  ## Tests against a small real model, served by llama.cpp (the first t
 
 services:  ## Tests against real parts: LanceDB, Qdrant, PostgreSQL with pgvector, Ray (installs 800 MB the first time)
 	$(PYTHON) -m pip install -q -e '.[services]'
-	$(PYTHON) -m pytest -rs tests/plugins/store tests/runner/retrieval/test_stores.py tests/runner/commands/test_clean_stores.py
+	$(PYTHON) -m pytest -rs tests/plugins/store tests/runner/retrieval/test_stores.py \
+		tests/runner/commands/test_clean_stores.py tests/command_line/test_stores.py
 	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
 	.venv-ray/bin/python -m pip install -q -e '.[ray,test]'
 	.venv-ray/bin/python -m pytest -rs tests/command_line/test_ray.py

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +72,13 @@ class Names(Lazy[str]):
 
 
 class Places(Mapping[str, int]):
-    """The place of each name."""
+    """The place of each name. `found`: the place of one; None where it is not there."""
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
+    def __init__(self, names: Sequence[str], found: Callable[[str], int | None]) -> None:
+        self._names, self._found = names, found
 
     def __getitem__(self, name: str) -> int:
-        place = self._names.place(name)
+        place = self._found(name)
         if place is None:
             raise KeyError(name)
         return place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +11,25 @@ from numpy.typing import NDArray
 STEP = 16
 
 
-def byte_ranks(ids: Sequence[str]) -> NDArray[np.int64]:
+@runtime_checkable
+class Ordered(Protocol):
+    """Ids of which it is known where each stands in ascending byte order."""
+
+    @property
+    def ranks(self) -> NDArray[Any]:
+        """The place of each id in that order."""
+
+
+def byte_ranks(ids: Sequence[str]) -> NDArray[Any]:
     """Place of each id in ascending byte order. UTF-8 sorts as its code points do."""
+    if isinstance(ids, Ordered):
+        return ids.ranks
     ranks = np.empty(len(ids), dtype=np.int64)
     ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
     return ranks
 
 
-def best(
-    scores: NDArray[np.float64], ranks: NDArray[np.int64], depth: int, *, above: float = -np.inf
-) -> NDArray[np.int64]:
+def best(scores: NDArray[np.float64], ranks: NDArray[Any], depth: int, *, above: float = -np.inf) -> NDArray[np.int64]:
     """Positions of the `depth` highest of the scores that are `above`, in ranking order; `ranks` decide
     between equal ones.
     """

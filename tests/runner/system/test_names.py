@@ -35,7 +35,8 @@ def test_many_names_are_mapped_not_read(tmp_path: Path) -> None:
 
 
 def test_places_as_a_mapping(tmp_path: Path) -> None:
-    places = Places(written(tmp_path, ["b", "a"]))
+    names = written(tmp_path, ["b", "a"])
+    places = Places(names, names.place)
     assert dict(places) == {"b": 0, "a": 1}
     assert "c" not in places
     with pytest.raises(KeyError, match="c"):
