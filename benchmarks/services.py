@@ -1,4 +1,4 @@
-"""What servers cost that others run: an MLflow server with a password on PostgreSQL, and Redis behind TLS and Sentinels.
+"""What servers of others cost: an MLflow server with a password on PostgreSQL, and a Redis whose primary dies.
 
     python benchmarks/services.py [--runs 1000] [--cells 200] [--only NAME …]
 
