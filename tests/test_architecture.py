@@ -125,7 +125,8 @@ OWN_FILES = {
     "runner.system.redaction", "runner.system.writing", "runner.system.journal", "runner.config.frozen",
     "runner.system.store", "runner.llm.calls", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
     "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.domains.memory.embedded_server",
-    "runner.retrieval.faiss_index",
+    "runner.retrieval.faiss_index", "runner.domains.links.graph_rerank", "runner.retrieval.postings",
+    "runner.system.names", "runner.data.stored",
 }  # fmt: skip
 OWN_PRINTS = {"runner.system.terminal", "runner.system.redaction", "runner.system.patterns", "runner.commands.chat"}
 WRITES = re.compile(r"""\.write_(text|bytes)\(|open\(\s*["'][wax]""")

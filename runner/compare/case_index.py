@@ -146,10 +146,10 @@ class Indexing:
         """The cases so far, in the order of the file."""
         order = np.argsort(np.array(self.numbers["places"], np.int64), kind="stable")
         columns: dict[str, Any] = {name: np.array(self.numbers[name], form)[order] for name, form in COLUMNS.items()}
-        columns |= {name: _joined([self.texts[name][number] for number in order.tolist()]) for name in TEXTS}
-        return Cases(path, **columns, judged=self._judged(order), telling=self.telling)
+        columns |= {name: _join([self.texts[name][number] for number in order.tolist()]) for name in TEXTS}
+        return Cases(path, **columns, judged=self._judged_columns(order), telling=self.telling)
 
-    def _judged(self, order: Numbers) -> dict[str, dict[str, Numbers]]:
+    def _judged_columns(self, order: Numbers) -> dict[str, dict[str, Numbers]]:
         judged = {}
         for rubric, pairs in self.judged.items():
             columns = np.full((len(JUDGED), len(order)), np.nan)
@@ -248,7 +248,7 @@ def _split(path: Path, data: Numbers, head: Mapping[str, Any]) -> Cases | None:
     return Cases(path, **columns, judged=judged, telling=tuple(map(str, head["telling"])))
 
 
-def _joined(texts: Iterable[str]) -> Texts:
+def _join(texts: Iterable[str]) -> Texts:
     return Texts.of(np.frombuffer(b"".join(text.encode() + END for text in texts), np.uint8))
 
 

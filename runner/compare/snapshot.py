@@ -228,11 +228,11 @@ class _Columns:
         yield "latency_ms", np.array(self._latency, dtype=np.float64)[order]
         yield "values", ((self._names.get(name, name), np.array(column)[order]) for name, column in numbers.items())
         for kind, columns in self._sparse.items():
-            yield kind, self._placed(columns, places)
+            yield kind, self._place(columns, places)
         yield "labels", ((name, [column[place] for place in order]) for name, column in labels.items())
         yield "chunk_gold", {str(places[row]): found for row, found in self._chunk_gold.items()}
 
-    def _placed(
+    def _place(
         self, columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any
     ) -> dict[str, dict[str, float]]:
         """Metric -> place in the order of ids (as a text) -> number."""

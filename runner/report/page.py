@@ -85,7 +85,7 @@ def environment() -> Environment:
     jinja.globals.update(
         kind_of=lambda block: type(block).__name__,
         as_cell=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
-        grouped=_grouped,
+        grouped=_groups,
         details=details,
         quoted=partial(quote, safe="!'()*~"),  # as encodeURIComponent of the script
         wide=drawings.WIDE,
@@ -104,7 +104,7 @@ def clean(text: str, limit: int | None = None) -> str:
     U+FFFD; line ends are line feeds."""
     if limit is not None and len(text) > limit:
         text = f"{text[: limit - 1].rstrip()}…"
-    if text.replace("\n", " ").replace("\t", " ").isprintable():
+    if text.isprintable() or text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(character if character in "\n\t" else visible(character) for character in lines)
@@ -142,7 +142,7 @@ def _item(item: Item, fact: Fact) -> tuple[int, str, str, str | None]:
 # --- templates ------------------------------------------------------------------------------------
 
 
-def _grouped(table: Table) -> Iterator[tuple[str, Sequence[Sequence[str | Cell]]]]:
+def _groups(table: Table) -> Iterator[tuple[str, Sequence[Sequence[str | Cell]]]]:
     """(title, rows) of each group; one without a title where there are none."""
     if not table.groups:
         yield "", table.rows

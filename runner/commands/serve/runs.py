@@ -163,17 +163,17 @@ class Runs:
         """What is known of a run that has a folder. Of one whose files are damaged, that they are."""
         try:
             with legible(place.path):
-                return self._known(place)
+                return self._read(place)
         except InputError as error:
             job = self.job_of(place.id)
             text = str(error).replace(f"{self.root}{os.sep}", "")
             return Run(place.id, None, "failed", None, None, {}, text, None, None, is_served=job is not None)
 
-    def _known(self, place: Place) -> Run:
+    def _read(self, place: Place) -> Run:
         head, summary = self.files(place)
         job = self.job_of(place.id)
         status = self.status(place, head, job)
-        done, failed = self._finished(place, status, summary)
+        done, failed = self._count_finished(place, status, summary)
         metrics = {name: _number(entry.get("value")) for name, entry in (summary.get("metrics") or {}).items()}
         return Run(
             id=place.id,
@@ -283,7 +283,7 @@ class Runs:
             tail.done_then = tail.done
         return tail
 
-    def _finished(self, place: Place, status: str, summary: Mapping[str, Any]) -> tuple[int, int]:
+    def _count_finished(self, place: Place, status: str, summary: Mapping[str, Any]) -> tuple[int, int]:
         """Cases that are done, and those that failed: as the summary says, or where rows are being written, as they
         do."""
         if status in ("completed", "failed", "partial", "cancelled") and summary.get("cases"):
@@ -315,7 +315,7 @@ class Runs:
         head, summary = self.files(place)
         status = self.status(place, head, self.job_of(place.id))
         total = self.total(place, summary)
-        (done, failed), (tokens, usd), eta = self._finished(place, status, summary), spent(place), None
+        (done, failed), (tokens, usd), eta = self._count_finished(place, status, summary), spent(place), None
         if status != "running":
             return Progress(status, done, failed, total, tokens, usd, None)
         tail = self.counted(place)
@@ -366,7 +366,7 @@ def _json_of(path: Path) -> Mapping[str, Any]:
         return {}
     if not os.path.isfile(path) or path.is_symlink():  # noqa: PTH113
         return {}
-    return _parsed(path, state.st_mtime_ns, state.st_size, state.st_ino)
+    return _parse(path, state.st_mtime_ns, state.st_size, state.st_ino)
 
 
 @lru_cache(maxsize=64)
@@ -395,7 +395,7 @@ def _has_links(folder: Path) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def _parsed(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, Any]:
+def _parse(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, Any]:
     return whole(read_json(path) or {})
 
 

@@ -126,7 +126,7 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
     is_large = place is not None and _size(place.path / "per_item.jsonl") > LARGE
     if place is not None and not is_large and (place.path / "summary.json").is_file():
         try:
-            sections = _sections(place.path, _changed(place.path / "summary.json"), run.status)
+            sections = _sections(place.path, _change_time(place.path / "summary.json"), run.status)
         except RunnerError as error:
             problem = str(error)
     has_report = place is not None and (place.path / "report.html").is_file()
@@ -150,7 +150,7 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
     )
 
 
-def _changed(path: Path) -> int:
+def _change_time(path: Path) -> int:
     return path.stat().st_mtime_ns
 
 
@@ -162,7 +162,7 @@ def _size(path: Path) -> int:
 def sections_page(request: Request, desk: Asking, run_id: Id) -> Response:
     """The sections of a run with many cases, which the page asks for when it is there."""
     place = desk.place(run_id)
-    sections = _sections(place.path, _changed(place.path / "summary.json"), desk.run(run_id).status)
+    sections = _sections(place.path, _change_time(place.path / "summary.json"), desk.run(run_id).status)
     return rendered(request, "sections.html.j2", sections=sections)
 
 
@@ -232,7 +232,7 @@ def side_page(
     with legible(desk.root):
         chosen = sides.listed(show, q, case)
         cases = [shown_case(sides, number) for number in chosen[(page - 1) * CASES : page * CASES].tolist()]
-    names, ids = [run.path.parent.name for run in sides.runs], _expanded(desk, runs)
+    names, ids = [run.path.parent.name for run in sides.runs], _run_ids(desk, runs)
     return rendered(
         request,
         "side.html.j2",
@@ -254,7 +254,7 @@ def side_page(
     )
 
 
-def _expanded(desk: Desk, ids: Sequence[str]) -> list[str]:
+def _run_ids(desk: Desk, ids: Sequence[str]) -> list[str]:
     parts = [(desk.runs.sweep(id) or {}).get("runs") or [id] for id in ids]
     return [each for part in parts for each in part]
 
