@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from plugins.tracking.mlflow import MlflowTracking
+from runner import report
 from runner.errors import TrackingError
 from runner.tracking import mlflow_client
 from runner.tracking.mlflow_client import download
@@ -83,6 +84,7 @@ def test_who_asks_and_with_which_password(
 
 def test_a_sweep_in_few_requests(server: MlflowServer, tmp_path: Path) -> None:
     folder = write_sweep_folder(tmp_path / "swept", (3, 5, 10))
+    report.write_sweep(folder)
     own = tracking(server.url_with_password, experiment="few requests")
     own.upload(folder / "0")  # makes the experiment
     before = server.requests()
