@@ -134,7 +134,7 @@ def _suggestion(word: str) -> str:
 def run(words: Sequence[str]) -> int:
     """Run the cells of an override line, or rehearse them (`dry_run=true`). Returns the exit code."""
     from runner.config import arguments
-    from runner.config.compose import plan_of, unused
+    from runner.config.compose import plan_of, unused_settings
     from runner.run.sweep import launch
     from runner.words.wording import LANGUAGES
 
@@ -142,7 +142,7 @@ def run(words: Sequence[str]) -> int:
     if line.asks_hydra:
         return _ask_hydra(line, words)
     plan = plan_of(line)
-    for name in unused(plan.cells):
+    for name in unused_settings(plan.cells):
         terminal.note(LANGUAGES[plan.cells[0].cfg.report.language]("progress.unused", name=name))
     if plan.cells[0].cfg.dry_run:
         from runner.run.dry_run import dry_run
@@ -167,10 +167,10 @@ def _ask_hydra(line: Line, words: Sequence[str]) -> int:
     from runner.config import arguments
     from runner.config.compose import frozen_of
     from runner.config.folders import with_search_path
-    from runner.config.frozen import unfolded
+    from runner.config.frozen import unfolding
 
     frozen, folders = frozen_of(line)
-    with unfolded(frozen) as folder:
+    with unfolding(frozen) as folder:
         if folder is not None:
             words = [*with_search_path([], folders, frozen), *line.words]
         return _hydra_main([arguments.quoted(word) for word in words], folder)

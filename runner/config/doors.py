@@ -161,7 +161,7 @@ def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
 
 
 @contextmanager
-def guarded(door: Door) -> Iterator[None]:
+def guard(door: Door) -> Iterator[None]:
     """Convert the errors that leave the body as the door demands."""
     try:
         yield
@@ -183,7 +183,7 @@ def raise_passed(door: Door, error: BaseException) -> NoReturn:
 def made(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) -> Any:
     """Make the component of a `_target_`; errors of `__init__` name the component."""
     door = Door(key, target, "__init__", log)
-    with guarded(door):
+    with guard(door):
         component = make()
         if component is None:
             raise door.wrong("expected an object, got None")
@@ -361,7 +361,7 @@ def _provenance(own: Any, door: Door) -> property:
     property."""
 
     def provenance(self: Any) -> Any:
-        with guarded(door):
+        with guard(door):
             return _check_provenance(door, own.__get__(self, type(self)))
 
     return property(provenance)

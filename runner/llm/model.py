@@ -24,7 +24,7 @@ from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
 from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, made_up_calls
-from runner.llm.replies import Vectors, chat_reply, miscounted, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.replies import Vectors, chat_reply, miscounts, reply_of_stored, stored_of_reply, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
 from runner.llm.structured import Ask, structured
@@ -292,7 +292,7 @@ class Model:
 
         def reading(said: Mapping[str, Any]) -> T:
             found = read(said)
-            if not self.provider.is_miscounting and (counts := miscounted(said)):
+            if not self.provider.is_miscounting and (counts := miscounts(said)):
                 self.provider.is_miscounting = True
                 server = {"model": self.name, "address": self.provider.address}
                 terminal.note(spoken()("progress.miscounted", counts=counts, **server))

@@ -121,7 +121,7 @@ def _usage(usage: Any, answer: str | None = None) -> Usage | None:
     return Usage(n_input, n_output, min(n_input, _count(cached) or 0))
 
 
-def miscounted(said: Mapping[str, Any]) -> str:
+def miscounts(said: Mapping[str, Any]) -> str:
     """The implausible token counts of a response, in words; empty where there are none."""
     usage = said.get("usage")
     counts = {name: usage.get(name) for name in COUNTS} if isinstance(usage, Mapping) else {}

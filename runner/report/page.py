@@ -90,7 +90,7 @@ def environment() -> Environment:
         quoted=partial(quote, safe="!'()*~"),  # as encodeURIComponent of the script
         wide=drawings.WIDE,
         narrow=drawings.NARROW,
-        **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plotted", "corners", "px")},
+        **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plot_of", "corners", "px")},
     )
     return jinja
 

@@ -12,7 +12,8 @@ SELDOM = (20_000, 5, 5)  # objects and generations between two collections; Pyth
 _lock = threading.Lock()
 _depth = 0
 _usual = gc.get_threshold()
-_has_settled = False  # something was left out since
+_is_ours = False  # frozen by a body, which ends that
+_has_settled = False  # what came since was left out as well
 _is_frozen = False  # here, until the body ends, or by the program itself, which leaves it so
 
 
@@ -20,7 +21,7 @@ _is_frozen = False  # here, until the body ends, or by the program itself, which
 def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
     """Collect cycles seldom while the body runs. `freezes`: leave out what exists at its start, which are modules and
     the configuration, hundreds of thousands of objects that stay. Bodies may be nested; the outermost decides."""
-    global _depth, _usual, _is_frozen, _has_settled
+    global _depth, _usual, _is_frozen, _is_ours, _has_settled
     with _lock:
         _depth += 1
         if _depth == 1:
@@ -29,6 +30,7 @@ def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
         is_frozen_here = freezes and not _is_frozen and gc.get_freeze_count() == 0  # counts one by one
         if is_frozen_here:
             gc.freeze()
+            _is_ours, _has_settled = True, False
         _is_frozen = _is_frozen or freezes
     try:
         yield
@@ -36,7 +38,7 @@ def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
         with _lock:
             if is_frozen_here:
                 gc.unfreeze()
-                _is_frozen = _has_settled = False
+                _is_frozen = _is_ours = False
             _depth -= 1
             if not _depth:
                 gc.set_threshold(*_usual)
@@ -50,6 +52,6 @@ def collect(*, settles: bool = False) -> None:
     if not _is_frozen:
         return
     gc.collect()
-    if _depth and (settles or not _has_settled):
+    if _is_ours and (settles or not _has_settled):
         _has_settled = True
         gc.freeze()
