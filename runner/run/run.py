@@ -133,7 +133,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     head[DECLARED] = declared_by(built.root).record()
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
-    head |= score_identity(built, identified(job.cfg)) | _reference(built.parts.values())
+    head |= _reference(built.parts.values())
     code = fingerprint([code_digest(*ROWS_BY), built.identities[id(built.root)]])
     _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
@@ -145,6 +145,8 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
             summary = redacted_value(summary_of(job, head, options, built, finished, journal))
             return _fallen_short(job, head, error, cases, summary)
+        finally:  # which is made ready while the run waits
+            head |= score_identity(built, identified(job.cfg))
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _passed(stop, elapsed_s, len(cases)), None
