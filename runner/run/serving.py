@@ -187,7 +187,8 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
 
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
         judges = [part for key, part in service.built.parts.items() if key.split(".")[0] == "judge"]
-        async with readied(judges, is_waiting=any(door.may_send for door in models)):
+        reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
+        async with readied(judges, reports=reports, is_waiting=is_waiting):
             return await run_cases(service.built.root, service.pending, limits, record, tell, service.journal.earlier)
 
 
