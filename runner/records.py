@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 Status = Literal["ok", "failed", "timeout"]
 
@@ -115,31 +115,70 @@ class Chunk:
     headings: tuple[str, ...] = ()
 
 
+class Shelf(Protocol):
+    """Look-ups of a corpus that is not held in memory (runner.data.stored)."""
+
+    @property
+    def document_by_id(self) -> Mapping[str, Document]:
+        """Documents by id, in the order of the corpus."""
+
+    @property
+    def chunk_by_id(self) -> Mapping[str, Chunk]:
+        """Chunks by id, in the order of the corpus."""
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The ids of all chunks, in the order of the corpus."""
+
+    @property
+    def documents_fingerprint(self) -> str:
+        """A hash over ids, titles and texts of the documents."""
+
+    def documents_of(self, ids: Sequence[str]) -> list[str]:
+        """The documents of chunks; an id that is of no chunk stands for itself."""
+
+    def chunks_of(self, document_id: str) -> Sequence[Chunk]:
+        """The chunks of a document in their order; none for an unknown one."""
+
+    @property
+    def place_by_id(self) -> Mapping[str, int]:
+        """The place of each chunk."""
+
+
 @dataclass(frozen=True)
 class Corpus:
     """Documents in file order and their chunks, grouped by document in document order.
 
-    `fingerprint` is a hash over every id, title, text, language and metadata and over the chunk boundaries.
+    `fingerprint` is a hash over every id, title, text, language and metadata and over the chunk boundaries. With a
+    `shelf`, records are read from disk whenever they are asked for.
     """
 
     documents: Sequence[Document]
     chunks: Sequence[Chunk]
     fingerprint: str
+    shelf: Shelf | None = None
 
     @cached_property
     def document_by_id(self) -> Mapping[str, Document]:
         """Documents by id, in the order of the corpus."""
+        if self.shelf is not None:
+            return self.shelf.document_by_id
         return {document.id: document for document in self.documents}
 
     @cached_property
     def chunk_by_id(self) -> Mapping[str, Chunk]:
         """Chunks by id, in the order of the corpus."""
-        return {chunk.id: chunk for chunk in self.chunks}
+        return self.shelf.chunk_by_id if self.shelf is not None else {chunk.id: chunk for chunk in self.chunks}
 
     @cached_property
-    def chunk_ids(self) -> frozenset[str]:
-        """The ids of all chunks."""
-        return frozenset(self.chunk_by_id)
+    def ids(self) -> Sequence[str]:
+        """The ids of all chunks, in the order of the corpus."""
+        return self.shelf.ids if self.shelf is not None else [chunk.id for chunk in self.chunks]
+
+    @cached_property
+    def place_by_id(self) -> Mapping[str, int]:
+        """The place of each chunk in the corpus."""
+        return self.shelf.place_by_id if self.shelf is not None else {id: place for place, id in enumerate(self.ids)}
 
     @cached_property
     def _chunks_by_document(self) -> Mapping[str, list[Chunk]]:
@@ -150,12 +189,20 @@ class Corpus:
 
     def chunks_of(self, document_id: str) -> Sequence[Chunk]:
         """The chunks of a document in their order; none for an unknown one."""
+        if self.shelf is not None:
+            return self.shelf.chunks_of(document_id)
         return self._chunks_by_document.get(document_id, ())
 
+    def documents_of(self, ids: Sequence[str]) -> list[str]:
+        """The documents of chunk ids; a document id, or an id from elsewhere, stands for itself."""
+        if self.shelf is not None:
+            return self.shelf.documents_of(ids)
+        chunks = self.chunk_by_id
+        return [chunks[id].document_id if id in chunks else id for id in ids]
+
     def document_of(self, id: str) -> str:
-        """The document of a chunk id; a document id, or an id from elsewhere, stands for itself."""
-        chunk = self.chunk_by_id.get(id)
-        return chunk.document_id if chunk is not None else id
+        """The document of one id, as `documents_of` has it."""
+        return self.documents_of((id,))[0]
 
     def text_of(self, id: str) -> str | None:
         """Text of a chunk or of a whole document; None when the corpus has neither."""

@@ -125,7 +125,8 @@ OWN_FILES = {
     "runner.system.redaction", "runner.system.writing", "runner.system.journal", "runner.config.frozen",
     "runner.system.store", "runner.llm.calls", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
     "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.domains.memory.embedded_server",
-    "runner.retrieval.faiss_index",
+    "runner.retrieval.faiss_index", "runner.domains.links.graph_rerank", "runner.retrieval.postings",
+    "runner.system.names", "runner.data.stored",
 }  # fmt: skip
 OWN_PRINTS = {"runner.system.terminal", "runner.system.redaction", "runner.system.patterns", "runner.commands.chat"}
 WRITES = re.compile(r"""\.write_(text|bytes)\(|open\(\s*["'][wax]""")
@@ -234,6 +235,19 @@ def test_every_choice_has_its_module_and_its_test() -> None:
         elif not list((ROOT / "tests" / "plugins" / group).glob(f"test_*{target.group(2)}*.py")):
             offenders.append(f"{yaml}: has no test")
     assert offenders == []
+
+
+def test_each_module_of_the_way_is_called_by_one_before_it() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    way = [Path(name) for name in re.findall(r"^\d+\. `([\w/.]+)`", text, re.M)]
+    assert (way[0], len(way) <= 15) == (Path("runner/cli.py"), True)
+    known: set[str] = set()
+    for path in way:
+        name = name_of(ROOT / path)
+        room = (ROOT / path).with_name("__init__.py")  # runner.report imports its modules when they are asked for
+        is_offered = f'"{path.stem}"' in source(room) and name_of(room) in known
+        assert path == way[0] or path.parts[0] == "plugins" or name in known or is_offered, path
+        known |= set(imported(ROOT / path))
 
 
 def test_the_map_names_files_that_exist() -> None:

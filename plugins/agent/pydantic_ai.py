@@ -229,13 +229,13 @@ class _Run:
             Tool(
                 function,
                 description=DESCRIPTIONS[function.__name__][self.language],
-                prepare=self._offered,
+                prepare=self._definition,
                 sequential=True,
             )
             for function in (search_all, search_by_metadata, get_section)
         ]
 
-    async def _offered(self, context: RunContext[None], tool: ToolDefinition) -> ToolDefinition | None:
+    async def _definition(self, context: RunContext[None], tool: ToolDefinition) -> ToolDefinition | None:
         return tool if self.toolbox.calls_left > 0 else None
 
     def _result_of(self, call: Callable[[], ToolCall]) -> str:

@@ -46,17 +46,17 @@ class ScriptedAgent:
         self._coverage = coverage_of(corpus, workspace)
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
-        call = self._judged(question, toolbox, toolbox.search_all(question.text))
+        call = self._judge(question, toolbox, toolbox.search_all(question.text))
         named = _kind_there(question, toolbox)
         if named and toolbox.calls_left:
-            call = self._judged(question, toolbox, toolbox.search_by_metadata(question.text, **named))
+            call = self._judge(question, toolbox, toolbox.search_by_metadata(question.text, **named))
         while not call.assessment.sufficient:
             if not toolbox.calls_left:
                 return toolbox.finished("calls_spent")
             step = next(self._steps(question, toolbox, call), None)
             if step is None:
                 return toolbox.finished("failed" if all(each.error for each in toolbox.calls) else "nothing_new")
-            call = self._judged(question, toolbox, step())
+            call = self._judge(question, toolbox, step())
         return toolbox.finished("sufficient")
 
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
@@ -77,7 +77,7 @@ class ScriptedAgent:
             if query not in toolbox.queries:
                 yield partial(toolbox.search_all, query)
 
-    def _judged(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
+    def _judge(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
         """The call with the agent's own view of it, where the reranker has none. One that found nothing changes no
         view. What is of a kind that the question names comes first."""
         if named := _kind_there(question, toolbox):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.data.corpus import build_corpus
-from runner.data.documents import read_documents
 from runner.data.files import PACKED, missing_folder, open_folder
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
+from runner.data.stored import CorpusStore
 from runner.data.trec import Judged, read_qrels, read_topics
 from runner.errors import DataError, Problem, did_you_mean
 from runner.protocols import Chunker
@@ -19,7 +18,9 @@ EXPECTED = "expected corpus.jsonl, queries.jsonl and qrels/*.tsv"
 
 
 class BeirDataset:
-    """Questions of the file that the split does not judge, or for which it has no relevant document, are no cases."""
+    """Questions of the file that the split does not judge, or for which it has no relevant document, are no cases.
+    A large corpus is read into `cache_dir` once and opened there; a `dry_run` keeps nothing, a `cold_start` reads
+    nothing of it."""
 
     def __init__(
         self,
@@ -29,9 +30,13 @@ class BeirDataset:
         language: str | None = None,
         chunker: Chunker = PLAIN,
         strict: bool = False,
+        cache_dir: str | None = None,
+        cold_start: bool = False,
+        dry_run: bool = False,
     ) -> None:
         self.path, self.split, self.language = path, split, language
         self.chunker, self.strict = chunker, strict
+        self.store = CorpusStore(Path(cache_dir) if cache_dir else None, cold=cold_start, read_only=dry_run)
 
     def preflight(self) -> list[Problem]:
         problems = missing_folder(self.path, "dataset.path", DataError)
@@ -61,7 +66,7 @@ class BeirDataset:
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
         corpus_file, queries_file, qrels_file = self._files()
-        corpus = build_corpus(read_documents([corpus_file], "dataset.path", log), self.chunker)
+        corpus = self.store.read([corpus_file], "dataset.path", log, self.chunker)
         judged = read_qrels(qrels_file, "dataset.split", log)
         topics = read_topics(queries_file, "dataset.path", "text", log)
         queries = [

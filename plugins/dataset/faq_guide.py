@@ -58,8 +58,8 @@ class FaqGuideDataset:
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
-        faq = [_tagged(each, FAQ) for each in read_documents(self._paths("faq"), "dataset.faq", log)]
-        guide = [_tagged(each, GUIDE) for each in read_documents(self._paths("guide"), "dataset.guide", log)]
+        faq = [_tag(each, FAQ) for each in read_documents(self._paths("faq"), "dataset.faq", log)]
+        guide = [_tag(each, GUIDE) for each in read_documents(self._paths("guide"), "dataset.guide", log)]
         if shared := {each.id for each in faq} & {each.id for each in guide}:
             raise CorpusError(f"dataset.guide: '{min(shared)}' is an id of a document in dataset.faq, too; rename one")
         corpus = build_corpus([*faq, *guide], self.chunker)
@@ -81,7 +81,7 @@ def _as_list(files: Files) -> list[str]:
     return [files] if isinstance(files, str) else files or []
 
 
-def _tagged(document: Document, kind: str) -> Document:
+def _tag(document: Document, kind: str) -> Document:
     tags = {"guide_type": guide_type(document.title, document.text)} if kind == GUIDE else {}
     by_rule = {"has_steps": has_steps(document.text), **tags}
     return replace(document, metadata={**by_rule, **document.metadata, "doc_type": kind})

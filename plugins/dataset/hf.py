@@ -61,7 +61,7 @@ class HfDataset:
         return DataSet(corpus, check_gold(queries, corpus, self.path, log), log.problems)
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
-        loaded = self._loaded()
+        loaded = self._load_rows()
         if not hasattr(loaded, "keys"):
             rows: Sequence[Mapping[str, Any]] = loaded
             return rows
@@ -72,7 +72,7 @@ class HfDataset:
         chosen: Sequence[Mapping[str, Any]] = loaded[split]
         return chosen
 
-    def _loaded(self) -> Any:
+    def _load_rows(self) -> Any:
         try:
             import datasets
         except ImportError:

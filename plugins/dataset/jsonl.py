@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from runner.data.corpus import EMPTY, build_corpus
-from runner.data.documents import read_documents
+from pathlib import Path
+
+from runner.data.corpus import EMPTY
 from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
+from runner.data.stored import CorpusStore
 from runner.errors import CorpusError, DataError, Problem
 from runner.protocols import Chunker
 from runner.records import Corpus, DataSet
@@ -16,7 +18,8 @@ from runner.text.chunking import PLAIN
 
 class JsonlDataset:
     """`corpus`: one file, several (one corpus), or null when the queries bring their rankings with them. `queries`:
-    null where the documents alone are wanted, as in `chat` and `embed`."""
+    null where the documents alone are wanted, as in `chat` and `embed`. A large corpus is read into `cache_dir` once
+    and opened there; a `dry_run` keeps nothing, a `cold_start` reads nothing of it."""
 
     def __init__(
         self,
@@ -25,11 +28,15 @@ class JsonlDataset:
         queries: str | None,
         chunker: Chunker = PLAIN,
         strict: bool = False,
+        cache_dir: str | None = None,
+        cold_start: bool = False,
+        dry_run: bool = False,
     ) -> None:
         self.corpus = [corpus] if isinstance(corpus, str) else corpus
         self.queries = queries
         self.chunker = chunker
         self.strict = strict
+        self.store = CorpusStore(Path(cache_dir) if cache_dir else None, cold=cold_start, read_only=dry_run)
 
     def preflight(self) -> list[Problem]:
         corpus = missing_files(self.corpus or (), "dataset.corpus", CorpusError)
@@ -46,4 +53,4 @@ class JsonlDataset:
     def _load_corpus(self, log: ProblemLog) -> Corpus:
         if self.corpus is None:
             return EMPTY
-        return build_corpus(read_documents(self.corpus, "dataset.corpus", log), self.chunker)
+        return self.store.read(self.corpus, "dataset.corpus", log, self.chunker)

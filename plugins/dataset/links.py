@@ -64,7 +64,7 @@ class LinksDataset:
         log = ProblemLog(strict=self.strict)
         notes = read_notes(self.notes, "dataset.notes", log, self.store.outlines)
         graph = VaultGraph(notes, self.store.markup)
-        written = read_links(self.links, "dataset.links", log) if self.links else self._hidden(notes, graph)
+        written = read_links(self.links, "dataset.links", log) if self.links else self._hide(notes, graph)
         events = read_events(self.events, "dataset.events", graph.names, log) if self.events else ()
         path = self.links or self.notes
         cases, seen = Cases(notes, graph, path, log).hidden_in(written, events, self.link_text)
@@ -80,7 +80,7 @@ class LinksDataset:
             "dataset=links has no questions; +experiment=links suggests links, dataset=vault has questions"
         )
 
-    def _hidden(self, notes: Sequence[Document], graph: VaultGraph) -> dict[int, WrittenCase]:
+    def _hide(self, notes: Sequence[Document], graph: VaultGraph) -> dict[int, WrittenCase]:
         rows = hidden_links(notes, graph, ratio=self.remove_ratio, seed=self.seed, words=self.link_text)
         if not rows:
             raise DataError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
-from runner.data.corpus import build_corpus
-from runner.data.documents import read_documents
 from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
+from runner.data.stored import CorpusStore
 from runner.data.trec import Judged, Topic, read_qrels, read_topics
 from runner.errors import CorpusError, DataError, Problem
 from runner.protocols import Chunker
@@ -19,7 +19,8 @@ NAMED = 3  # topics named in a warning
 
 
 class TrecDataset:
-    """`unjudged` says what becomes of topics without a relevant document."""
+    """`unjudged` says what becomes of topics without a relevant document. A large corpus is read into `cache_dir` once
+    and opened there; a `dry_run` keeps nothing, a `cold_start` reads nothing of it."""
 
     def __init__(
         self,
@@ -32,6 +33,9 @@ class TrecDataset:
         language: str | None = None,
         chunker: Chunker = PLAIN,
         strict: bool = False,
+        cache_dir: str | None = None,
+        cold_start: bool = False,
+        dry_run: bool = False,
     ) -> None:
         self.corpus = [corpus] if isinstance(corpus, str) else corpus
         self.topics = topics
@@ -41,6 +45,7 @@ class TrecDataset:
         self.language = language
         self.chunker = chunker
         self.strict = strict
+        self.store = CorpusStore(Path(cache_dir) if cache_dir else None, cold=cold_start, read_only=dry_run)
 
     def preflight(self) -> list[Problem]:
         corpus = missing_files(self.corpus, "dataset.corpus", CorpusError)
@@ -49,7 +54,7 @@ class TrecDataset:
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
-        corpus = build_corpus(read_documents(self.corpus, "dataset.corpus", log), self.chunker)
+        corpus = self.store.read(self.corpus, "dataset.corpus", log, self.chunker)
         topics = read_topics(self.topics, "dataset.topics", self.topic_field, log)
         judged = read_qrels(self.qrels, "dataset.qrels", log)
         queries = self._queries(topics, judged, log)

@@ -55,7 +55,7 @@ class VaultDataset:
         notes = read_notes(self.notes, "dataset.notes", log, self.store.outlines)
         names = note_names(notes)
         for spellings in names.same_path():
-            log.warning(self.notes, f"notes that differ in spelling only: {_quoted(spellings, ' and ')}")
+            log.warning(self.notes, f"notes that differ in spelling only: {_quote(spellings, ' and ')}")
         corpus = build_corpus(notes, self.chunker, self.store.passages)
         if self.queries is None:
             return DataSet(corpus, (), log.problems)
@@ -77,7 +77,7 @@ class _References:
 
     def resolve_all(self, queries: Iterable[tuple[int, Query]]) -> Sequence[tuple[int, Query]]:
         """Queries with their line numbers; those with an ambiguous gold note are left out."""
-        return Spool((line, self._resolved(query, line)) for line, query in queries if not self._ambiguous(query, line))
+        return Spool((line, self._resolve(query, line)) for line, query in queries if not self._ambiguous(query, line))
 
     def _ambiguous(self, query: Query, line: int) -> bool:
         gold = {
@@ -90,10 +90,10 @@ class _References:
                 found = self.names.resolve(reference)
                 if len(found) > 1:
                     ambiguous = True
-                    self.log.error(self.path, f"'{reference}' may be {_quoted(found)}; write the path", line, field)
+                    self.log.error(self.path, f"'{reference}' may be {_quote(found)}; write the path", line, field)
         return ambiguous
 
-    def _resolved(self, query: Query, line: int) -> Query:
+    def _resolve(self, query: Query, line: int) -> Query:
         recorded = query.given
         if recorded.ranking is not None:
             recorded = replace(recorded, ranking=tuple((self._id(hit), score) for hit, score in recorded.ranking))
@@ -126,5 +126,5 @@ class _References:
         return found[0] if len(found) == 1 else reference
 
 
-def _quoted(names: Sequence[str], between: str = " or ") -> str:
+def _quote(names: Sequence[str], between: str = " or ") -> str:
     return between.join(f"'{name}'" for name in names)

@@ -228,19 +228,19 @@ class Copilot:
     # --- one question -----------------------------------------------------------------------------
 
     async def run(self, case: ProbeCase) -> CopilotOutput:
-        moment, retrieved, context, view = self._shown(case)
-        answer, generation = await self._answered(case, retrieved, context)
+        moment, retrieved, context, view = self._view(case)
+        answer, generation = await self._answer(case, retrieved, context)
         return self._output(case, (moment, retrieved, context, view), answer, generation)
 
     async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
         """What was remembered and found is there before the first question; the answer is that of the row."""
         timings = timings_of(row)
-        moment, found, context, view = self._shown(case)
+        moment, found, context, view = self._view(case)
         moment, generation = replace(moment, read=timings.pop("read")), timings.pop("generation", None)
         shown = moment, replace(found, timings=timings), context, view
         return self._output(case, shown, answer_of(row), generation)
 
-    def _shown(self, case: ProbeCase) -> _Shown:
+    def _view(self, case: ProbeCase) -> _Shown:
         """What is remembered and what was found, and what a generator sees of both."""
         moment, query = self._moments[case.id], self._search_query(case)
         if not isinstance(moment, Moment):
@@ -261,7 +261,7 @@ class Copilot:
         kept = {**asked, **view.record(), **moment_record(moment, context), **answer_record(answer)}
         return CopilotOutput(moment, retrieved, context, view, answer, generation, kept)
 
-    async def _answered(
+    async def _answer(
         self, case: ProbeCase, retrieved: Retrieved, context: BuiltContext
     ) -> tuple[Answer, Timing | None]:
         query = query_of(case, case.probe.question)
@@ -302,7 +302,7 @@ class Copilot:
 
     def _rubric_fields(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
         """What rubrics of one's own may see of a question."""
-        known = {"references": references(case)} if references(case) else {}
+        known_answers = {"references": references(case)} if references(case) else {}
         memory_texts = {"memory": output.context.memory_text, "entities": output.context.entities_text}
         return {
             "question": case.probe.question,
@@ -311,7 +311,7 @@ class Copilot:
             "history": said_before(output.moment),
             "contexts": (*output.context.contexts, *output.context.documents),
             **memory_texts,
-            **known,
+            **known_answers,
         }
 
     # --- scores -----------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ class Copilot:
             values = self.retrieval.ranking_values(query) if query.relevance else {}
             nothing = Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
             return self.chosen.scored(nothing, case, None, judgements)
-        grades, failed = self._judged(case, judgements, output.answer)
+        grades, failed = self._judged_scores(case, judgements, output.answer)
         query = query_of(case, case.probe.question)
         ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)
         values = {
@@ -344,7 +344,7 @@ class Copilot:
         own = Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
         return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
 
-    def _judged(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
+    def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure
         results = [judged.judged(judgements, ANSWERED, on_failure)]
         if self._by_reference(case):

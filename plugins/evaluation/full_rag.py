@@ -284,15 +284,15 @@ class FullRag:
             try:
                 await self._judge_answer(case, each, own)
             finally:
-                judgements.update({_numbered(rubric, number): judgement for rubric, judgement in own.items()})
+                judgements.update({_rubric_of(rubric, number): judgement for rubric, judgement in own.items()})
 
     async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         shown = self._rubric_fields(case, output)
-        await self.chosen.add_own(case, {**shown, **self._measured(output)}, judgements)
+        await self.chosen.add_own(case, {**shown, **self._fields_of_checks(output)}, judgements)
         asked = {**self._judge_fields(case, output), **self.chosen.asked(shown)}
         await judge_missing(self.judge_, asked, judgements)
 
-    def _measured(self, output: RagOutput) -> dict[str, Any]:
+    def _fields_of_checks(self, output: RagOutput) -> dict[str, Any]:
         """What checks may look at beside what rubrics see. A stage that was not timed, or whose reply came from a
         cache, has no latency."""
         times = [timing.ms if timing.live else None for timing in output.timings.values()]
@@ -402,7 +402,7 @@ class FullRag:
         return self.retrieval.lost_at(case, output.found, declined=output.answer.refused, right=decided)
 
 
-def _numbered(rubric: str, number: int) -> str:
+def _rubric_of(rubric: str, number: int) -> str:
     """`faithfulness`, and `faithfulness#2` of the second answer to a question."""
     return rubric if number == 1 else f"{rubric}#{number}"
 

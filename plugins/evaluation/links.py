@@ -162,16 +162,16 @@ class LinkEvaluation:
 
     def score(self, case: LinkCase, output: LinkOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            ranked = (name for prefix in ("", *self._legs) for name in self._ranked(prefix, (), case))
+            ranked = (name for prefix in ("", *self._legs) for name in self._ranking_scores(prefix, (), case))
             return Scores({}, unscored=(*ranked, "link_novelty", *([RUBRIC] if self.judge_reason else [])))
         notes = [each.note for each in output.best]
-        values = self._ranked("", notes, case)
+        values = self._ranking_scores("", notes, case)
         for leg, found in output.legs.items():
-            values |= self._ranked(f"{leg}/", [each.note for each in found], case)
+            values |= self._ranking_scores(f"{leg}/", [each.note for each in found], case)
         shown = notes[: self.topk]
         values["link_novelty"] = novelty(shown, self._linked(case.note))
         values["link_acceptance"] = acceptance(shown, case.accepted, case.rejected)
-        judged, failed = self._judged(judgements)
+        judged, failed = self._reason_scores(judgements)
         return Scores({**values, **judged}, unscored=failed, labels={"lost_at": self._lost_at(case, notes)})
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class LinkEvaluation:
 
     # --- scores -------------------------------------------------------------------------------------
 
-    def _ranked(self, prefix: str, notes: Sequence[str], case: LinkCase) -> dict[str, float | None]:
+    def _ranking_scores(self, prefix: str, notes: Sequence[str], case: LinkCase) -> dict[str, float | None]:
         values = {}
         for name, value in link_metrics(notes, case.expected, self.cutoffs).items():
             measure, _, cutoff = name.partition("@")
@@ -253,7 +253,7 @@ class LinkEvaluation:
             return "not_suggested"
         return "none" if rank <= self.topk else "suggested_below_k"
 
-    def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
+    def _reason_scores(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all; where nothing was suggested there is no reason to judge."""
         judgement: Judgement | None = judgements.get(RUBRIC)
         if judgement is None:

@@ -222,11 +222,11 @@ class MemoryEvaluation:
         """Nothing is said to the memory again, unless the row does not tell what it gave."""
         if (restored := RestoredProbe.of(row)) is not None:
             return restored
-        moment, context, view = await self._shown(case)
+        moment, context, view = await self._view(case)
         return self._output(case, (moment, context, view), answer_of(row), timings_of(row)["generation"])
 
     async def run(self, case: ProbeCase) -> MemoryOutput:
-        moment, context, view = await self._shown(case)
+        moment, context, view = await self._view(case)
         probe = case.probe
         query = Query(
             case.id,
@@ -241,7 +241,7 @@ class MemoryEvaluation:
             answer = delivered(await self.generator.generate(query, context.contexts), query.text)
         return self._output(case, (moment, context, view), answer, watch.timing)
 
-    async def _shown(self, case: ProbeCase) -> _Shown:
+    async def _view(self, case: ProbeCase) -> _Shown:
         """What is remembered, and what a generator sees of it."""
         probe = case.probe
         with in_line():  # the turns before a probe are no part of its case
@@ -303,7 +303,7 @@ class MemoryEvaluation:
     def _unjudged(self, case: ProbeCase, output: MemoryOutput | RestoredProbe, correctness: float | None) -> _Unjudged:
         """Values, labels and weights, the grades of the judge aside."""
         label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
-        counts = output.row["metrics"] if isinstance(output, RestoredProbe) else self._counted(case, output)
+        counts = output.row["metrics"] if isinstance(output, RestoredProbe) else self._counts(case, output)
         decision = self._decision(case, output, counts, correctness)
         unjudged = dict.fromkeys(judged.MEMORY)
         values = {right.NAME: None, **counts, **unjudged, **diagnosis.unanswerable_values(label)}
@@ -320,7 +320,7 @@ class MemoryEvaluation:
 
     # --- scores -----------------------------------------------------------------------------------
 
-    def _counted(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
+    def _counts(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
         patched = case.probe.patched
         again = {} if patched is None else labelled(case, patched, output.context, output.answer)
         values = counted(output.seen, output.moment, output.context, output.answer)

@@ -184,11 +184,11 @@ class TraceQuality:
         labels = {**rule, "domain": output.trace.domain}
         expected = output.trace.expected_tools
         matches = {} if expected is None else tool_use(output.trace.calls, expected)
-        judged, failed = self._judged(judgements)
+        judged, failed = self._judge_scores(judgements)
         own = Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
         return self.chosen.scored(own, case, output, judgements, self.chosen.asked(_rubric_fields(output.trace)))
 
-    def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
+    def _judge_scores(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all."""
         judgement: Judgement | None = judgements.get(RUBRIC)
         if judgement is None:

@@ -92,7 +92,7 @@ class ExtractiveGenerator:
         order = sorted(range(len(sentences)), key=lambda i: (-scores[i], i))[: self.max_sentences]
         if not order or scores[order[0]] == 0 or _coverage(words, sentences) < self.min_coverage:
             return Answer(REFUSAL[detect_language(query.text)], refused=True)
-        return _copied([sentences[i] for i in sorted(order) if scores[i] >= COMPANION * scores[order[0]]])
+        return _copy([sentences[i] for i in sorted(order) if scores[i] >= COMPANION * scores[order[0]]])
 
     def _recall(self, query: Query, contexts: Sequence[Context]) -> Answer:
         language = detect_language(query.text)
@@ -113,10 +113,10 @@ class ExtractiveGenerator:
         for i in current:
             if len(chosen) < self.max_sentences and not holds[i] <= frozenset().union(*(holds[j] for j in chosen)):
                 chosen.append(i)
-        return _copied([sentences[i] for i in sorted(chosen)])
+        return _copy([sentences[i] for i in sorted(chosen)])
 
 
-def _copied(sentences: Sequence[_Sentence]) -> Answer:
+def _copy(sentences: Sequence[_Sentence]) -> Answer:
     text = " ".join(f"{sentence.text} [{sentence.context}]" for sentence in sentences)
     return Answer(text, citations=tuple(dict.fromkeys(sentence.context for sentence in sentences)))
 

@@ -129,7 +129,7 @@ def _assessment(reply: Mapping[str, Any], ids: Sequence[str], past_queries: Sequ
     action = _action(reply.get("next_action"), ranked)
     if sufficient:
         return Assessment(ranked, True, confidence, missing)
-    query = _refined(reply.get("refined_query"), past_queries) if action == "search_again" else None
+    query = _refine(reply.get("refined_query"), past_queries) if action == "search_again" else None
     return Assessment(ranked, False, confidence, missing, action, query)
 
 
@@ -167,13 +167,13 @@ def _action(value: Any, ranked: Sequence[str]) -> NextAction | None:
     return cast(NextAction | None, value)
 
 
-def _refined(value: Any, asked: Sequence[str]) -> str:
+def _refine(value: Any, asked: Sequence[str]) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"refined_query: expected a text for search_again, got {value!r}")
-    if _normalised(value) in map(_normalised, asked):
+    if _normalise(value) in map(_normalise, asked):
         raise ValueError("refined_query: it was searched for already")
     return value.strip()
 
 
-def _normalised(query: str) -> str:
+def _normalise(query: str) -> str:
     return " ".join(query.casefold().split())

@@ -77,7 +77,7 @@ class LettaScenarios:
         agent = fields.object("agent_args")
         case = agent.object("extra")
         texts = (*case.texts("facts"), case.required_text("contradicting_fact").strip('"'))
-        old = _replaced(case, len(texts) - 1)
+        old = _replaced_turns(case, len(texts) - 1)
         if fields.failed or agent.failed or case.failed:
             return None
         update = len(texts)
@@ -106,7 +106,7 @@ class LettaScenarios:
         )
         return Conversation(
             id=f"update-{fields.line}",
-            turns=tuple(_numbered(turn, number) for number, turn in enumerate(turns, 1)),
+            turns=tuple(_number(turn, number) for number, turn in enumerate(turns, 1)),
             probes=(probe,),
             facts={fact.id: fact for fact in facts},
             language="en",
@@ -160,7 +160,7 @@ def _text_of(text: str, run: Sequence[Word]) -> str:
     return text[full[0].start : full[-1].start + len(full[-1].text)].removesuffix("'s")
 
 
-def _replaced(fields: Fields, n_facts: int) -> tuple[int, ...]:
+def _replaced_turns(fields: Fields, n_facts: int) -> tuple[int, ...]:
     """Turns, from 1, of the facts that are no longer true."""
     name = "supporting_fact_indices"
     indices = fields.items(name) or []
@@ -170,5 +170,5 @@ def _replaced(fields: Fields, n_facts: int) -> tuple[int, ...]:
     return tuple(index + 1 for index in right)
 
 
-def _numbered(turn: ChatTurn, number: int) -> ChatTurn:
+def _number(turn: ChatTurn, number: int) -> ChatTurn:
     return ChatTurn(turn.user, turn.assistant, id=turn.id, number=number)

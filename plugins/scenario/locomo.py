@@ -159,15 +159,15 @@ class _Reader:
             evidence=self._evidence(fields, "evidence"),
             category=name,
         )
-        return self._labelled(probe)
+        return self._label(probe)
 
-    def _labelled(self, probe: Probe) -> Probe:
+    def _label(self, probe: Probe) -> Probe:
         if self.settings.labels == "original":
             return probe
-        patched = self._corrected(probe)
+        patched = self._correct(probe)
         return replace(probe, patched=patched) if self.settings.labels == "both" else patched
 
-    def _corrected(self, probe: Probe) -> Probe:
+    def _correct(self, probe: Probe) -> Probe:
         correction = self.corrections.get((probe.id, probe.question))
         if correction is None:
             return probe

@@ -143,7 +143,7 @@ def _sessions(fields: Fields) -> Iterator[_Session]:
         times_used[id] = times_used.get(id, 0) + 1
         name = id if times_used[id] == 1 else f"{id}~{times_used[id]}"
         said_at = _time(fields, f"haystack_dates[{place}]", date)
-        pairs = _paired(list(_messages(fields, place, messages)))
+        pairs = _pair(list(_messages(fields, place, messages)))
         turns = [_turn(pair, name, said_at) for pair in pairs]
         if turns:
             marked = [
@@ -180,7 +180,7 @@ def _messages(fields: Fields, place: int, messages: object) -> Iterator[_Message
             yield _Message(number, role == "user", text, bool(has_answer))
 
 
-def _paired(messages: Sequence[_Message]) -> list[list[_Message]]:
+def _pair(messages: Sequence[_Message]) -> list[list[_Message]]:
     """What the user says with the reply to it; a message without the other one is alone."""
     pairs: list[list[_Message]] = []
     for message in messages:

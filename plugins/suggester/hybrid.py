@@ -57,7 +57,7 @@ class HybridSuggester:
     def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
         found = {name: leg.suggest(places, max(depth, self.pool)) for name, leg in self.legs.items()}
         return [
-            self._joined(place, {name: each[number] for name, each in found.items()}, depth)
+            self._join(place, {name: each[number] for name, each in found.items()}, depth)
             for number, place in enumerate(places)
         ]
 
@@ -67,13 +67,13 @@ class HybridSuggester:
             reasons.append(of_back_links(len(self._graph.linking_to(note)), place.language))
         return " ".join(filter(None, reasons))
 
-    def _joined(self, place: Place, suggestions: Mapping[str, Suggestions], depth: int) -> Suggestions:
+    def _join(self, place: Place, suggestions: Mapping[str, Suggestions], depth: int) -> Suggestions:
         legs = {name: leg.best for name, leg in suggestions.items()}
         cut = {name: best[:depth] for name, best in legs.items()}
-        whole = self._mixed(legs)
+        whole = self._mix(legs)
         if not self._central:
             return Suggestions(self._with_parts(ordered(whole, place, depth), legs), cut)
-        without = self._mixed({name: leg.legs.get("no_graph", leg.best) for name, leg in suggestions.items()})
+        without = self._mix({name: leg.legs.get("no_graph", leg.best) for name, leg in suggestions.items()})
         together = self._together(place.note)
         scored = {
             note: (confidence + self.structure_weight * (self._central[note] + together.get(note, 0.0)))
@@ -83,7 +83,7 @@ class HybridSuggester:
         best = self._with_parts(ordered(scored, place, depth), legs)
         return Suggestions(best, {**cut, "no_graph": ordered(without, place, depth)})
 
-    def _mixed(self, legs: Mapping[str, Sequence[Suggestion]]) -> dict[str, float]:
+    def _mix(self, legs: Mapping[str, Sequence[Suggestion]]) -> dict[str, float]:
         mixed: dict[str, float] = defaultdict(float)
         for name, best in legs.items():
             for each in best:

@@ -74,7 +74,7 @@ class CommandSystem:
 
         async def send(toll: Toll, key: str) -> Received:
             try:
-                return await self._calls.make(lambda: self._exchanged(values), toll)
+                return await self._calls.make(lambda: self._exchange(values), toll)
             except TimeoutError:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("process.no_line", setting="system.timeout_ms", limit=limit) from None
@@ -83,9 +83,9 @@ class CommandSystem:
 
     # --- the process ------------------------------------------------------------------------------
 
-    async def _exchanged(self, values: Mapping[str, Any]) -> Any:
+    async def _exchange(self, values: Mapping[str, Any]) -> Any:
         """One line there and one back. A process of which it is not known what it says next is ended."""
-        process = await self._started()
+        process = await self._start()
         is_in_step = False
         try:
             line = await self._line(process, values)
@@ -118,7 +118,7 @@ class CommandSystem:
                 raise self._wrong("process.died", code=code)
         return line
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _start(self) -> asyncio.subprocess.Process:
         if self._process is not None and self._process.returncode is None:
             return self._process
         await self._end(0)

@@ -45,7 +45,7 @@ class PythonSystem:
         return {"target": self.target, "code": code_digest(self.target.partition(":")[0])}
 
     def preflight(self) -> list[Problem]:
-        problem = self._loaded()
+        problem = self._load()
         return [*([problem] if isinstance(problem, Problem) else []), *self._form.problems()]
 
     def opened(self) -> AbstractAsyncContextManager[None]:
@@ -53,7 +53,7 @@ class PythonSystem:
 
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
         values = values_of(query, self.k)
-        function = self._loaded()
+        function = self._load()
         if isinstance(function, Problem):
             raise InputError(str(function))
         named = {name: values[name] for name in KNOWN[1:] if name in _parameters(function)}
@@ -89,7 +89,7 @@ class PythonSystem:
     def _wrong(self, key: str, **values: Any) -> EvaluationError:
         return EvaluationError(redacted(f"system.target: {self._say(key, target=self.target, **values)}"))
 
-    def _loaded(self) -> Callable[..., Any] | Problem:
+    def _load(self) -> Callable[..., Any] | Problem:
         """The function, or what is wrong with its name."""
         if self._function is None:
             found = self._resolve()

@@ -208,22 +208,22 @@ def _ran(words: Sequence[str]) -> Sweep:
 
 def _words(overrides: Overrides) -> list[str]:
     if isinstance(overrides, Mapping):
-        return [f"{name}={_written(value)}" for name, value in overrides.items()]
+        return [f"{name}={_in_grammar(value)}" for name, value in overrides.items()]
     if isinstance(overrides, str):
         raise InputError(f"overrides: expected a list such as ['{overrides}'] or a mapping, got a text")
     return list(overrides)
 
 
-def _written(value: Any) -> str:
+def _in_grammar(value: Any) -> str:
     """A value in Hydra's grammar."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{name}:{_written(each)}" for name, each in value.items()) + "}"
+        return "{" + ",".join(f"{name}:{_in_grammar(each)}" for name, each in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_written, value))}]"
+        return f"[{','.join(map(_in_grammar, value))}]"
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
@@ -306,11 +306,11 @@ def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -
     from runner.commands.score import evaluate as scored
     from runner.data import trec_runs as trec
 
-    judged = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encoded(qrels)
+    judged = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encode(qrels)
     rankings = (
         trec.read_run(Path(ranking))
         if isinstance(ranking, str | os.PathLike)
-        else _encoded({query: _scores(documents) for query, documents in ranking.items()})
+        else _encode({query: _scores(documents) for query, documents in ranking.items()})
     )
     relevant = {query: grades for query, grades in judged.items() if any(grade > 0 for grade in grades.values())}
     if not relevant:
@@ -319,7 +319,7 @@ def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -
     return {name: math.fsum(column.tolist()) / len(column) for name, column in values.items()}
 
 
-def _encoded(table: Mapping[str, Mapping[str, Any]]) -> dict[bytes, dict[bytes, Any]]:
+def _encode(table: Mapping[str, Mapping[str, Any]]) -> dict[bytes, dict[bytes, Any]]:
     return {query.encode(): {each.encode(): value for each, value in row.items()} for query, row in table.items()}
 
 
@@ -399,7 +399,7 @@ def evaluate(
     finished = _run_of(
         items, outputs, overrides, None if out is None else os.fspath(out), has_gold=has_gold, quiet=quiet
     )
-    return Report(_chosen(_estimates(finished, has_gold), metrics, items, outputs), finished, errors)
+    return Report(_choose(_estimates(finished, has_gold), metrics, items, outputs), finished, errors)
 
 
 def _run_of(
@@ -512,7 +512,7 @@ def _estimates(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
     }
 
 
-def _chosen(
+def _choose(
     measured: Mapping[str, Estimate],
     wanted: Sequence[str | Measure] | None,
     cases: Sequence[Mapping[str, Any]],

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runner.commands import LANGUAGE, Command, Place
-from runner.commands.serve.rendering import asset, environment, metric_names, named, stages
+from runner.commands.serve.rendering import asset, environment, metric_columns, named, rubric_names, stages
 from runner.commands.serve.runs import Run, Runs
 from runner.commands.serve.sides import FILTERS, Shelf, Sides, shown_case
 from runner.errors import InputError, RunnerError
+from runner.metrics.catalogue import together
 from runner.report.document import Document
 from runner.report.page import write_page
 from runner.report.summary import report_of
@@ -45,7 +46,9 @@ def main(argv: Sequence[str]) -> int:
     sides, n_pages = _sweeps(runs, root.resolve(), site, say)
     values = {
         "runs": finished,
-        "metrics": metric_names([run.metrics for run in finished]),
+        "metrics": metric_columns(
+            zip([run.metrics for run in finished], runs.declared(finished), strict=True), say.language
+        ),
         "reports": reports,
         "sides": sides,
     }
@@ -81,12 +84,16 @@ def _sweeps(runs: Runs, root: Path, site: Path, say: Wording) -> tuple[dict[str,
         places = [runs.places()[id] for id in sweep["runs"] if runs.counted(runs.places()[id]).done][:12]
         if len(places) > 1:
             folder = f"side/{_name(sweep['id'])}"
-            n_pages += _side_pages(shelf.sides(places), [runs.run(place) for place in places], site / folder, say)
+            finished = [runs.run(place) for place in places]
+            rubric_name = rubric_names(together(runs.declared(finished)), say.language)
+            n_pages += _side_pages(shelf.sides(places), finished, site / folder, say, rubric_name)
             first[sweep["id"]] = f"{folder}/{'changed' if len(places) > 1 else 'all'}-1.html"
     return first, n_pages
 
 
-def _side_pages(sides: Sides, runs: Sequence[Run], folder: Path, say: Wording) -> int:
+def _side_pages(
+    sides: Sides, runs: Sequence[Run], folder: Path, say: Wording, rubric_name: Callable[[str], str]
+) -> int:
     counts, written = sides.counts, 0
     labels = [run.label or run.id for run in runs]
     links = [f"../../runs/{_name(run.id)}.html" for run in runs]
@@ -108,6 +115,7 @@ def _side_pages(sides: Sides, runs: Sequence[Run], folder: Path, say: Wording) -
                 "link": _linking(show),
                 "case_link": _anchors(cases),
                 "stage": stages(say.language),
+                "rubric_name": rubric_name,
             }
             title = f"{say('side')}: {runs[0].sweep_id}"
             _page(folder / f"{show}-{page}.html", say, title=title, up="../../", **values, **about)

@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     with legible(options.record):
         record = open_record(options.record)
     plan = _plan(record, [*options.words, *[TRUST.flag] * options.trust])
-    wanted = _wanted(record, plan)
+    wanted = _recorded_runs(record, plan)
     if plan.cells[0].cfg.dry_run:
         from runner.run.dry_run import dry_run
 
@@ -59,7 +59,7 @@ def _plan(record: Record, words: Sequence[str]) -> Plan:
     return plan_of(line)
 
 
-def _wanted(record: Record, plan: Plan) -> list[Recorded]:
+def _recorded_runs(record: Record, plan: Plan) -> list[Recorded]:
     """The recorded run of each cell."""
     recorded_runs = []
     for cell in plan.cells:

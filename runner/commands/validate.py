@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
             failed |= _check_file(words, file, told)
         say, runs = (
             words.say,
-            [[*_answered(words, file), *_choices(words.notes, file), *words.options] for file in words.files],
+            [[*_without_answers(words, file), *_choices(words.notes, file), *words.options] for file in words.files],
         )
     if not failed:
         terminal.show(*report.next_steps((way for run in runs for way in _ways(run)), say))
@@ -129,7 +129,7 @@ def _choices(notes: str, file: str) -> list[str]:
     return ["dataset=vault", f"dataset.notes={notes}", f"dataset.queries={file}"]
 
 
-def _answered(words: Words, file: str) -> list[str]:
+def _without_answers(words: Words, file: str) -> list[str]:
     """Questions are asked to be answered, unless the words say what is evaluated."""
     is_named = any(word.lstrip("+").startswith(("experiment=", "evaluation=")) for word in words.options)
     return [] if is_named or _is_of_links(file) else ["+experiment=full_rag"]

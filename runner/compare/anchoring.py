@@ -45,7 +45,7 @@ def anchored(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Ancho
     sides = ((baseline, pairing.baseline), (candidate, pairing.candidate))
     values = {name: [run.cases.values[name][places] for run, places in sides] for name in names}
     cases = moved = vanished = 0
-    for pair, golds in _labelled(baseline, candidate, pairing):
+    for pair, golds in _labelled_pairs(baseline, candidate, pairing):
         stretches = _Stretches.of(*golds)
         cases += stretches.moved + stretches.vanished > 0
         moved, vanished = moved + stretches.moved, vanished + stretches.vanished
@@ -55,7 +55,7 @@ def anchored(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Ancho
     return Anchored(cases, moved, vanished, {name: (found[0], found[1]) for name, found in values.items()})
 
 
-def _labelled(
+def _labelled_pairs(
     baseline: Snapshot, candidate: Snapshot, pairing: Pairing
 ) -> Iterator[tuple[int, tuple[ChunkGold, ChunkGold]]]:
     """Pairs with gold chunks labelled by id, with the same labels in both runs."""

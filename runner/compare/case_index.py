@@ -1,8 +1,8 @@
 """Columns of the cases of a run, for lists and filters over many cases without reading their rows.
 
-.cases.index beside per_item.jsonl holds a line of JSON (the state of the rows it was made from, and the form of each
-column), then the columns as in memory, so that the file can be mapped. An index that is damaged or belongs to other
-rows is made again."""
+.cases.index beside per_item.jsonl holds a line of JSON (the state of the rows it was made from, the metrics that say
+what is right, and the form of each column), then the columns as in memory, so that the file can be mapped. An index
+that is damaged or belongs to other rows is made again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from typing import Any
 import numpy as np
 import orjson
 
+from runner.metrics.catalogue import built_in, declared_in
 from runner.report.worst import lost_at
 from runner.system.folder import lines_at, parsed
+from runner.system.metadata import read_json
 from runner.system.writing import replacing
 
 FILE = ".cases.index"
-SCHEMA = 2
+SCHEMA = 3
 LARGE = 4_000_000  # bytes of rows; smaller files are read as fast as an index
-RIGHT = ("right", "hit_rate_at_k", "success")  # the first one of a case decides whether it is right
 APART = 0.5  # distance of votes, or of a judgement from right or wrong
 QUESTION = 300  # most characters that are searched
 ALIGNED = 8  # bytes, alignment of columns
@@ -77,7 +78,8 @@ class Cases:
     """The cases of a run in the order of rows. `places`: byte offsets of the rows; `right`: 1, 0, or -1 for unknown;
     `answers`: digests; `apart`: whether judges disagree, as in `labels pick=disagreement`; `searched`: id and question,
     case-folded; `truth`: the metric `right`, NaN where a case has none; `strata`: language and failure stage, separated
-    by a tab; `judged`: by rubric and name of JUDGED, the score of the judge and the spread of its votes."""
+    by a tab; `judged`: by rubric and name of JUDGED, the score of the judge and the spread of its votes; `telling`: the
+    metrics of which the first that a case has decides whether it is right."""
 
     path: Path
     ids: Texts
@@ -90,6 +92,7 @@ class Cases:
     answers: Numbers
     truth: Numbers
     judged: Mapping[str, Mapping[str, Numbers]]
+    telling: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.places)
@@ -113,8 +116,9 @@ class Cases:
 
 @dataclass
 class Indexing:
-    """Builds the columns row by row."""
+    """Builds the columns row by row. `telling`: as in Cases."""
 
+    telling: Sequence[str]
     texts: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in TEXTS})
     numbers: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
     judged: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)  # by rubric and number of the row
@@ -133,7 +137,7 @@ class Indexing:
             for rubric, judgement in (row.get("judgements") or {}).items():
                 self.judged.setdefault(rubric, {})[len(self)] = (_score(judgement), spread(judgement))
         truth = (row.get("metrics") or {}).get("right")
-        well, failed, apart = went_well(row), row.get("status") != "ok", judges_disagree(row)
+        well, failed, apart = went_well(row, self.telling), row.get("status") != "ok", judges_disagree(row)
         values = (place, well, failed, apart, _digest(output), math.nan if truth is None else truth)
         for name, value in zip(COLUMNS, values, strict=True):
             self.numbers[name].append(value)
@@ -142,10 +146,10 @@ class Indexing:
         """The cases so far, in the order of the file."""
         order = np.argsort(np.array(self.numbers["places"], np.int64), kind="stable")
         columns: dict[str, Any] = {name: np.array(self.numbers[name], form)[order] for name, form in COLUMNS.items()}
-        columns |= {name: _joined([self.texts[name][number] for number in order.tolist()]) for name in TEXTS}
-        return Cases(path, **columns, judged=self._judged(order))
+        columns |= {name: _join([self.texts[name][number] for number in order.tolist()]) for name in TEXTS}
+        return Cases(path, **columns, judged=self._judged_columns(order), telling=self.telling)
 
-    def _judged(self, order: Numbers) -> dict[str, dict[str, Numbers]]:
+    def _judged_columns(self, order: Numbers) -> dict[str, dict[str, Numbers]]:
         judged = {}
         for rubric, pairs in self.judged.items():
             columns = np.full((len(JUDGED), len(order)), np.nan)
@@ -160,13 +164,21 @@ def indexed(path: Path, *, writes: bool) -> Cases:
     state = state_of(path)
     cases = opened(path, state)
     if cases is None:
-        indexing = Indexing()
+        indexing = Indexing(_telling_beside(path))
         for place, row in lines_at(path):
             indexing.add(place, row)
         cases = indexing.cases(path)
         if writes:
             write(cases, state)
     return cases
+
+
+def _telling_beside(path: Path) -> Sequence[str]:
+    """As the run of some rows declared its metrics; as the built-in evaluations do where that cannot be read."""
+    try:
+        return declared_in(read_json(path.with_name("run.json")) or {}).telling_right
+    except ValueError:
+        return built_in().telling_right
 
 
 def state_of(path: Path) -> tuple[int, int]:
@@ -192,11 +204,16 @@ def write(cases: Cases, state: tuple[int, int]) -> None:
         "rows": list(state),
         "sizes": sizes,
         "rubrics": list(cases.judged),
-        "check": zlib.crc32(data),
+        "telling": list(cases.telling),
+        "check": _check(cases.telling, data),
     }
     line = json.dumps(head).encode()
     with suppress(OSError), replacing(cases.path.with_name(FILE), redacts=False) as scratch:
         scratch.write_bytes(line + b" " * (-(len(line) + 1) % ALIGNED) + b"\n" + data)
+
+
+def _check(telling: Sequence[str], data: Any) -> int:
+    return zlib.crc32(data, zlib.crc32("\n".join(telling).encode()))
 
 
 def opened(path: Path, state: tuple[int, int]) -> Cases | None:
@@ -207,13 +224,14 @@ def opened(path: Path, state: tuple[int, int]) -> Cases | None:
         if (head["schema"], head["rows"]) != (SCHEMA, list(state)):
             return None
         data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)[file.tell() :]
-        if zlib.crc32(data.data) != head["check"]:
+        if _check(head["telling"], data.data) != head["check"]:
             return None
-        return _split(path, data, head["sizes"], head["rubrics"])
+        return _split(path, data, head)
     return None
 
 
-def _split(path: Path, data: Numbers, sizes: Mapping[str, int], rubrics: Sequence[str]) -> Cases | None:
+def _split(path: Path, data: Numbers, head: Mapping[str, Any]) -> Cases | None:
+    sizes, rubrics = head["sizes"], head["rubrics"]
     n_cases = sizes["places"]
     forms = [(form, sizes[name]) for name, form in {**COLUMNS, **dict.fromkeys(TEXTS, "|u1")}.items()]
     forms += [("<f8", n_cases)] * (len(JUDGED) * len(rubrics))
@@ -225,10 +243,12 @@ def _split(path: Path, data: Numbers, sizes: Mapping[str, int], rubrics: Sequenc
     columns |= {name: Texts.of(columns[name]) for name in TEXTS}
     own = iter(parts[len(columns) :])
     judged = {rubric: {name: next(own) for name in JUDGED} for rubric in rubrics}
-    return Cases(path, **columns, judged=judged) if {*map(len, columns.values())} == {n_cases} else None
+    if {*map(len, columns.values())} != {n_cases}:
+        return None
+    return Cases(path, **columns, judged=judged, telling=tuple(map(str, head["telling"])))
 
 
-def _joined(texts: Iterable[str]) -> Texts:
+def _join(texts: Iterable[str]) -> Texts:
     return Texts.of(np.frombuffer(b"".join(text.encode() + END for text in texts), np.uint8))
 
 
@@ -253,11 +273,11 @@ def _digest(output: Mapping[str, Any]) -> int:
     return zlib.crc32(repr(result).encode("utf-8", "replace"))
 
 
-def went_well(row: Mapping[str, Any]) -> int:
-    """1 where the case is right, 0 where it is wrong, -1 where no metric decides."""
+def went_well(row: Mapping[str, Any], telling: Sequence[str]) -> int:
+    """1 where the case is right, 0 where it is wrong, -1 where no metric of `telling` decides."""
     metrics = row.get("metrics") or {}
-    value = next((metrics[name] for name in RIGHT if metrics.get(name) is not None), None)
-    return -1 if value is None else int(value > 0)
+    value = next((metrics[name] for name in telling if metrics.get(name) is not None), None)
+    return -1 if value is None else int(value >= 1)
 
 
 def judges_disagree(row: Mapping[str, Any]) -> bool:

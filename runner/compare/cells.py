@@ -33,7 +33,7 @@ def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
     """The runs with results, by folder. Metrics with a `/` in the name (legs of a fusion, chunks) are left out. Columns
     that are equal in several runs are one object. Raises DataError for an unusable snapshot."""
     opened: dict[str, Snapshot] = {}
-    known, catalogues = dict[bytes, Any](), list[Catalogue]()
+    shared, catalogues = dict[bytes, Any](), list[Catalogue]()
     for folder in folders:
         if not _has_results(sweep / folder):
             continue
@@ -41,27 +41,27 @@ def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
         declared = snapshot.catalogue.metrics
         catalogue = next((each for each in catalogues if each.metrics == declared), snapshot.catalogue)
         catalogues += [] if any(each is catalogue for each in catalogues) else [catalogue]
-        opened[folder] = replace(snapshot, cases=_with_known(snapshot.cases, known), catalogue=catalogue)
+        opened[folder] = replace(snapshot, cases=_with_shared(snapshot.cases, shared), catalogue=catalogue)
     return opened
 
 
-def _with_known(cases: Cases, known: dict[bytes, Any]) -> Cases:
-    """The cases with the `known` column in place of an equal one; new columns are added to those."""
+def _with_shared(cases: Cases, shared: dict[bytes, Any]) -> Cases:
+    """The cases with the `shared` column in place of an equal one; new columns are added to those."""
     columns = {field.name: getattr(cases, field.name) for field in fields(cases)}
     columns["values"] = {name: column for name, column in cases.values.items() if "/" not in name}
     for kind, column in columns.items():
         if kind == "chunk_gold":
             continue
         if isinstance(column, Mapping):
-            columns[kind] = {name: _known(each, known) for name, each in column.items()}
+            columns[kind] = {name: _equal_column(each, shared) for name, each in column.items()}
         else:
-            columns[kind] = _known(column, known)
+            columns[kind] = _equal_column(column, shared)
     return Cases(**columns)
 
 
-def _known(column: Any, known: dict[bytes, Any]) -> Any:
+def _equal_column(column: Any, shared: dict[bytes, Any]) -> Any:
     data = orjson.dumps(column) if isinstance(column, list) else column.dtype.str.encode() + column.tobytes()
-    return known.setdefault(blake2b(data, digest_size=16).digest(), column)
+    return shared.setdefault(blake2b(data, digest_size=16).digest(), column)
 
 
 def _has_results(folder: Path) -> bool:

@@ -208,7 +208,7 @@ class _Numbers:
     def comparison(self, regression: Regression, p_holm: Mapping[str, float], family: int) -> Comparison:
         baseline, candidate = self._runs.baseline, self._runs.candidate
         metrics = [
-            self._compared(self._differences[name], numbers, p_holm[name], regression.margin)
+            self._compare(self._differences[name], numbers, p_holm[name], regression.margin)
             for name, numbers in self.numbers.items()
         ]
         latency, cost = expense.latencies(baseline, candidate, seed=self._seed), expense.costs(baseline, candidate)
@@ -246,7 +246,7 @@ class _Numbers:
         )
         return overall([each.verdict for each in found if each.verdict is not None], first_holds=first_holds)
 
-    def _compared(self, difference: Difference, numbers: Paired, p_holm: float, margin: float) -> Compared:
+    def _compare(self, difference: Difference, numbers: Paired, p_holm: float, margin: float) -> Compared:
         name = difference.metric
         found = verdict(self.catalogue.variant(name), numbers, p_holm, margin)
         return Compared(difference, numbers, self._role(name), p_holm, found, self._reasons[name])
@@ -266,7 +266,7 @@ class _Numbers:
         scored = [(*row[:3], row[3]) for row in found if row[3] is not None]
         chances = adjusted([numbers for *_, numbers in scored])
         return [
-            SliceRow(dimension, value, self._compared(difference, numbers, p_holm, margin))
+            SliceRow(dimension, value, self._compare(difference, numbers, p_holm, margin))
             for (dimension, value, difference, numbers), p_holm in zip(scored, chances, strict=True)
         ]
 

@@ -87,7 +87,9 @@ class PairedRuns:
         differences: dict[str, Difference] = {}
         for name, column in columns.items():
             if column.is_weighted:
-                differences[name] = column.difference(name, self._weighted(column, self.catalogue.variant(name).range))
+                differences[name] = column.difference(
+                    name, self._of_weights(column, self.catalogue.variant(name).range)
+                )
             elif not column.counts.any():
                 differences[name] = column.difference(name, None)
             else:
@@ -122,7 +124,7 @@ class PairedRuns:
         other = np.column_stack([column.candidate.values[counts] for column in columns])
         return paired.compare_means(one, other, seed=self.seed, ranges=ranges)
 
-    def _weighted(self, column: _Column, ends: tuple[float, float]) -> Paired | None:
+    def _of_weights(self, column: _Column, ends: tuple[float, float]) -> Paired | None:
         halves = [column.baseline, column.candidate]
         values = [np.nan_to_num(half.values[column.used]) for half in halves]
         weights = [half.weights[column.used] for half in halves]

@@ -61,22 +61,22 @@ def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Exp
     one, other = _stages(baseline), _stages(candidate)
     expenses = []
     for stage in sorted({*one, *other}, key=lambda stage: (stage == STAGE, stage)):
-        times = _timed(baseline, candidate) if stage == STAGE else None
+        times = _times(baseline, candidate) if stage == STAGE else None
         for name, rank in PERCENTILES.items():
-            left, right = (_measured(stages.get(stage), name) for stages in (one, other))
-            compared = () if times is None else _compared(*times, rank, seed)
+            left, right = (_measurement(stages.get(stage), name) for stages in (one, other))
+            compared = () if times is None else _compare(*times, rank, seed)
             expenses.append(Expense(f"latency.{stage}.{name}", left[0], right[0], left[1], right[1], *compared))
     return expenses
 
 
-def _compared(baseline: Floats, candidate: Floats, rank: float, seed: int) -> tuple[float, float, float, float]:
+def _compare(baseline: Floats, candidate: Floats, rank: float, seed: int) -> tuple[float, float, float, float]:
     """(low, high, p, p_faster)"""
     low, high = timed.interval(baseline, candidate, rank, seed=seed)
     slower = timed.chance_not_slower(baseline, candidate, rank, seed=seed)
     return low, high, slower, timed.chance_not_slower(candidate, baseline, rank, seed=seed)
 
 
-def _timed(baseline: Snapshot, candidate: Snapshot) -> tuple[Floats, Floats] | None:
+def _times(baseline: Snapshot, candidate: Snapshot) -> tuple[Floats, Floats] | None:
     one, other = (run.cases.latency_ms[~np.isnan(run.cases.latency_ms)] for run in (baseline, candidate))
     return (one, other) if len(one) and len(other) else None
 
@@ -85,7 +85,7 @@ def _stages(snapshot: Snapshot) -> Mapping[str, Any]:
     return snapshot.timing.get("latency") or {}
 
 
-def _measured(entry: Mapping[str, Any] | None, name: str) -> tuple[float | None, int]:
+def _measurement(entry: Mapping[str, Any] | None, name: str) -> tuple[float | None, int]:
     n = int((entry or {}).get("n") or 0)
     value = (entry or {}).get(name)
     return (float(value), n) if n and value is not None else (None, n)

@@ -69,7 +69,7 @@ def front(
         for folder in folders
     ]
     timed = is_faster if all(run.p95_ms is not None for run in runs) else None
-    dominated = _dominated(cells, list(values), runs, margin, timed, 1.0 if unit == "k" else LESS)
+    dominated = _dominators(cells, list(values), runs, margin, timed, 1.0 if unit == "k" else LESS)
     return {
         "qualities": list(values),
         "cost": unit,
@@ -87,7 +87,7 @@ def front(
     }
 
 
-def _dominated(
+def _dominators(
     cells: Cells, names: Sequence[str], runs: Sequence[_Run], margin: float, timed: IsFaster | None, less: float
 ) -> dict[str, list[str]]:
     """Run -> the runs that dominate it, by folder."""
@@ -130,14 +130,14 @@ def _leads(
 def _cost(runs: Mapping[str, Snapshot]) -> tuple[str | None, Mapping[str, float]]:
     """The cost of a case in each run, in usd, tokens or k."""
     for unit in ("usd", "tokens"):
-        spent = {folder: value for folder, run in runs.items() if (value := _spent(run, unit)) is not None}
+        spent = {folder: value for folder, run in runs.items() if (value := _spending(run, unit)) is not None}
         if len(spent) == len(runs) and any(spent.values()):
             return unit, spent
     ks = {folder: float(run.k) for folder, run in runs.items() if run.k is not None}
     return ("k", ks) if len(ks) == len(runs) and len(set(ks.values())) > 1 else (None, {})
 
 
-def _spent(run: Snapshot, unit: str) -> float | None:
+def _spending(run: Snapshot, unit: str) -> float | None:
     """The cost of a case in a unit; None where it is unknown."""
     total = 0.0
     for expense in costs(run, run):  # cost.ROLE.UNIT, and cost.UNIT of all roles together

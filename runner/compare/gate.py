@@ -91,7 +91,7 @@ def gate_of(
         for metric in (main if rule.metric == MAIN else [rule.metric])
     ]
     cases = [checked.case(id) for id in regression.must_not_break]
-    return Gate(_decided(measured), cases)
+    return Gate(_decide(measured), cases)
 
 
 def demand_known(regression: Regression, known: Collection[str], side: str) -> None:
@@ -107,13 +107,13 @@ def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -
         raise InputError(f"{key}: the {side} has no metric '{metric}'{near}")
 
 
-def _decided(results: Sequence[RuleResult]) -> list[RuleResult]:
+def _decide(results: Sequence[RuleResult]) -> list[RuleResult]:
     tested = [place for place, result in enumerate(results) if result.p is not None and result.rule.significant]
     adjusted = dict(zip(tested, paired.holm([results[place].p or 0.0 for place in tested]), strict=True))
-    return [_fired(replace(result, p_holm=adjusted.get(place))) for place, result in enumerate(results)]
+    return [_decide_one(replace(result, p_holm=adjusted.get(place))) for place, result in enumerate(results)]
 
 
-def _fired(result: RuleResult) -> RuleResult:
+def _decide_one(result: RuleResult) -> RuleResult:
     if result.status != "passed" or result.loss is None or result.loss <= result.rule.margin + ROUNDING:
         return result
     if result.rule.significant and (result.p_holm is None or result.p_holm >= ALPHA):
@@ -147,7 +147,7 @@ class _Checked:
             return RuleResult(rule, "not_evaluated")
         if any(not reason.is_note and not (reason.is_grave and self._allow) for reason in obstacles):
             return RuleResult(rule, "not_comparable", reasons=obstacles)
-        chosen = self._chosen(rule, obstacles)
+        chosen = self._choose(rule, obstacles)
         difference = self._runs.differences([rule.metric], chosen)[rule.metric].numbers
         if difference is None:
             return RuleResult(rule, "not_evaluated")
@@ -176,7 +176,7 @@ class _Checked:
         loss = _loss(rule, expense.baseline, expense.candidate)
         return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p)
 
-    def _chosen(self, rule: Rule, found: Sequence[Reason]) -> Bools:
+    def _choose(self, rule: Rule, found: Sequence[Reason]) -> Bools:
         """The pairs of the slice, without those with changed questions or labels."""
         chosen = comparable_pairs(self._runs, found)
         for dimension, value in rule.slice.items():

@@ -77,7 +77,7 @@ class Finder:
         if path.is_dir():
             return self._folder(path)
         if RUN_ID.fullmatch(reference):
-            return self._downloaded(reference)
+            return self._download(reference)
         raise InputError(f"'{reference}' is no run: {WANTED}{_near(reference)}")
 
     def _folder(self, path: Path) -> Place:
@@ -91,7 +91,7 @@ class Finder:
             raise InputError(f"'{path}' holds neither {FILE} nor run.json, so it is no run folder; {WANTED}")
         return Place(path, str(path))
 
-    def _downloaded(self, run_id: str) -> Place:
+    def _download(self, run_id: str) -> Place:
         folder = self.downloads / run_id
         folder.mkdir(parents=True, exist_ok=True)
         for name in FILES:
@@ -115,7 +115,7 @@ class Finder:
         if here is not None and (there is None or here[0] >= there[0]):
             return Place(here[1], str(here[1]))
         if there is not None:
-            return self._downloaded(there[1])
+            return self._download(there[1])
         names = sorted({str(run.get("experiment")) for _, run in _runs_here()})
         known = (
             "; those in ./outputs did not complete, or are compared" if experiment in names else _runs_in_outputs(names)

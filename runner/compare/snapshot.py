@@ -44,7 +44,7 @@ RUN = (
     "overrides", "sweep_id", "fingerprint", "models",
 )  # fmt: skip
 
-# Identities that an experiment varies; metrics depend on all others.
+# Identities that an experiment varies, as it varies every component; metrics depend on all others.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "store", "embedder", "tokenizer", "models", "slices", "memory"}
     | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester", "system"}
@@ -94,7 +94,7 @@ def _object(entries: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
 def _head(opened: RunFolder) -> dict[str, Any]:
     """Everything but the cases."""
     run, summary = opened.run, opened.summary
-    identity = _identity(run)
+    identity, components = _identity(run), run.get("components") or {}
     metrics, catalogue = summary.get("metrics") or {}, declared_in(run)
     timing = summary.get("timing") or {}
     return {
@@ -104,7 +104,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
         | {"k": summary.get("k", run.get("k"))},  # evaluation.topk of links
         "config": run.get("config") or {},
         "identity": identity,
-        "depends": {name: list(depends_on(name, identity, catalogue)) for name in metrics},
+        "depends": {name: list(depends_on(name, identity, catalogue, components)) for name in metrics},
         DECLARED: catalogue.record(metrics),
         "metrics": metrics,
         "slices": summary.get("slices") or {},
@@ -116,12 +116,15 @@ def _head(opened: RunFolder) -> dict[str, Any]:
     }
 
 
-def depends_on(metric: str, identity: Iterable[str], catalogue: Catalogue) -> tuple[str, ...]:
-    """The identities that must be equal for two values of a metric to be comparable."""
+def depends_on(
+    metric: str, identity: Iterable[str], catalogue: Catalogue, components: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """The identities that must be equal for two values of a metric to be comparable. `components`: identities of the
+    run's own components, also of kinds that only another package has."""
     known = set(identity)
     found = catalogue.variant(metric).depends
     if found is None:
-        found = tuple(sorted(known - TREATMENTS))
+        found = tuple(sorted(known - TREATMENTS - set(components)))
     return tuple(name for name in found if name in known)
 
 
@@ -225,11 +228,11 @@ class _Columns:
         yield "latency_ms", np.array(self._latency, dtype=np.float64)[order]
         yield "values", ((self._names.get(name, name), np.array(column)[order]) for name, column in numbers.items())
         for kind, columns in self._sparse.items():
-            yield kind, self._placed(columns, places)
+            yield kind, self._place(columns, places)
         yield "labels", ((name, [column[place] for place in order]) for name, column in labels.items())
         yield "chunk_gold", {str(places[row]): found for row, found in self._chunk_gold.items()}
 
-    def _placed(
+    def _place(
         self, columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any
     ) -> dict[str, dict[str, float]]:
         """Metric -> place in the order of ids (as a text) -> number."""

@@ -142,16 +142,16 @@ def _main(cells: Cells, baseline: str) -> list[str]:
 
 def _metrics(cells: Cells, baseline: str, names: Sequence[str], margin: float) -> list[SweptMetric]:
     """The results of main metrics, in order, without those of which no case counts."""
-    measured = [found for name in names if (found := _measured(cells, baseline, name)) is not None]
+    measured = [found for name in names if (found := _measure(cells, baseline, name)) is not None]
     families = [[found for found in measured if (found.name in names[:1]) is is_first] for is_first in (True, False)]
     p_holm: dict[tuple[str, str], float] = {}
     for family in families:
         tests = {(found.name, folder): test for found in family for folder, test in found.differences.items()}
         p_holm |= zip(tests, adjusted(list(tests.values())), strict=True)
-    return [_swept(cells, baseline, found, p_holm, margin) for found in measured]
+    return [_sweep_metric(cells, baseline, found, p_holm, margin) for found in measured]
 
 
-def _measured(cells: Cells, baseline: str, name: str) -> Measured | None:
+def _measure(cells: Cells, baseline: str, name: str) -> Measured | None:
     reasons = {other: cells.reasons(baseline, other, name) for other in cells.snapshots if other != baseline}
     folders = [other for other in cells.snapshots if not reasons.get(other)]
     rows = cells.rows(name, folders)
@@ -164,7 +164,7 @@ def _measured(cells: Cells, baseline: str, name: str) -> Measured | None:
     return Measured(name, apart, rows, values, _differences(cells, baseline, list(values), name, rows))
 
 
-def _swept(
+def _sweep_metric(
     cells: Cells, baseline: str, metric: Measured, p_holm: Mapping[tuple[str, str], float], margin: float
 ) -> SweptMetric:
     """`p_holm`: adjusted, by metric and folder."""
@@ -323,26 +323,26 @@ def _gap(cells: Cells, systems: Sequence[str], references: Sequence[str], metric
     if rows is None:
         return None
     means = {folder: cells.mean(metric, folder, rows) for folder in (*able, *beside)}
-    known = {folder: value for folder, value in means.items() if value is not None}
-    floors = [folder for folder in FLOORS if folder in known]
-    if not floors or CEILING not in known:
+    mean_of = {folder: value for folder, value in means.items() if value is not None}
+    floors = [folder for folder in FLOORS if folder in mean_of]
+    if not floors or CEILING not in mean_of:
         return None
     sign = -1.0 if cells.catalogue.direction(metric) == "lower" else 1.0
-    floor = max(floors, key=lambda folder: sign * known[folder])
+    floor = max(floors, key=lambda folder: sign * mean_of[folder])
     gap = cells.between(floor, CEILING, {metric: rows}).get(metric)
     if gap is None:
         return None
     large = gap.p < ALPHA and gap.leaves_out_zero and sign * gap.difference > 0
-    scores = {folder: known[folder] for folder in able if folder in known}
+    scores = {folder: mean_of[folder] for folder in able if folder in mean_of}
     return {
         "name": metric,
         "n": gap.n,
-        "floor": {"folder": floor, "value": known[floor]},
-        "ceiling": {"folder": CEILING, "value": known[CEILING]},
+        "floor": {"folder": floor, "value": mean_of[floor]},
+        "ceiling": {"folder": CEILING, "value": mean_of[CEILING]},
         "difference": gap.difference,
         "ci_low": gap.low,
         "ci_high": gap.high,
         "p": gap.p,
         "is_significant": large,
-        "shares": {name: (score - known[floor]) / gap.difference for name, score in scores.items()} if large else {},
+        "shares": {name: (score - mean_of[floor]) / gap.difference for name, score in scores.items()} if large else {},
     }

@@ -29,22 +29,22 @@ def with_texts(flips: Flips, baseline: Side, candidate: Side) -> Flips:
 
 
 def _texts(
-    one: Mapping[str, Any] | None, other: Mapping[str, Any] | None, k: tuple[int | None, int | None]
+    left: Mapping[str, Any] | None, right: Mapping[str, Any] | None, k: tuple[int | None, int | None]
 ) -> dict[str, Any]:
     """The texts of a flip; a side without a row is None, and texts that need both rows are empty."""
-    before, after = (_output(row) for row in (one, other))
+    before, after = (_output(row) for row in (left, right))
     chunks = [_chunks(output, depth) for output, depth in zip((before, after), k, strict=True)]
-    both = one is not None and other is not None
+    both = left is not None and right is not None
     return {
         "question": after.get("query") or before.get("query"),
         "expected": list(after.get("expected") or before.get("expected") or ()),
         "ranks": [_rank(before), _rank(after)] if both else [],
         "answers": list(after.get("answers") or before.get("answers") or ()),
-        "baseline": _side(one),
-        "candidate": _side(other),
+        "baseline": _side(left),
+        "candidate": _side(right),
         "came": [chunk for chunk in chunks[1] if both and chunk["id"] not in {each["id"] for each in chunks[0]}],
         "went": [chunk for chunk in chunks[0] if both and chunk["id"] not in {each["id"] for each in chunks[1]}],
-        "judges": _judges(one.get("judgements") or {}, other.get("judgements") or {}) if one and other else {},
+        "judges": _judges(left.get("judgements") or {}, right.get("judgements") or {}) if left and right else {},
     }
 
 

@@ -245,14 +245,14 @@ def _piece(piece: str, text: bool) -> str:
         return piece if "${" in piece else single_quoted(stripped)
     if NUMBER_WITH_UNDERSCORE.fullmatch(stripped):
         return single_quoted(stripped)
-    if _accepted(piece):
+    if _is_accepted(piece):
         return piece
     if stripped[0] in "[{" or FUNCTION.fullmatch(stripped):
         return _quote_inside(piece)
     return single_quoted(stripped)
 
 
-def _accepted(piece: str) -> bool:
+def _is_accepted(piece: str) -> bool:
     if PLAIN.fullmatch(piece):
         return True
     from hydra.errors import HydraException
@@ -270,7 +270,7 @@ def _quote_inside(piece: str) -> str:
     def word(match: re.Match[str]) -> str:
         text = match.group()
         bare = text.strip()
-        if not bare or bare[0] in "'\"" or _accepted(bare) or bare in ("choice", "sort", "shuffle"):
+        if not bare or bare[0] in "'\"" or _is_accepted(bare) or bare in ("choice", "sort", "shuffle"):
             return text
         return text.replace(bare, single_quoted(bare))
 

@@ -174,17 +174,17 @@ def _path(override: str) -> str:
     return f"{override.lstrip('+').partition('=')[0].replace('/', '.')}."
 
 
-def nested_problem(key: str, value: Any, known: Mapping[str, Sequence[str]]) -> Problem | None:
+def nested_problem(key: str, value: Any, choices_of: Mapping[str, Sequence[str]]) -> Problem | None:
     """The problem of `memory.store=redis`, which would set a text where `memory/store=redis` chooses a component, and
     of settings with slashes."""
-    dotted = {group.replace("/", "."): group for group in known if "/" in group}
+    dotted = {group.replace("/", "."): group for group in choices_of if "/" in group}
     path = key.replace("/", ".")
     if key in dotted and isinstance(value, list | int | float):
         group = dotted[key]
-        return Problem(key, f"expected a component; {group}=NAME chooses one{did_you_mean('', known[group])}")
+        return Problem(key, f"expected a component; {group}=NAME chooses one{did_you_mean('', choices_of[group])}")
     if key in dotted and isinstance(value, str):
-        problem = choice_problem(key, value, known[dotted[key]])
+        problem = choice_problem(key, value, choices_of[dotted[key]])
         return problem or Problem(key, f"a setting of this name is no choice; {dotted[key]}={value} chooses it")
-    if key not in known and key != path and key.partition("/")[0] in known:
+    if key not in choices_of and key != path and key.partition("/")[0] in choices_of:
         return Problem(key, f"a setting goes by dots: {path}=VALUE")
     return None

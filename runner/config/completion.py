@@ -39,7 +39,7 @@ def _candidates(before: Sequence[str], current: str) -> Iterator[str]:
     if equals:
         yield from _values(key, current, _groups(folders, conf), _options(conf))
         return
-    places, options, takes_words = _declared(command) if command else ((), (), True)
+    places, options, takes_words = _declaration(command) if command else ((), (), True)
     if current.startswith("-"):
         yield from (f"--{name.replace('_', '-')}" for name in options)
         yield from FLAGS if takes_words or not command else ("--help",)
@@ -156,7 +156,7 @@ def _source(command: str) -> str:
     return text[start : text.find("\n\n\n", start)] if start >= 0 else ""
 
 
-def _declared(command: str) -> tuple[list[str], list[str], bool]:
+def _declaration(command: str) -> tuple[list[str], list[str], bool]:
     """The names of the places and options of a command, and whether it takes overrides."""
     source = _source(command)
     places = [name for kind, name, _ in DECLARED.findall(source) if kind == "Place"]

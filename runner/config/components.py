@@ -323,7 +323,7 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
         for name in schema.groups & checked.keys()
         if not _are_components(checked[name]) and (checked[name] or name not in schema.optional)
     ]
-    return problems + _misplaced(key, schema, checked) + _violations(key, schema.model, checked, known_bad)
+    return problems + _misplaced_components(key, schema, checked) + _violations(key, schema.model, checked, known_bad)
 
 
 def without_unused(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -333,7 +333,7 @@ def without_unused(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None or name not in spared}
 
 
-def _misplaced(key: str, schema: Schema, arguments: Mapping[str, Any]) -> list[Problem]:
+def _misplaced_components(key: str, schema: Schema, arguments: Mapping[str, Any]) -> list[Problem]:
     """Problems of components in arguments that do not take them."""
     problems: list[Problem | None] = []
     for name, value in arguments.items():

@@ -184,7 +184,7 @@ def compose_cells(
         jobs = arguments.cells(overrides)
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
         for job in jobs:
-            both, found = _composed(job, vet)
+            both, found = _compose(job, vet)
             problems.append((job, found))
             if both is not None and not found:
                 cfg, hydra = both
@@ -268,7 +268,7 @@ def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
             )
 
 
-def _composed(
+def _compose(
     job: Sequence[str], vet: Callable[[DictConfig], None] | None
 ) -> tuple[tuple[DictConfig, DictConfig] | None, list[Problem]]:
     """The configuration of a job and Hydra's own node of it, None where they cannot be made; and the problems."""
@@ -319,7 +319,7 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
     """The known group choices, the values as `++key=value` (so that our own check gets unknown keys), and the
     problems."""
     path = search_path(job)
-    known = known_groups(path)
+    choices_of = known_groups(path)
     groups, values, problems = [], [], []
     for override in job:
         parsed = arguments.parse(override)
@@ -328,9 +328,9 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
             problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
         elif key.startswith(PARAMS):
             problems.append(Problem(PARAMS, NO_PARAMS))
-        elif problem := nested_problem(key, value, known) or group_problem(parsed, path):
+        elif problem := nested_problem(key, value, choices_of) or group_problem(parsed, path):
             problems.append(problem)
-        elif key in known and not parsed.is_delete():
+        elif key in choices_of and not parsed.is_delete():
             groups.append(override)
         elif key.startswith("hydra/"):
             values.append(override.lstrip("+"))
@@ -342,8 +342,8 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
 
 def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]:
     """Problems of groups that were chosen although the evaluation does not have them."""
-    known = known_groups(search_path(job))
-    used = _groups_in_use(job, known)
+    choices_of = known_groups(search_path(job))
+    used = _groups_in_use(job, choices_of)
     if not used:
         return []
     evaluation, *uses = used
@@ -354,7 +354,7 @@ def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]
     return [
         Problem(key, f"{evaluation} has no {key}; it uses {components}")
         for key in keys
-        if key in known and key not in used and key not in known_bad
+        if key in choices_of and key not in used and key not in known_bad
     ]
 
 
@@ -369,7 +369,7 @@ def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]
     return [choices["evaluation"], *used, *taken, "experiment"]
 
 
-def _bare(job: Sequence[str], known: dict[str, list[str]]) -> DictConfig | None:
+def _bare(job: Sequence[str], choices_of: dict[str, list[str]]) -> DictConfig | None:
     """The configuration of the evaluation and the experiment alone; None where it does not compose."""
     from hydra import compose
     from hydra.errors import HydraException
@@ -378,7 +378,7 @@ def _bare(job: Sequence[str], known: dict[str, list[str]]) -> DictConfig | None:
     for override in job:
         parsed = arguments.parse(override)
         key, value = str(parsed.key_or_group), str(parsed.value())
-        if key in ("evaluation", "experiment") and value in known.get(key, []):
+        if key in ("evaluation", "experiment") and value in choices_of.get(key, []):
             deciding.append(override)
     try:
         return compose("config", deciding, return_hydra_config=True)

@@ -78,7 +78,7 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
         return "\n".join([f"Choices of {group}", *(f"  {n:<{width}}  {_first(p)}" for n, p in choices.items()), ""])
     if choice not in choices:
         raise InputError(f"--help: {group} has no choice '{choice}'{did_you_mean(choice, choices)}")
-    return "\n".join(_described(group, choice, choices[choice].read_text(encoding="utf-8")))
+    return "\n".join(_describe(group, choice, choices[choice].read_text(encoding="utf-8")))
 
 
 def _options() -> Collection[str]:
@@ -105,7 +105,7 @@ def choice_file(group: str, choice: str, folders: Sequence[str] = ()) -> Path | 
 
 
 def _conf_folders(folders: Sequence[str]) -> list[Path]:
-    return [CONF, *_installed(), *map(Path, folders)]
+    return [CONF, *_installed_folders(), *map(Path, folders)]
 
 
 def as_run(word: str) -> str | None:
@@ -116,7 +116,7 @@ def as_run(word: str) -> str | None:
     return f"+experiment={name}" if name else None
 
 
-def _installed() -> Iterator[Path]:
+def _installed_folders() -> Iterator[Path]:
     """The configuration folders of installed packages."""
     for point in conf_packages():
         try:
@@ -126,7 +126,7 @@ def _installed() -> Iterator[Path]:
         yield from map(Path, spec.submodule_search_locations or () if spec else ())
 
 
-def _described(group: str, choice: str, text: str) -> Iterator[str]:
+def _describe(group: str, choice: str, text: str) -> Iterator[str]:
     head, body = _parts(text)
     plus = "+" if group == "experiment" else ""
     yield f"{plus}{group}={choice}"

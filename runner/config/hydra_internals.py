@@ -164,7 +164,7 @@ def _size(node: Any, sizes: dict[int, int]) -> int:
     value = None if node is None else node._value()
     if isinstance(value, str):
         matches = REFERENCE.finditer(value) if "${" in value else ()
-        found = len(value) + sum(_size(_referred(node, *match.groups()), sizes) for match in matches)
+        found = len(value) + sum(_size(_follow(node, *match.groups()), sizes) for match in matches)
     elif OmegaConf.is_config(node):
         found = 1 + sum(_size(inner, sizes) for inner in _inner(node))
     else:
@@ -173,7 +173,7 @@ def _size(node: Any, sizes: dict[int, int]) -> int:
     return sizes[id(node)]
 
 
-def _referred(node: Any, dots: str, path: str) -> Any:
+def _follow(node: Any, dots: str, path: str) -> Any:
     """The node at a path; for a path into an interpolation, the interpolation."""
     at = node._get_root()
     if dots:

@@ -41,7 +41,7 @@ def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
         cfg = composed(groups)
     except (HydraException, OmegaConfBaseException):
         return _nowhere(groups)
-    problems = [problem for value in values if (problem := _misplaced(value, cfg))]
+    problems = [problem for value in values if (problem := _misplaced_override(value, cfg))]
     if problems:
         return problems
     for value in values:
@@ -73,7 +73,7 @@ def _places(choices: Mapping[str, Any]) -> list[str]:
     return [str(name) for name in choices if "@" in str(name)]
 
 
-def _misplaced(override: str, cfg: DictConfig) -> Problem | None:
+def _misplaced_override(override: str, cfg: DictConfig) -> Problem | None:
     parsed = arguments.parse(override)
     key = str(parsed.key_or_group)
     node: Any = cfg

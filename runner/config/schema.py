@@ -136,7 +136,7 @@ def schema_of(target: str) -> Schema:
     for name, parameter in inspect.signature(cls).parameters.items():
         hint = hints.get(name, Any)
         if typing.get_origin(hint) is typing.Unpack:
-            fields.update(_unpacked(*typing.get_args(hint)))
+            fields.update(_unpack(*typing.get_args(hint)))
             continue
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             open_ended = True
@@ -158,7 +158,7 @@ def schema_of(target: str) -> Schema:
     return Schema(model, frozenset(components), frozenset(groups), frozenset(optional), wanted)
 
 
-def _unpacked(settings: Any) -> dict[str, tuple[Any, Any]]:
+def _unpack(settings: Any) -> dict[str, tuple[Any, Any]]:
     """The settings of an unpacked TypedDict (`**server: Unpack[RedisSettings]`)."""
     hints = typing.get_type_hints(settings, include_extras=True)
     return {name: (hint, ... if name in settings.__required_keys__ else None) for name, hint in hints.items()}

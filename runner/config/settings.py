@@ -36,8 +36,8 @@ def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[
         raise ConfigError([Problem(key, "one value only; a list is written [a,b]") for key in several])
     with composable(line.config_folders), initialized(None):
         try:
-            known = compose(command, with_search_path([], line.config_folders))
-            chosen, problems = _sorted_out(command, overrides, known)
+            defaults = compose(command, with_search_path([], line.config_folders))
+            chosen, problems = _sorted_out(command, overrides, defaults)
             cfg = compose(command, chosen)
             _leave_out(cfg, absent)
             learn(as_written(cfg))
@@ -45,7 +45,7 @@ def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[
                 raise ConfigError([problem])
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigError([Problem("configuration", without_credentials(" ".join(str(error).split())))]) from None
-        problems += placed(_problems(cfg, known, root), search_path(overrides))
+        problems += placed(_problems(cfg, defaults, root), search_path(overrides))
     found = {problem.key: problem for problem in reversed(problems)}
     if found:
         raise ConfigError(list(found.values())[::-1])

@@ -121,19 +121,19 @@ class Own:
         """Whether the user's own files name an address, together with the variable of its key where it has one."""
         if variable is None:
             return url is None or self.knows_address(url)
-        return (_normalised(url), variable) in self.servers
+        return (_normalise(url), variable) in self.servers
 
     def knows_address(self, address: str) -> bool:
         """Whether the user's own files name an address."""
-        return _normalised(address) in self.texts
+        return _normalise(address) in self.texts
 
 
 def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
     """What the program, installed packages, `folders` and the command line name. Only while Hydra is initialised."""
-    typed = [_typed(override) for job in arguments.cells(overrides) for override in job]
+    typed = [_nest(override) for job in arguments.cells(overrides) for override in job]
     trees = [*map(_tree, _files(folders)), *typed]
     leaves = [(name, text) for tree in trees for _, name, text in _texts(tree)]
-    texts = {text for _, text in leaves} | {_normalised(text) for _, text in leaves}
+    texts = {text for _, text in leaves} | {_normalise(text) for _, text in leaves}
     servers = {pair for tree in trees for pair in _servers(tree)}
     for provider in {str(name) for tree in typed for name in tree.get("provider") or ()}:
         servers |= _as_typed(provider, trees)
@@ -159,7 +159,7 @@ def _tree(path: Path) -> dict[str, Any]:
     return {"provider": {package[1]: values}} if package else values
 
 
-def _typed(override: str) -> dict[str, Any]:
+def _nest(override: str) -> dict[str, Any]:
     """`a.b=c` as {a: {b: c}}."""
     parsed = arguments.parse(override)
     value: Any = None if parsed.is_delete() else _plain(parsed.value())
@@ -191,7 +191,7 @@ def _texts(value: Any, key: str = "", name: str = "") -> Iterator[tuple[str, str
 def _servers(value: Any) -> Iterator[tuple[str | None, str | None]]:
     if isinstance(value, Mapping):
         if value.get("api_key_env"):
-            yield _normalised(value.get("base_url")), str(value["api_key_env"])
+            yield _normalise(value.get("base_url")), str(value["api_key_env"])
         for inner in value.values():
             yield from _servers(inner)
     elif isinstance(value, list):
@@ -208,10 +208,10 @@ def _as_typed(provider: str, trees: Sequence[Mapping[str, Any]]) -> set[tuple[st
         if isinstance(settings, Mapping):
             urls += [settings["base_url"]] if "base_url" in settings else []
             variables += [settings["api_key_env"]] if "api_key_env" in settings else []
-    return {(_normalised(url), str(name)) for url in urls or [None] for name in variables if name}
+    return {(_normalise(url), str(name)) for url in urls or [None] for name in variables if name}
 
 
-def _normalised(address: Any) -> Any:
+def _normalise(address: Any) -> Any:
     """An address with scheme and host in lower case, without a trailing slash."""
     if not isinstance(address, str):
         return address
@@ -267,7 +267,7 @@ def _in_mapping(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
             with_key = "" if variable is None else f" with the key in {_short_repr(variable)}"
             yield Strange(f"{key}.base_url", ("null" if url is None else _short_repr(url)) + with_key, NO_PROVIDER)
     target = str(_value(node, "_target_")) if "_target_" in node else ""
-    if "_target_" in node and (why := _misplaced(target, own)):
+    if "_target_" in node and (why := _why_misplaced(target, own)):
         settings = (f"{name!s}={_short_repr(_raw(node, name))}" for name in node if name != "_target_")
         yield Strange(key, printable(f"{target}({', '.join(settings)})")[:SHOWN], why)
     if target.startswith(SYSTEMS):
@@ -321,7 +321,7 @@ def _leads_out(text: str) -> bool:
         return False
 
 
-def _misplaced(target: str, own: Own) -> str | None:
+def _why_misplaced(target: str, own: Own) -> str | None:
     """Why a class must not be built; empty where it may. A class of an allowed package is loaded, since the name may
     stand for a class of another one."""
     if target in own.texts:
@@ -340,7 +340,7 @@ def is_installed(target: str) -> bool:
     parts = target.split(".")
     if "__main__" in parts or not all(part.isidentifier() for part in parts):
         return False
-    return any(target.startswith(f"{package}.") for package in _installed())
+    return any(target.startswith(f"{package}.") for package in _installed_packages())
 
 
 def installed_class(target: str) -> type | None:
@@ -356,7 +356,7 @@ def installed_class(target: str) -> type | None:
 
 
 @cache
-def _installed() -> frozenset[str]:
+def _installed_packages() -> frozenset[str]:
     return frozenset([*OWN_PACKAGES, *(name for point in conf_packages() for name in _packages(point))])
 
 
@@ -372,7 +372,7 @@ def _packages(point: EntryPoint) -> Iterator[str]:
 def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
     """What must not stand in a component of an untrusted file, such as that of a run."""
     known = own((), ())
-    texts = known.texts | set(typed.values()) | {_normalised(text) for text in typed.values()}
+    texts = known.texts | set(typed.values()) | {_normalise(text) for text in typed.values()}
     found = _in_mapping(node, key_of(node), replace(known, texts=texts))
     return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing is sent
 

@@ -232,11 +232,11 @@ def _within(name: str, taken: Iterable[str]) -> bool:
 
 
 def _column_called(
-    field: str, name: str, known: Sequence[str], rows: Sequence[Row], key: str, error: type[RunnerError]
+    field: str, name: str, names: Sequence[str], rows: Sequence[Row], key: str, error: type[RunnerError]
 ) -> Column:
-    if name in known:
+    if name in names:
         return Column(name, _reader(name))
-    normal = {clean(column).strip(): column for column in known}
+    normal = {clean(column).strip(): column for column in names}
     if clean(name).strip() in normal:
         return Column(normal[clean(name).strip()], _reader(normal[clean(name).strip()]))
     try:
@@ -245,9 +245,9 @@ def _column_called(
             return Column(name, expression.search)
     except jmespath.exceptions.JMESPathError:
         pass
-    listed = ", ".join(column for column in known if "." not in column)
+    listed = ", ".join(column for column in names if "." not in column)
     raise error(
-        f"{key}{field}: no column '{name}'{did_you_mean(name, known).partition('; known')[0]}; it has: {listed}"
+        f"{key}{field}: no column '{name}'{did_you_mean(name, names).partition('; known')[0]}; it has: {listed}"
     )
 
 
@@ -342,7 +342,7 @@ def question_in(value: Any) -> tuple[str, list[dict[str, str]]]:
         turns.pop()
     if turns:
         return turns[-1]["text"], turns[:-1]
-    value = _unpacked(value)
+    value = _unpack(value)
     if isinstance(value, dict) and set(value) <= {"args", "kwargs"}:  # a function call
         return question_in(value["kwargs"] if value.get("kwargs") else next(iter(value.get("args") or ()), None))
     if isinstance(value, dict):
@@ -355,7 +355,7 @@ def question_in(value: Any) -> tuple[str, list[dict[str, str]]]:
 
 def answer_in(value: Any) -> str:
     """The answer of a cell: a text, or the output of a model or a chain."""
-    value = _unpacked(value)
+    value = _unpack(value)
     if isinstance(value, list):
         turns = turns_of(value)
         if turns or not value:
@@ -375,7 +375,7 @@ def answer_in(value: Any) -> str:
 CHAT = frozenset({"choices", "messages", "generations"})
 
 
-def _unpacked(value: Any) -> Any:
+def _unpack(value: Any) -> Any:
     """The value of a JSON text with a conversation or a model output; other texts are unchanged."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value

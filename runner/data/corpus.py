@@ -33,12 +33,13 @@ def build_corpus(
     Raises CorpusError when a chunk would carry the id of another document.
     """
     cut = passages(chunker, [document.text for document in documents])
-    chunks = [chunk for document, parts in zip(documents, cut, strict=True) for chunk in _chunks(document, parts)]
+    chunks = [chunk for document, parts in zip(documents, cut, strict=True) for chunk in chunks_in(document, parts)]
     _reject_shared_ids(documents, chunks)
     return Corpus(documents, chunks, _fingerprint(documents, chunks))
 
 
-def _chunks(document: Document, passages: Sequence[Passage]) -> Iterator[Chunk]:
+def chunks_in(document: Document, passages: Sequence[Passage]) -> Iterator[Chunk]:
+    """The chunks of one document."""
     if not passages and document.title:
         yield Chunk(f"{document.id}#0", document.id, "", 0, 0)
     for n, passage in enumerate(passages):
@@ -50,21 +51,49 @@ def _reject_shared_ids(documents: Sequence[Document], chunks: Iterable[Chunk]) -
     ids = {document.id for document in documents if "#" in document.id}
     for chunk in chunks if ids else ():
         if chunk.id in ids:
-            raise CorpusError(
-                f"the document id '{chunk.id}' is also the id of a chunk of the document '{chunk.document_id}'; "
-                "rename one of the two documents"
-            )
+            raise shared_id(chunk.id, chunk.document_id)
 
 
-def _fingerprint(documents: Iterable[Document], chunks: Iterable[Chunk]) -> str:
-    """A hash over documents and chunks; each value is preceded by its length, so that the encoding is unambiguous."""
-    digest = hashlib.sha256()
-    for document in documents:
+def shared_id(id: str, document_id: str) -> CorpusError:
+    """The error for a chunk that has the id of another document."""
+    return CorpusError(
+        f"the document id '{id}' is also the id of a chunk of the document '{document_id}'; "
+        "rename one of the two documents"
+    )
+
+
+class CorpusDigest:
+    """A hash over documents, then chunks; each value is preceded by its length, so that the encoding is unambiguous."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, document: Document) -> None:
+        """Take in the next document."""
         metadata = orjson.dumps(document.metadata, default=str, option=METADATA).decode() if document.metadata else ""
         for part in (document.id, document.title, document.text, document.language or "", metadata):
             data = part.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(data))
-            digest.update(data)
+            self._digest.update(b"%d:" % len(data))
+            self._digest.update(data)
+
+    @staticmethod
+    def of_chunk(chunk: Chunk) -> bytes:
+        """What the hash takes in of a chunk, after all documents."""
+        return f"{len(chunk.id)}:{chunk.id}{chunk.start}-{chunk.end}{chunk.headings!r}".encode()
+
+    def update(self, data: bytes) -> None:
+        """Take in what `of_chunk` returns, of one or of several."""
+        self._digest.update(data)
+
+    def hexdigest(self) -> str:
+        """The hash."""
+        return self._digest.hexdigest()
+
+
+def _fingerprint(documents: Iterable[Document], chunks: Iterable[Chunk]) -> str:
+    digest = CorpusDigest()
+    for document in documents:
+        digest.add(document)
     for chunk in chunks:
-        digest.update(f"{len(chunk.id)}:{chunk.id}{chunk.start}-{chunk.end}{chunk.headings!r}".encode())
+        digest.update(CorpusDigest.of_chunk(chunk))
     return digest.hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from runner.data.fields import Fields
@@ -23,21 +23,24 @@ def read_documents(paths: Iterable[str], key: str, log: ProblemLog, records: Rec
 
     Raises CorpusError when a file cannot be read or holds no usable document.
     """
+    return list(documents_in(paths, key, log, records))
+
+
+def documents_in(paths: Iterable[str], key: str, log: ProblemLog, records: Records | None = None) -> Iterator[Document]:
+    """As `read_documents`, one at a time; what it raises it raises when it gets there."""
     places: dict[str, str] = {}
-    documents: list[Document] = []
     for path in paths:
-        before = len(documents)
+        before = len(places)
         for line, data in (records or read_jsonl)(path, key, log, CorpusError):
             fields = Fields(data, path, line, log)
             document = _document(fields)
             if document is not None and is_new(fields, document.id, places):
-                documents.append(document)
+                yield document
         log.stop_if_strict()
-        if len(documents) == before:
+        if len(places) == before:
             raise CorpusError(f"{key}: no documents in {path}{why_empty(log, path)}")
-    if not documents:
+    if not places:
         raise CorpusError(f"{key}: expected at least one file, found an empty list")
-    return documents
 
 
 def is_new(fields: Fields, id: str, seen: dict[str, str]) -> bool:

@@ -187,11 +187,11 @@ def assertion_of(text: str) -> dict[str, Any]:
         return {"type": full, "value": _quoted_parts(value or "")}
     if bare in WITH_THRESHOLD:
         threshold = float(match["threshold"]) if match["threshold"] else DEFAULT_THRESHOLD
-        return {"type": full, **_stripped(value), "threshold": threshold}
-    return {"type": full, **({"value": value} if bare in PLAIN_VALUES and value else _stripped(value))}
+        return {"type": full, **_strip(value), "threshold": threshold}
+    return {"type": full, **({"value": value} if bare in PLAIN_VALUES and value else _strip(value))}
 
 
-def _stripped(value: str | None) -> dict[str, str]:
+def _strip(value: str | None) -> dict[str, str]:
     return {} if value is None else {"value": value.strip()}
 
 
@@ -302,7 +302,7 @@ def _read_mlflow(table: Table) -> Export:
             "question": _attribute(root, "spanInputs") or value_of(data.get("request") or row.get("request")),
             "answer": _attribute(root, "spanOutputs") or value_of(data.get("response") or row.get("response")),
             "created_at": info.get("request_time") or row.get("request_time"),
-            "reference": _expected(info, row),
+            "reference": _expectation(info, row),
         }
         retrieved = [_attribute(span, "spanOutputs") for span in spans if _attribute(span, "spanType") == "RETRIEVER"]
         if retrieved:
@@ -322,7 +322,7 @@ def _attribute(span: Row, name: str) -> Any:
     return value_of(attributes.get(f"mlflow.{name}")) if isinstance(attributes, dict) else None
 
 
-def _expected(info: Row, row: Row) -> Any:
+def _expectation(info: Row, row: Row) -> Any:
     for assessment in info.get("assessments") or ():
         names = NAMES["reference"]
         if isinstance(assessment, dict) and assessment.get("assessment_name") in names:
@@ -420,7 +420,7 @@ def _read_langfuse(table: Table) -> Export:
         items = [(line, row, _item(row)) for line, row in rows]
         return Export("Langfuse data set", items, _sources(items, {"question": "input", "reference": "expectedOutput"}))
     of_observations = any(_either(row, "traceId", "trace_id") for _, row in rows)
-    inner = [row for _, row in rows] if of_observations else [each for _, row in rows for each in _observed(row)]
+    inner = [row for _, row in rows] if of_observations else [each for _, row in rows for each in _observations(row)]
     retrieved: dict[Any, list[Any]] = {}
     for observation in inner:
         if str(observation.get("type")).upper() == "RETRIEVER":
@@ -456,7 +456,7 @@ def _item(row: Row) -> Cells:
     return {name: value for name, value in cells.items() if value is not None}
 
 
-def _observed(row: Row) -> list[Row]:
+def _observations(row: Row) -> list[Row]:
     observations = value_of(row.get("observations"))
     kept = [each for each in observations if isinstance(each, dict)] if isinstance(observations, list) else []
     return [{"traceId": row.get("id"), **each} for each in kept]

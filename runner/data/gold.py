@@ -53,7 +53,7 @@ class _GoldCheck:
         }
         spans = []
         for index, span in enumerate(query.expected_spans):
-            placed, messages[f"expected_spans[{index}]"] = self._placed(span)
+            placed, messages[f"expected_spans[{index}]"] = self._place(span)
             spans.append(placed)
         for field, message in messages.items():
             if message:
@@ -78,7 +78,7 @@ class _GoldCheck:
         near = difflib.get_close_matches(unknown, self.ids, n=1, cutoff=0.6)
         return f"; did you mean '{near[0]}'?" if near else ""
 
-    def _placed(self, span: Span) -> tuple[Span, str]:
+    def _place(self, span: Span) -> tuple[Span, str]:
         """The span with the place of its text, which NFC may have moved, and what is wrong with it."""
         document = self.documents.get(span.document_id)
         if document is None:

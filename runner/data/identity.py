@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from runner.records import Document, Query
+from runner.records import Corpus, Document, Query
 from runner.system.store import fingerprint, fingerprint_of_each
 
 MOST_DIGESTS = 10_000  # most documents of a corpus whose digests are kept in snapshots
@@ -19,15 +19,35 @@ def document_digests(documents: Sequence[Document]) -> dict[str, str]:
     return {document.id: documents_fingerprint([document])[:8] for document in documents}
 
 
-def documents_fingerprint(documents: Iterable[Document]) -> str:
-    """Hash over ids, titles and texts, in order, independent of chunking."""
-    digest = hashlib.sha256()
-    for document in documents:
+class DocumentsDigest:
+    """A hash over ids, titles and texts, in order, independent of chunking."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, document: Document) -> None:
+        """Take in the next document."""
         for part in (document.id, document.title, document.text):
             data = part.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(data))
-            digest.update(data)
+            self._digest.update(b"%d:" % len(data))
+            self._digest.update(data)
+
+    def hexdigest(self) -> str:
+        """The hash."""
+        return self._digest.hexdigest()
+
+
+def documents_fingerprint(documents: Iterable[Document]) -> str:
+    """Hash over ids, titles and texts, in order, independent of chunking."""
+    digest = DocumentsDigest()
+    for document in documents:
+        digest.add(document)
     return digest.hexdigest()
+
+
+def documents_identity(corpus: Corpus) -> str:
+    """`documents_fingerprint` of a corpus; one on disk knows it."""
+    return documents_fingerprint(corpus.documents) if corpus.shelf is None else corpus.shelf.documents_fingerprint
 
 
 def queries_fingerprint(queries: Iterable[Query]) -> str:

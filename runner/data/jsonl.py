@@ -47,7 +47,7 @@ def placed_jsonl(
             yield b" " + line if line.startswith(_SEPARATOR) else line  # jsonlines would skip it
 
     with open_file(path, key, error) as file:
-        reader = jsonlines.Reader(lines(file), loads=_loaded)
+        reader = jsonlines.Reader(lines(file), loads=_load)
         while True:
             try:
                 record: dict[str, Any] | None = reader.read(type=dict)
@@ -85,7 +85,7 @@ def _is_header(line: bytes) -> bool:
     return len(cells) > 1 and all(_NAME.fullmatch(cell.strip(' "')) for cell in cells)
 
 
-def _loaded(line: str | bytes) -> Any:
+def _load(line: str | bytes) -> Any:
     """Parse a line fast. Raises ValueError for lines that `parsed_line` handles."""
     value, text = orjson.loads(line), str(line)
     if text.count("[") + text.count("{") > DEEPEST and is_deep(value):
@@ -96,7 +96,7 @@ def _loaded(line: str | bytes) -> Any:
 def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, Any] | None:
     """The object of one line; None with an error in the log where there is none."""
     try:
-        value = _parsed(line, path, number, log)
+        value = _parse(line, path, number, log)
     except ValueError as problem:
         if line.removeprefix(BOM).strip():
             log.error(path, str(problem), number)
@@ -111,12 +111,12 @@ def read_json(path: str, key: str, log: ProblemLog, error: type[RunnerError]) ->
     """Read a file with one JSON value. Raises `error` for an unreadable or invalid file."""
     content = read_bytes(path, key, error)
     try:
-        return _parsed(content, path, None, log)
+        return _parse(content, path, None, log)
     except ValueError as problem:
         raise error(f"{key}: {path}: {problem}") from None
 
 
-def _parsed(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:
+def _parse(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:
     """Raises ValueError with the reason."""
     try:
         value = orjson.loads(content)

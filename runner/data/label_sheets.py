@@ -81,7 +81,7 @@ def read_sheets(
 
 def _cells(path: str) -> Iterator[tuple[int, dict[str, str]]]:
     """(line of a row, cells by column). Raises DataError for a file that is no such table."""
-    text = _decoded(path)
+    text = _decode(path)
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -97,7 +97,7 @@ def _cells(path: str) -> Iterator[tuple[int, dict[str, str]]]:
         line = reader.line_num + 1
 
 
-def _decoded(path: str) -> str:
+def _decode(path: str) -> str:
     try:
         data = expanded(path).read_bytes()
     except OSError as error:

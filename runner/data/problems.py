@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from runner.errors import DataError
 from runner.records import DataProblem
@@ -44,6 +44,10 @@ class ProblemLog:
         if (path, message) not in self._warned:
             self._warned.add((path, message))
             self.warning(path, message, line, field)
+
+    def adopt(self, problems: Iterable[DataProblem]) -> None:
+        """Take over what was found wrong before."""
+        self._problems.extend(problems)
 
     def stop_if_strict(self) -> None:
         """Raises DataError with the errors so far, if there are any and the run is strict."""

@@ -56,14 +56,14 @@ def queries_of(
     records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, key: str, log: ProblemLog
 ) -> Sequence[tuple[LineT, Query]]:
     """As `read_queries`, from parsed lines."""
-    queries = Spool(_numbered(records, path, log))
+    queries = Spool(_number(records, path, log))
     log.stop_if_strict()
     if not queries:
         raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
     return queries
 
 
-def _numbered(
+def _number(
     records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, log: ProblemLog
 ) -> Iterator[tuple[LineT, Query]]:
     seen: dict[str, str] = {}
@@ -202,11 +202,11 @@ def _ranking(fields: Fields) -> tuple[tuple[str, float], ...] | None:
         return None
     if all(isinstance(item, str) for item in items):
         return tuple((clean(item), 1 / rank) for rank, item in enumerate(items, 1))
-    scored = [hit for index, item in enumerate(items) if (hit := _scored(fields, f"ranking[{index}]", item))]
+    scored = [hit for index, item in enumerate(items) if (hit := _score(fields, f"ranking[{index}]", item))]
     return tuple(sorted(scored, key=lambda hit: (hit[1], hit[0].encode()), reverse=True))
 
 
-def _scored(fields: Fields, name: str, item: Any) -> tuple[str, float] | None:
+def _score(fields: Fields, name: str, item: Any) -> tuple[str, float] | None:
     if not isinstance(item, dict):
         fields.wrong(name, 'either ids only or {"id", "score"} only', item)
         return None

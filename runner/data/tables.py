@@ -112,7 +112,7 @@ def read_table(
         return Table(kind, _excel_rows(content, path, key, error, sheet))
     if kind == "parquet":
         return Table(kind, _parquet_rows(content, path, key, error))
-    return _structured(kind, content, path, key, log, error)
+    return _parse(kind, content, path, key, log, error)
 
 
 def decoded(
@@ -240,7 +240,7 @@ def plain(value: Any) -> Any:
 # --- JSON and YAML ----------------------------------------------------------------------------------
 
 
-def _structured(kind: Kind, content: bytes, path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Table:
+def _parse(kind: Kind, content: bytes, path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Table:
     if kind == "yaml":
         text, _ = decoded(content, path, key, error, "utf-8-sig")
         whole = plain(parsed_yaml(text, path, key, error))

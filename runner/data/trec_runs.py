@@ -61,7 +61,7 @@ def read_qrels(path: Path) -> Qrels:
 
     A judgement may be repeated. Raises DataError for two different grades of a document, and for an invalid line.
     """
-    with _opened(path) as lines:
+    with _open(path) as lines:
         return judgements(lines, _raising(path))[0]
 
 
@@ -77,7 +77,7 @@ def judgements(lines: Iterable[bytes], refuse: Refuse, repeated: str = REPEATED)
             judged = qrels.get(stretch.query, {})
             for number, document, grade in zip(stretch.numbers, stretch.documents, grades, strict=True):
                 if (first := judged.setdefault(document, grade)) != grade:
-                    ids = {"document": _decoded(document), "query": _decoded(stretch.query)}
+                    ids = {"document": _decode(document), "query": _decode(stretch.query)}
                     refuse(number, "grade", repeated.format(**ids, first=first, grade=grade))
         qrels[stretch.query] = judged
         first_lines.setdefault(stretch.query, stretch.numbers[0])
@@ -87,7 +87,7 @@ def judgements(lines: Iterable[bytes], refuse: Refuse, repeated: str = REPEATED)
 def read_run(path: Path) -> Run:
     """Scores by query and document; a repeated document has its best score. Raises DataError for an invalid line."""
     run: Run = {}
-    with _opened(path) as lines:
+    with _open(path) as lines:
         for stretch in _stretches(lines, RUN_COLUMNS, _raising(path)):
             scores = dict(zip(stretch.documents, stretch.values, strict=True))
             if stretch.query in run or len(scores) < len(stretch.values):
@@ -99,7 +99,7 @@ def read_run(path: Path) -> Run:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Iterable[bytes]]:
+def _open(path: Path) -> Iterator[Iterable[bytes]]:
     """The lines of a file, without its byte order mark. Raises DataError where it cannot be read."""
     try:
         with unpacked(path.open("rb")) as packed:
@@ -138,7 +138,7 @@ def _stretches(lines: Iterable[bytes], columns: Sequence[str], refuse: Refuse) -
         is_first = False
         read = _read(rows, columns)
         if read is None:
-            sound = [place for place, row in enumerate(rows) if not _refused(row, numbers[place], columns, refuse)]
+            sound = [place for place, row in enumerate(rows) if not _refuse_line(row, numbers[place], columns, refuse)]
             rows, numbers = [rows[place] for place in sound], [numbers[place] for place in sound]
             read = _read(rows, columns)
         if rows and read is not None:
@@ -146,7 +146,7 @@ def _stretches(lines: Iterable[bytes], columns: Sequence[str], refuse: Refuse) -
 
 
 def _read(rows: Rows, columns: Sequence[str]) -> tuple[Sequence[bytes], Sequence[float]] | None:
-    """Documents and values of the rows of one query; None where a row is invalid (`_refused` finds it)."""
+    """Documents and values of the rows of one query; None where a row is invalid (`_refuse_line` finds it)."""
     by_name = dict(zip(columns, zip(*rows, strict=False), strict=False))
     if len(by_name) < len(columns):
         return None
@@ -161,21 +161,21 @@ def _read(rows: Rows, columns: Sequence[str]) -> tuple[Sequence[bytes], Sequence
     return (list(map(_nfc, documents)), values) if all(map(_is_utf8, (rows[0][0], *documents))) else None
 
 
-def _refused(row: Sequence[bytes], number: int, columns: Sequence[str], refuse: Refuse) -> bool:
+def _refuse_line(row: Sequence[bytes], number: int, columns: Sequence[str], refuse: Refuse) -> bool:
     """Whether a line is invalid; calls `refuse` with the reason."""
     if len(row) < len(columns):
         refuse(number, "", f"expected {len(columns)} columns ({' '.join(columns)}), found {len(row)}")
         return True
     named = dict(zip(columns, row, strict=False))
     if "rank" in columns and not _has_rank(row, columns):
-        found = f"'{_decoded(named['rank'])}' (of {len(row)} columns the first {len(columns)} count)"
+        found = f"'{_decode(named['rank'])}' (of {len(row)} columns the first {len(columns)} count)"
         refuse(number, "rank", f"expected a whole number, found {found}")
     elif "grade" in columns and not _GRADE.fullmatch(named["grade"]):
-        refuse(number, "grade", f"expected a whole number, found '{_decoded(named['grade'])}'")
+        refuse(number, "grade", f"expected a whole number, found '{_decode(named['grade'])}'")
     elif "score" in columns and not _is_score(named["score"]):
-        refuse(number, "score", f"expected a finite number, found '{_decoded(named['score'])}'")
+        refuse(number, "score", f"expected a finite number, found '{_decode(named['score'])}'")
     elif wrong := [id for id in (named["query"], named["document"]) if not _is_utf8(id)]:
-        refuse(number, "", f"the id '{_decoded(wrong[0])}' is not UTF-8")
+        refuse(number, "", f"the id '{_decode(wrong[0])}' is not UTF-8")
     else:
         return False
     return True
@@ -217,5 +217,5 @@ def _nfc(id: bytes) -> bytes:
     return id if id.isascii() else unicodedata.normalize("NFC", id.decode()).encode()
 
 
-def _decoded(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace")

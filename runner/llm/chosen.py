@@ -96,15 +96,15 @@ class Chosen:
 
     def problems(self) -> Iterator[Problem]:
         """Why what was chosen cannot be measured."""
-        known = [metric.name for metric in self._offered.metrics]
+        names = [metric.name for metric in self._offered.metrics]
         for name, choice in self.choices.items():
             for wanted in choice.offered if isinstance(choice, Offering) else ():
-                if not known:
+                if not names:
                     yield Problem(
                         f"metric.{name}", "the evaluation reports all of its own metrics; others can be added"
                     )
-                elif wanted not in known:
-                    yield Problem(f"metric.{name}", f"the evaluation measures no '{wanted}'{did_you_mean('', known)}")
+                elif wanted not in names:
+                    yield Problem(f"metric.{name}", f"the evaluation measures no '{wanted}'{did_you_mean('', names)}")
         for name, choice in self._asking.items():
             yield from self._problems_of(f"metric.{name}", choice)
 
@@ -153,12 +153,12 @@ class Chosen:
     ) -> Scores:
         """What was chosen of `own`, and the scores of the choices. `rubrics`: those of the choices that apply to the
         case; `output` None: it failed."""
-        scores = [self._wanted(own)]
+        scores = [self._choose(own)]
         if output is None:
             scores.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
         else:
             scores += [choice.score(case, output, judgements) for choice in self._scoring]
-            scores += [self._failed(judgements, rubrics)] if rubrics else []
+            scores += [self._count_failed(judgements, rubrics)] if rubrics else []
         if len(scores) == 1:
             return scores[0]
         return Scores(
@@ -168,15 +168,18 @@ class Chosen:
             labels={name: label for each in scores for name, label in each.labels.items()},
         )
 
-    def _wanted(self, own: Scores) -> Scores:
+    def _choose(self, own: Scores) -> Scores:
         is_wanted = self._is_wanted
-        for name in {*own.values, *own.unscored} - is_wanted.keys():
-            metric = self._offered.variant(name).metric
-            is_wanted[name] = metric is None or metric.name in self.names
+        if not (own.values.keys() <= is_wanted.keys() and is_wanted.keys() >= {*own.unscored}):
+            for name in {*own.values, *own.unscored} - is_wanted.keys():
+                metric = self._offered.variant(name).metric
+                is_wanted[name] = metric is None or metric.name in self.names
+        if False not in is_wanted.values():
+            return own
         values = {name: value for name, value in own.values.items() if is_wanted[name]}
         return Scores(values, tuple(name for name in own.unscored if is_wanted[name]), own.weights, own.labels)
 
-    def _failed(self, judgements: Judgements, asked: Collection[str]) -> Scores:
+    def _count_failed(self, judgements: Judgements, asked: Collection[str]) -> Scores:
         """What was asked without an answer counts as the worst, or not at all."""
         failed = [name for name in asked if name not in judgements or judgements[name].score is None]
         counts = self.judge is not None and self.judge.on_failure == "zero"

@@ -167,15 +167,15 @@ def _best(verdicts: Sequence[Detail], sizes: Sequence[int]) -> list[Detail]:
 
 
 def _share(verdicts: Sequence[Detail]) -> float:
-    return _supported(verdicts) / len(verdicts)
+    return _count_supported(verdicts) / len(verdicts)
 
 
-def _supported(verdicts: Sequence[Detail]) -> int:
+def _count_supported(verdicts: Sequence[Detail]) -> int:
     return sum(1 for each in verdicts if each["verdict"] == "supported")
 
 
 def _count(name: str, verdicts: Sequence[Detail], language: Language) -> str:
-    return _WORDS[language][name].format(_supported(verdicts), len(verdicts))
+    return _WORDS[language][name].format(_count_supported(verdicts), len(verdicts))
 
 
 def _wrong(verdicts: Sequence[Detail], not_found: str, language: Language) -> list[str]:

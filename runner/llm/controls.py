@@ -47,11 +47,11 @@ def controls() -> tuple[Control, ...]:
 def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
     scene_id, question, language = scene["id"], scene["question"], scene["language"]
     texts = tuple(Context(f"{scene_id}-{number}", text) for number, text in enumerate(scene["contexts"], 1))
-    known = tuple(scene["references"])
+    references = tuple(scene["references"])
     plain = {}
     for entry in scene["answers"]:
         id = f"{scene_id}-{entry['id']}"
-        plain[entry["id"]] = Control(id, language, question, texts, known, entry["answer"], entry["expected"])
+        plain[entry["id"]] = Control(id, language, question, texts, references, entry["answer"], entry["expected"])
     yield from plain.values()
     for entry in scene["injections"]:
         target = plain[entry["to"]]
@@ -61,7 +61,7 @@ def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
             language=language,
             question=question,
             contexts=(*texts, *added),
-            references=known,
+            references=references,
             answer=f"{target.answer} {entry['answer']}" if "answer" in entry else target.answer,
             expected={rubric: target.expected[rubric] for rubric in entry["rubrics"]},
             without=target.id,

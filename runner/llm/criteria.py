@@ -177,7 +177,7 @@ class Criteria:
     def read(self, reply: Mapping[str, Any], fields: Mapping[str, Any]) -> Judgement:
         """Raises ValueError for a reply that is no judgement by these criteria."""
         if self.mode == "claims":
-            return self._counted(reply.get("verdicts"), fields)
+            return self._count(reply.get("verdicts"), fields)
         reasoning = str(reply.get("reasoning") or "")
         if self.mode == "score":
             return Judgement(self.share(score_in(self.low, self.high, reply.get("score"), "score")), reasoning)
@@ -191,7 +191,7 @@ class Criteria:
         """A score of the scale as 0..1."""
         return (score - self.low) / (self.high - self.low)
 
-    def _counted(self, verdicts: Any, fields: Mapping[str, Any]) -> Judgement:
+    def _count(self, verdicts: Any, fields: Mapping[str, Any]) -> Judgement:
         """The share of the parts that meet the criteria. A part that cites a context that does not exist does not meet
         them."""
         parts, language = self.parts(fields), self.language(fields)

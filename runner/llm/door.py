@@ -53,7 +53,7 @@ class Door:
         self._tasks.add(task)
         if self.cache.stores:
             self._shared[request] = task
-        task.add_done_callback(lambda done: self._finished(request, done))
+        task.add_done_callback(lambda done: self._finish(request, done))
         return await asyncio.shield(task), False
 
     async def fetched(self, label: str, request: bytes, ask: Callable[[], Coroutine[Any, Any, ChatReply]]) -> ChatReply:
@@ -75,7 +75,7 @@ class Door:
         finally:
             del self._under_way[number]
 
-    def _finished(self, request: bytes, task: asyncio.Task[ChatReply]) -> None:
+    def _finish(self, request: bytes, task: asyncio.Task[ChatReply]) -> None:
         self._tasks.discard(task)
         self._shared.pop(request, None)
         if not task.cancelled():

@@ -116,15 +116,15 @@ class Endpoint:
 
     def problems(self) -> list[Problem]:
         """Headers whose variable is not set."""
-        found = []
+        missing = []
         for place, header in enumerate(self._headers):
             name, key = header.get("value_env", ""), f"{self.setting}.headers[{place}]"
             if not header.get("name") or not name:
-                found.append(Problem(key, self._say("service.header")))
+                missing.append(Problem(key, self._say("service.header")))
             elif not os.environ.get(name, "").strip():
                 message = self._say("service.header_unset", variable=name, header=header["name"], url=self.url)
-                found.append(Problem(f"{key}.value_env", message))
-        return found
+                missing.append(Problem(f"{key}.value_env", message))
+        return missing
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -287,7 +287,7 @@ class Endpoint:
 
     def _raise_if_final(self, request: Request, reply: _Reply, failures: int) -> None:
         say, setting = self._say, self.setting
-        asked = say("service.asked", told=reply.told, times=failures) if failures > 1 else reply.told
+        answer = say("service.asked", told=reply.told, times=failures) if failures > 1 else reply.told
         if reply.status in ACCESS:
             variables = ", ".join(header["value_env"] for header in self._headers)
             key = "service.access" if variables else "service.access_none"
@@ -300,12 +300,12 @@ class Endpoint:
             place = f"{setting}.{request.name}.path" if request.name != "url" else f"{setting}.url"
             raise StopRunError(self._message(request, say("service.missing", told=reply.told, setting=place)))
         if reply.status > 0 and reply.status not in AGAIN:
-            raise EvaluationError(self._message(request, asked))
+            raise EvaluationError(self._message(request, answer))
         if failures < self._patience.attempts:
             return
         if reply.is_down:
-            raise StopRunError(self._message(request, say("service.down", told=asked, setting=f"{setting}.url")))
-        raise EvaluationError(self._message(request, asked))
+            raise StopRunError(self._message(request, say("service.down", told=answer, setting=f"{setting}.url")))
+        raise EvaluationError(self._message(request, answer))
 
     def _message(self, request: Request, message: str) -> str:
         path = request.path.partition("?")[0]
@@ -387,7 +387,7 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
 
 def filled_path(template: str, values: Mapping[str, Any]) -> str:
     """The same for the path and the query of an address, percent-encoded."""
-    return PLACEHOLDER.sub(lambda match: quote(_written(values[match[1]]), safe=""), template)
+    return PLACEHOLDER.sub(lambda match: quote(_as_text(values[match[1]]), safe=""), template)
 
 
 def _fill(template: Any, values: Mapping[str, Any]) -> Any:
@@ -395,24 +395,24 @@ def _fill(template: Any, values: Mapping[str, Any]) -> Any:
         if whole := PLACEHOLDER.fullmatch(template):
             value = values[whole[1]]
             return _NOTHING if value in ("", None) else value
-        return PLACEHOLDER.sub(lambda match: _written(values[match[1]]), template)
+        return PLACEHOLDER.sub(lambda match: _as_text(values[match[1]]), template)
     if isinstance(template, Mapping):
         made = {str(name): _fill(inner, values) for name, inner in template.items()}
         return {name: inner for name, inner in made.items() if inner is not _NOTHING}
     if isinstance(template, list | tuple):
         entries = [(inner, _fill(inner, values)) for inner in template]
-        return [made for inner, made in entries if made is not _NOTHING and not _lost(inner, made)]
+        return [made for inner, made in entries if made is not _NOTHING and not _lacks_some(inner, made)]
     return template
 
 
-def _written(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Within a text."""
     if isinstance(value, Mapping | list | tuple):
         return orjson.dumps(value).decode()
     return "" if value is None else str(value)
 
 
-def _lost(template: Any, made: Any) -> bool:
+def _lacks_some(template: Any, made: Any) -> bool:
     """Whether an entry of a list lacks something that its template has."""
     return isinstance(template, Mapping) and len(made) < len(template)
 

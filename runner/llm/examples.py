@@ -54,17 +54,17 @@ class _Example:
             raise ImpossibleError
         if not isinstance(schema, Mapping):
             return self.text
-        schema = self._merged(schema)
+        schema = self._merge(schema)
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
-            return self._allowed(schema)[number % len(self._allowed(schema))]
+            return self._choices(schema)[number % len(self._choices(schema))]
         for name in SEVERAL:
             if name in schema:
                 return self._one_of(schema, name, depth, number)
-        return self._typed(schema, depth, number)
+        return self._value_of(schema, depth, number)
 
-    def _typed(self, schema: Mapping[str, Any], depth: int, number: int) -> Any:
+    def _value_of(self, schema: Mapping[str, Any], depth: int, number: int) -> Any:
         match _kind(schema):
             case "object":
                 return self._object(schema, depth)
@@ -78,15 +78,15 @@ class _Example:
                 return None
         return self._string(schema, number)
 
-    def _merged(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _merge(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """The schema with its references resolved and its `allOf` merged."""
         merged = {name: value for name, value in schema.items() if name not in ("$ref", "allOf")}
-        others = [self._resolved(str(schema["$ref"]))] if "$ref" in schema else []
+        others = [self._resolve(str(schema["$ref"]))] if "$ref" in schema else []
         for other in [*others, *schema.get("allOf", ())]:
-            merged = _conjunction(merged, self._merged(other) if isinstance(other, Mapping) else {})
+            merged = _conjunction(merged, self._merge(other) if isinstance(other, Mapping) else {})
         return merged
 
-    def _resolved(self, reference: str) -> Any:
+    def _resolve(self, reference: str) -> Any:
         """The schema at `#/$defs/name`; a reference to another document accepts anything."""
         found: Any = self.root if reference.startswith("#") else {}
         for part in filter(None, reference.lstrip("#").split("/")):
@@ -94,7 +94,7 @@ class _Example:
             found = found[int(name)] if isinstance(found, list) else found.get(name, {})
         return found
 
-    def _allowed(self, schema: Mapping[str, Any]) -> Sequence[Any]:
+    def _choices(self, schema: Mapping[str, Any]) -> Sequence[Any]:
         return schema["enum"] or [None]
 
     def _one_of(self, schema: Mapping[str, Any], name: str, depth: int, number: int) -> Any:
@@ -147,17 +147,17 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return next((kind for kind, words in KINDS.items() if any(word in schema for word in words)), "string")
 
 
-def _conjunction(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _conjunction(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """The conjunction of two schemas, exact where they use different keywords."""
-    joined: dict[str, Any] = {**one, **other}
-    if "properties" in one and "properties" in other:
-        joined["properties"] = {**one["properties"], **other["properties"]}
-    if "required" in one and "required" in other:
-        joined["required"] = [*one["required"], *other["required"]]
+    joined: dict[str, Any] = {**first, **second}
+    if "properties" in first and "properties" in second:
+        joined["properties"] = {**first["properties"], **second["properties"]}
+    if "required" in first and "required" in second:
+        joined["required"] = [*first["required"], *second["required"]]
     ways: dict[str, Callable[[Any, Any], Any]] = {"minimum": max, "maximum": min, "minItems": max, "minLength": max}
     for name, way in ways.items():
-        if name in one and name in other:
-            joined[name] = way(one[name], other[name])
+        if name in first and name in second:
+            joined[name] = way(first[name], second[name])
     return joined
 
 
@@ -205,7 +205,7 @@ def _matching(pattern: str, length: int) -> str:
     try:
         parsed = _parser.parse(pattern)
         for more in range(max(1, length) + 1):  # add optional repetitions until the text is long enough
-            text = "".join(_written(parsed, more, {}))
+            text = "".join(_write(parsed, more, {}))
             if len(text) >= length and re.search(pattern, text):
                 return text
     except (re.error, ValueError, OverflowError, RecursionError):
@@ -213,7 +213,7 @@ def _matching(pattern: str, length: int) -> str:
     return ""
 
 
-def _written(parsed: Iterable[Any], more: int, groups: dict[int, str]) -> Iterator[str]:
+def _write(parsed: Iterable[Any], more: int, groups: dict[int, str]) -> Iterator[str]:
     """The pieces of a text: the fewest repetitions plus `more`, and the first of alternatives."""
     for operation, argument in parsed:
         match str(operation):
@@ -224,9 +224,9 @@ def _written(parsed: Iterable[Any], more: int, groups: dict[int, str]) -> Iterat
             case "IN" | "ANY":
                 yield _member(argument or [])
             case "BRANCH":
-                yield from _written(argument[1][0], more, groups)
+                yield from _write(argument[1][0], more, groups)
             case "SUBPATTERN":
-                group = "".join(_written(argument[3], more, groups))
+                group = "".join(_write(argument[3], more, groups))
                 groups[argument[0]] = group
                 yield group
             case "GROUPREF":
@@ -234,7 +234,7 @@ def _written(parsed: Iterable[Any], more: int, groups: dict[int, str]) -> Iterat
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
                 least, most, inner = argument
                 for _ in range(min(int(most), max(least, more))):
-                    yield from _written(inner, more, groups)
+                    yield from _write(inner, more, groups)
 
 
 def _member(members: Sequence[Any]) -> str:

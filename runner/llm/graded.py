@@ -65,7 +65,7 @@ def graded(
     weights: Mapping[str, float] = WEIGHTS,
 ) -> Judgement:
     """`scores`: criterion -> score 0..10, reason and, for accuracy and noise, types."""
-    entries = {name: _typed(name, **scores[name]) for name in CRITERIA}
+    entries = {name: _with_types(name, **scores[name]) for name in CRITERIA}
     total = overall(**{name: entries[name]["score"] for name in CRITERIA}, weights=weights)
     reasons = "; ".join(
         f"{NAMES[language][name]} {entries[name]['score']:.3g}: {entries[name]['reason']}" for name in CRITERIA
@@ -103,13 +103,13 @@ def merged(judgements: Iterable[Judgement], weights: Mapping[str, float] = WEIGH
     found = [each.details for each in judgements if each.score is not None and "scores" in each.details]
     if not found:
         return {}
-    scores = {name: _merged([details["scores"][name] for details in found]) for name in CRITERIA}
+    scores = {name: _merge_entries([details["scores"][name] for details in found]) for name in CRITERIA}
     total = overall(**{name: scores[name]["score"] for name in CRITERIA}, weights=weights)
     words = {name: found[0][name] for name in ("helpful_info", "missing_info", "summary", "empty")}
     return {"scores": scores, "overall": total, **words}
 
 
-def _merged(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merge_entries(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     types = dict.fromkeys(type for entry in entries for type in entry.get("types", ()))
     score = statistics.fmean(entry["score"] for entry in entries)
     return {**entries[0], "score": score, **({"types": list(types)} if "types" in entries[0] else {})}
@@ -123,7 +123,7 @@ def _entry(name: str, said: Any) -> dict[str, Any]:
     return {"score": score, "reason": _text(said.get("reason")), "types": said.get("types")}
 
 
-def _typed(criterion: str, score: float, reason: str, types: Any = None) -> dict[str, Any]:
+def _with_types(criterion: str, score: float, reason: str, types: Any = None) -> dict[str, Any]:
     """An entry of `scores`, with the known types, each once, where the criterion has types."""
     entry = {"score": score, "reason": reason}
     if criterion not in TYPES:

@@ -95,15 +95,15 @@ def unread(judge: Judge, questions: Sequence[str]) -> tuple[DataProblem, ...]:
     languages = offered(judge, "languages")
     if languages is None:
         return ()
-    other = Counter(name for name in map(other_language, questions) if name is not None and name not in languages)
-    if not other:
+    counts = Counter(name for name in map(other_language, questions) if name is not None and name not in languages)
+    if not counts:
         return ()
-    listed = ", ".join(f"{name} {count}" for name, count in sorted(other.items()))
+    listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
     return (
         DataProblem(
             "warning",
             "judge",
-            f"{sum(other.values())} of the first {len(questions)} questions are in other languages than it reads "
+            f"{sum(counts.values())} of the first {len(questions)} questions are in other languages than it reads "
             f"({', '.join(languages)}): {listed}; its scores of their answers mean little",
         ),
     )

@@ -118,27 +118,27 @@ class Ledger:
     @property
     def sweep(self) -> str:
         """A unique name of this sweep, the same in all processes and after every resume."""
-        return self._opened()[0]
+        return self._open()[0]
 
     @property
     def command(self) -> str:
         """A unique name of this command, the same in all of its processes."""
-        name, _, begun_at = self._opened()
+        name, _, begun_at = self._open()
         return f"{name}/{begun_at}"
 
     def reserve(self, account: Account, most: Cost) -> int | None:
         """The id of a reservation; None while other requests hold the rest of the budget and may give some of it back.
         Raises BudgetSpentError where no open reservation could make room."""
-        begun = self._opened()[1]
+        begun = self._open()[1]
         if self._presence is None:
             self._presence = Presence(self._folder)
         owner = self._presence.name
 
         def attempt(rows: sqlite3.Connection) -> int | str | None:
             minutes = (time.monotonic() - begun) / 60
-            if self._exceeded(rows, most, minutes):
+            if self._exceeded_limit(rows, most, minutes):
                 _settle_abandoned(rows, self._folder)
-                over = self._exceeded(rows, most, minutes)
+                over = self._exceeded_limit(rows, most, minutes)
                 is_held = rows.execute("SELECT COUNT(*) FROM reserved").fetchone()[0] > 0
                 return None if is_held and "minutes" not in over else over
             insert = (
@@ -196,7 +196,7 @@ class Ledger:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _opened(self) -> tuple[str, float, float]:
+    def _open(self) -> tuple[str, float, float]:
         """The name of the sweep, and when its command began (by time.monotonic, which nobody sets, and as the file has
         it)."""
         if self._sweep is None:
@@ -238,7 +238,7 @@ class Ledger:
         self._flushed = time.monotonic()
         return result
 
-    def _exceeded(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
+    def _exceeded_limit(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
         """The limit that one more request might exceed, in words; empty where there is none."""
         sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
         models = f"TOTAL(CASE WHEN role IN ({_SERVICES}) THEN 0 ELSE unpriced END)"

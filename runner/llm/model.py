@@ -108,10 +108,10 @@ class Model:
         noted, as if they had been made again. `what`: all that the result depends on beside the model."""
         if not are_several() or self._door.cache.mode == "none":
             return await make()
-        known: _Repeated = shared("repeated", "", _Repeated)
+        results: _Repeated = shared("repeated", "", _Repeated)
         what = self._door.stored_in, self.name, self._identity, what
-        if what in known.found:
-            result, heard = known.found[what]
+        if what in results.found:
+            result, heard = results.found[what]
             for asked, reply in heard:
                 self._hear_again(asked, reply)
             return result  # type: ignore[no-any-return]
@@ -122,7 +122,7 @@ class Model:
         finally:
             _heard.reset(token)
         if is_whole(result) and all(reply.cached for _, reply in listening):
-            known.keep(what, result, listening)
+            results.keep(what, result, listening)
         return result
 
     def _hear_again(self, asked: Asked, reply: ChatReply) -> None:

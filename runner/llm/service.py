@@ -103,7 +103,7 @@ class Service:
         there is none yet, with the place of the request in the budget and a key that is the same whenever it is sent
         again. Raises StopRunError for what is wrong for all questions, EvaluationError for what is wrong with this."""
         try:
-            reply = await self._replied(asked, send, form, repeat)
+            reply = await self._ask_and_read(asked, send, form, repeat)
         except StopRunError:
             raise
         except EvaluationError as error:
@@ -127,18 +127,18 @@ class Service:
         whole = {"system": self.name, "asked": asked, "repeat": repeat, "sweep": sweep}
         return marked_bytes(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS))
 
-    async def _replied(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
+    async def _ask_and_read(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
         key, rehearsal = self._key(asked, repeat), self._door.rehearsal
         if rehearsal is not None:
-            return self._rehearsed(rehearsal, key, self._door.cache.find(key, for_plan=True), form)
+            return self._rehearse(rehearsal, key, self._door.cache.find(key, for_plan=True), form)
         if self._door.calls is None:
-            return self._read(await self._answered(key, send, form), key, form)
+            return self._read(await self._ask(key, send, form), key, form)
         with self._door.calls.chat(Asked(self.role, self.name, asked, key, repeat)) as answered:
-            reply = await self._answered(key, send, form)
+            reply = await self._ask(key, send, form)
             answered(reply, form.cost(_content(reply)))
         return self._read(reply, key, form)
 
-    async def _answered(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
+    async def _ask(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
         cache = self._door.cache
         if (stored := cache.find(key)) is not None:
             return self._from_elsewhere(reply_of_stored(stored), key, form)
@@ -182,17 +182,17 @@ class Service:
     def _read(self, reply: ChatReply, key: bytes, form: ReplyForm) -> SystemReply:
         """A reply that cannot be used is asked for anew by the next command."""
         try:
-            found = form.read(_content(reply))
+            value = form.read(_content(reply))
         except ReplyError:
             self._door.cache.mark_useless([key])
             raise
-        if found.contexts is None and form.settings.get("contexts") and not self._is_noted:
+        if value.contexts is None and form.settings.get("contexts") and not self._is_noted:
             self._is_noted = True
-            setting, keys = f"system.contexts={form.settings['contexts']}", ", ".join(found.keys)
+            setting, keys = f"system.contexts={form.settings['contexts']}", ", ".join(value.keys)
             terminal.note(self._say("system.first", name=self.name, setting=setting, keys=keys))
-        return found
+        return value
 
-    def _rehearsed(self, rehearsal: Rehearsal, key: bytes, stored: Reply | None, form: ReplyForm) -> SystemReply:
+    def _rehearse(self, rehearsal: Rehearsal, key: bytes, stored: Reply | None, form: ReplyForm) -> SystemReply:
         """What the system itself costs is not known before it says so."""
         expected = rehearsal.expected[self._account]
         if stored is not None:
@@ -322,7 +322,7 @@ class ReplyForm:
         scores = self._list_of("scores", reply)
         columns = {"contexts": texts, "ids": ids, "scores": scores}
         for name, column in columns.items():
-            if column is not None and len(column) != n and any(each is not None for each in column):
+            if column is not None and len(column) != n and any(item is not None for item in column):
                 raise self._wrong(name, "reply.lengths", reply, n=len(column), contexts=n)
         full = {name: column if column and len(column) == n else [None] * n for name, column in columns.items()}
         named = (
@@ -333,7 +333,7 @@ class ReplyForm:
             )
             for place, (text, id, score) in enumerate(zip(*full.values(), strict=True), start=1)
         )
-        return tuple(each for each in named if each.id is not None or each.text is not None)
+        return tuple(item for item in named if item.id is not None or item.text is not None)
 
     def _list_of(self, name: str, reply: Any) -> list[Any] | None:
         """One value for each entry, None where it has none; a text alone is a list of one. None where the expression
@@ -360,10 +360,10 @@ class ReplyForm:
 
     def _wrong(self, name: str, key: str, reply: Any, **values: Any) -> ReplyError:
         expression = str(self.settings.get(name) or name)
-        told = self.say(key, expression=expression, reply=self._described(reply), **values)
+        told = self.say(key, expression=expression, reply=self._describe(reply), **values)
         return ReplyError(redacted(f"system.{name}: {told}"))
 
-    def _described(self, reply: Any) -> str:
+    def _describe(self, reply: Any) -> str:
         if reply is None or reply == {}:
             return self.say("reply.empty")
         if isinstance(reply, Mapping):

@@ -137,11 +137,11 @@ def _of_status(status: int, body: Mapping[str, object], headers: Mapping[str, st
         return Verdict("again", reason, retry_after_s(headers), status=status, may_be_billed=status in GATEWAY)
     if status in PERMANENT or body.get("param") == "model":
         return Verdict("stop", reason, status=status)
-    parameter = _refused(message, str(body.get("param") or ""), sent) if status in (400, 422) else ""
+    parameter = _refused_parameter(message, str(body.get("param") or ""), sent) if status in (400, 422) else ""
     return Verdict("drop" if parameter else "fail", reason, parameter=parameter, status=status)
 
 
-def _refused(message: str, named: str, sent: Collection[str]) -> str:
+def _refused_parameter(message: str, named: str, sent: Collection[str]) -> str:
     """The parameter among those sent that a server does not take; empty when it complains of something else, such
     as a prompt that is too long. How long an answer may be is never left out for its value."""
     lowered, name = message.lower(), named.split(".")[0].split("[")[0]

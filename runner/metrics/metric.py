@@ -334,6 +334,13 @@ class Catalogue:
         lines = {name: (zero, one - zero) for name, zero, one in ends if zero is not None and one is not None}
         return [(name, *lines[name]) for name in self.in_order(lines)]
 
+    @cached_property
+    def telling_right(self) -> Sequence[str]:
+        """Names in rows of what says of a case whether it is right, at the run's own k; what decides the verdict comes
+        first, then what matters most."""
+        names = [f"{each.name}_at_{K}" if each.has_cutoffs else each.name for each in self.metrics if each.tells_right]
+        return sorted(names, key=lambda name: (not self.variant(name).is_main, self.variant(name).priority))
+
     def row_name(self, name: str) -> str:
         """How rows call a metric of a summary."""
         metric = self._by_summary.get(name)

@@ -89,7 +89,7 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))
-    if spent := _spent(sweep):
+    if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
         *_what_ran(sweep),
@@ -238,7 +238,7 @@ def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[s
 # --- cost, and what to do next --------------------------------------------------------------------
 
 
-def _spent(sweep: Sweep) -> str:
+def _spending(sweep: Sweep) -> str:
     """Of all runs together."""
     uses = [use for cell in sweep.runs for use in cell.uses]
     if not uses:

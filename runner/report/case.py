@@ -30,7 +30,7 @@ from runner.report.document import Document
 from runner.report.markdown import shorten
 from runner.report.metric import label
 from runner.report.terminal import renderables
-from runner.report.worst import lost_at, scores, worst_cases
+from runner.report.worst import lost_at, scores, worst_cases, worst_of
 from runner.system.folder import open_run
 from runner.words.wording import Wording
 
@@ -43,9 +43,14 @@ LINES: Media = MARKDOWN | TERMINAL
 Row = Mapping[str, Any]  # of per_item.jsonl
 
 
-def worst(document: Document) -> Section | None:
-    """The section of the worst cases with their facts; None for a run without any row."""
-    say, rows = document.say, worst_cases(document.folder.rows(), COUNT, document.say.catalogue)
+def worst(document: Document, ordered: Iterable[Row] | None = None) -> Section | None:
+    """The section of the worst cases with their facts; None for a run without any row. `ordered`: all rows, the worst
+    first, where somebody has ordered them."""
+    say, catalogue = document.say, document.say.catalogue
+    if ordered is None:
+        rows = worst_cases(document.folder.rows(), COUNT, catalogue)
+    else:
+        rows = worst_of(ordered, COUNT, catalogue)
     if not rows:
         done = any(True for _ in document.folder.rows())
         return Section("", say("head.worst", count=COUNT), [Note(say("worst.none"))], MARKDOWN) if done else None
@@ -65,7 +70,7 @@ def case_view(folder: Path) -> RenderableType:
     if row is None:
         return Text(document.say("metrics.none"))
     blocks = renderables([CaseFacts(facts_in(document, row))])
-    return Panel(Group(*blocks), title=Text(_named(row, document.say)), width=WIDTH)
+    return Panel(Group(*blocks), title=Text(_name(row, document.say)), width=WIDTH)
 
 
 def case_brief(folder: Path) -> list[RenderableType]:
@@ -75,12 +80,12 @@ def case_brief(folder: Path) -> list[RenderableType]:
     row = next(document.folder.rows(), None)
     if row is None:
         return [Text(document.say("metrics.none"))]
-    title = Text(_named(row, document.say), style="bold")
-    facts = [_shortened(fact) for fact in facts_in(document, row) if fact.size not in ("context", "detail", "call")]
+    title = Text(_name(row, document.say), style="bold")
+    facts = [_shorten(fact) for fact in facts_in(document, row) if fact.size not in ("context", "detail", "call")]
     return [title, *renderables([CaseFacts(facts)])]
 
 
-def _shortened(fact: Fact) -> Fact:
+def _shorten(fact: Fact) -> Fact:
     items = [replace(item, text=shorten(item.text, BRIEF)) for item in fact.items[: fact.most or RANKS]]
     return replace(fact, text=shorten(fact.text, BRIEF), items=items)
 
@@ -91,7 +96,7 @@ def _title(row: Row, say: Wording) -> str:
     return f"{row.get('id')}: {_state(row, say)}"
 
 
-def _named(row: Row, say: Wording) -> str:
+def _name(row: Row, say: Wording) -> str:
     """`q17 (not retrieved)`: a case that ran well and whose answer fails is not called ok."""
     return f"{row.get('id')} ({_state(row, say)})"
 
@@ -140,15 +145,15 @@ def _question(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     yield Fact(say("worst.question"), str(_output(row).get("query") or ""), size="question")
 
 
-def _expected(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+def _expected_facts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     output = _output(row)
     if output.get("query"):
-        ids = ", ".join(_placed(output, str(id), k, say) for id in output.get("expected") or ()) or say("none")
+        ids = ", ".join(_with_rank(output, str(id), k, say) for id in output.get("expected") or ()) or say("none")
         text = ids if output.get("answerable", True) else say("worst.expected_nothing")
         yield Fact(say("worst.expected"), text)
 
 
-def _placed(output: Mapping[str, Any], id: str, k: int | None, say: Wording) -> str:
+def _with_rank(output: Mapping[str, Any], id: str, k: int | None, say: Wording) -> str:
     """An expected document, with its rank where the row has ranks."""
     ranks = output.get("gold_ranks") or {}
     if id not in ranks:
@@ -163,7 +168,7 @@ def _references(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     yield Fact(say("worst.known"), " / ".join(map(str, _output(row).get("answers") or ())), size="answer")
 
 
-def _retrieved(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+def _retrieved_facts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     """The best documents, the expected ones marked."""
     output = _output(row)
     if "retrieved" not in output:
@@ -259,7 +264,7 @@ def _judgements(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
             title = f"{metric.rubric(rubric, say)}, {_detail_title(name, say)}"
             if name == "scores":
                 for criterion, entry in value.items():
-                    yield _detail(f"{title}, {say.name('criterion', criterion)}", [_graded(entry, say)])
+                    yield _detail(f"{title}, {say.name('criterion', criterion)}", [_grade(entry, say)])
             else:
                 yield _detail(title, _detail_texts(name, value, say))
 
@@ -291,7 +296,7 @@ def _vote(score: float | None, say: Wording) -> str:
     return say("case.failed_vote") if score is None else f"{score:.2f}"
 
 
-def _graded(entry: Mapping[str, Any], say: Wording) -> str:
+def _grade(entry: Mapping[str, Any], say: Wording) -> str:
     """`7.5/10 (number): the reason`"""
     types = ", ".join(say.name("fault", type) for type in entry.get("types") or ())
     return f"{entry['score']:.4g}/10{f' ({types})' if types else ''}: {entry.get('reason') or '–'}"
@@ -329,9 +334,9 @@ def _plain(value: Any, say: Wording) -> str:
 TELLING: Mapping[str, Callable[[Row, int | None, Wording], Iterable[Fact]]] = {
     "history": _history,
     "question": _question,
-    "expected": _expected,
+    "expected": _expected_facts,
     "known": _references,
-    "retrieved": _retrieved,
+    "retrieved": _retrieved_facts,
     "answer": _answer,
     "citations": _citations,
     "why": _reason,

@@ -39,9 +39,12 @@ Detail = tuple[str, Any]  # of a case, as runner.report.page.details has it
 Stored = list[list[Any]]
 
 
-def cases(document: Document, changes: Mapping[str, str], most: int = LISTED) -> Section:
-    """`changes` maps ids to `lost` or `won`, where a comparison says so; `most` are listed."""
-    say, listed = document.say, cases_of(document, changes, most)
+def cases(
+    document: Document, changes: Mapping[str, str], most: int = LISTED, *, listed: Cases | None = None
+) -> Section:
+    """`changes` maps ids to `lost` or `won`, where a comparison says so; `most` are listed. `listed`: what `cases_of`
+    returned for them."""
+    say, listed = document.say, cases_of(document, changes, most) if listed is None else listed
     if not listed.n:
         return Section("cases", say("html.cases"), [Note(say("metrics.none"))], PAGE)
     store = _store(document, listed)
@@ -88,6 +91,11 @@ class Cases:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def ordered(self) -> Iterator[Mapping[str, Any]] | None:
+        """All rows of the run, the worst first, read as they are asked for; None where some are not listed."""
+        return (row for _, row in self.rows(range(len(self)))) if len(self) == self.n else None
 
     def rows(self, numbers: Iterable[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Listed cases with everything that was written of them."""
@@ -306,7 +314,7 @@ class Store:
             if text not in known:
                 known[text] = len(known)
                 new.append(text)
-        stored = [[known[title], _stored(body, known)] for title, body in document]
+        stored = [[known[title], _as_stored(body, known)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
         if size > self.left:
             for text in new:
@@ -326,7 +334,7 @@ def _texts(document: Sequence[Detail]) -> Iterator[str]:
                 yield part
 
 
-def _stored(body: Any, numbers: Mapping[str, int]) -> Any:
+def _as_stored(body: Any, numbers: Mapping[str, int]) -> Any:
     if isinstance(body, str):
         return numbers[body]
     return [[mark, *(None if text is None else numbers[text] for text in texts)] for mark, *texts in body]

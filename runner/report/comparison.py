@@ -96,11 +96,11 @@ def write_comparison(folder: Path, records: Sequence[Record], say: Wording) -> N
         write_page(folder / FILE, say, [title, *of_page(records[0], say)])
         return
     overview = _overview(records, say)
-    below = [each for number, record in enumerate(records) for each in _numbered(number, record, say)]
+    below = [each for number, record in enumerate(records) for each in _sections_of_one(number, record, say)]
     write_page(folder / FILE, say, [replace(overview, blocks=[]), *overview.blocks, *below])
 
 
-def _numbered(number: int, record: Record, say: Wording) -> Iterator[Section]:
+def _sections_of_one(number: int, record: Record, say: Wording) -> Iterator[Section]:
     """The sections of one comparison beside others, each under the name of its candidate."""
     label = record["candidate"]["label"]
     for place, part in enumerate(of_page(record, say)):

@@ -43,10 +43,10 @@ class Markdown(str):
 
 def markdown(blocks: Iterable[Block], level: int = 2) -> str:
     """The blocks that Markdown shows, with sections at `level` and below."""
-    return "\n\n".join(part for block in in_medium(blocks, "markdown") for part in _rendered(block, level) if part)
+    return "\n\n".join(part for block in in_medium(blocks, "markdown") for part in _render(block, level) if part)
 
 
-def _rendered(block: Block, level: int) -> Iterator[str]:
+def _render(block: Block, level: int) -> Iterator[str]:
     match block:
         case Section(title=title, blocks=blocks):
             number = "" if block.number is None else f"{block.number}. "
@@ -63,7 +63,7 @@ def _rendered(block: Block, level: int) -> Iterator[str]:
         case Table(headers=headers, rows=rows):
             yield table(headers, [[_cell(cell) for cell in row] for row in rows], sorted(block.numbers))
         case Matrix():
-            yield from _rendered(block.table(), level)
+            yield from _render(block.table(), level)
         case Facts(pairs=pairs, headers=headers):
             yield table(headers, pairs) if any(headers) else _pairs(pairs)
         case _:

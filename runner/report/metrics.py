@@ -29,7 +29,7 @@ def metrics(document: Document) -> Section:
 def _table(document: Document, values: Sequence[Value]) -> Table:
     """Grades and what they mean where any metric has one; the mean over scored cases where failures count as 0."""
     say = document.say
-    counted = _counted(values)
+    counted = _has_counted_failures(values)
     graded = any(metric.grade_of(value, say) for value in values)
     headers = [say("metrics.metric"), say("head.value"), say("interval"), say("scored")]
     headers += [say("metrics.scored_only")] * counted + [say("metrics.grade"), say("metrics.reading")] * graded
@@ -65,7 +65,7 @@ def _groups(values: Sequence[Value], say: Wording) -> list[tuple[str, int]]:
     return titles
 
 
-def _counted(values: Sequence[Value]) -> bool:
+def _has_counted_failures(values: Sequence[Value]) -> bool:
     """Whether failed judgements count in a mean."""
     return any(value.partly_scored and value.scored_only != value.value for value in values)
 
@@ -74,7 +74,7 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
     for note in metric.grade_notes(values, say):
         yield Note(note, "quiet")
     if any(value.partly_scored for value in values):
-        yield Note(say("metrics.unscored" if _counted(values) else "metrics.excluded"), "quiet")
+        yield Note(say("metrics.unscored" if _has_counted_failures(values) else "metrics.excluded"), "quiet")
 
 
 def results(document: Document) -> Table | Note:

@@ -86,7 +86,7 @@ def environment() -> Environment:
     jinja.globals.update(
         kind_of=lambda block: type(block).__name__,
         as_cell=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
-        grouped=_grouped,
+        grouped=_groups,
         details=details,
         quoted=partial(quote, safe="!'()*~"),  # as encodeURIComponent of the script
         wide=drawings.WIDE,
@@ -143,7 +143,7 @@ def _item(item: Item, fact: Fact) -> tuple[int, str, str, str | None]:
 # --- templates ------------------------------------------------------------------------------------
 
 
-def _grouped(table: Table) -> Iterator[tuple[str, Sequence[Sequence[str | Cell]]]]:
+def _groups(table: Table) -> Iterator[tuple[str, Sequence[Sequence[str | Cell]]]]:
     """(title, rows) of each group; one without a title where there are none."""
     if not table.groups:
         yield "", table.rows

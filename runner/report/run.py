@@ -101,7 +101,7 @@ def facts(document: Document) -> list[tuple[str, str]]:
         "sweep": run.get("sweep_id"),
         "status": say.name("status", str(run.get("status"))),
         "evaluation": run.get("evaluation_type"),
-        **_chosen(choices, document.offer.pipeline.choices),
+        **_choose(choices, document.offer.pipeline.choices),
         **dict(document.offer.run_facts(run)),
         "models": models_line(run, say),
         "k": None if k is None else str(k),
@@ -123,14 +123,14 @@ def _main_facts(document: Document) -> list[tuple[str, str]]:
         "status": say.name("status", str(run.get("status"))),
         "cases": cases_line(document.summary, say) if document.summary else None,
         "k": None if document.k is None else str(document.k),
-        **_chosen(choices, MAIN_CHOICES),
+        **_choose(choices, MAIN_CHOICES),
         "models": models_line(run, say),
         "created": _minute(run.get("created_at")),
     }
     return [(say(f"ran.{name}"), str(value)) for name, value in values.items() if value]
 
 
-def _chosen(choices: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _choose(choices: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Without parts that nobody asks where a system runs elsewhere, and without that system where none does."""
     idle = ("system",) if choices.get("system", "none") == "none" else OF_A_SYSTEM
     return {name: choices.get(name) for name in names if name not in idle}
@@ -175,7 +175,7 @@ def failures_by_stage(document: Document) -> Section | None:
         return None
     stages, total = stages_of(document), sum(counts.values())
     if not stages:
-        declined = _declined(document)
+        declined = _declined_note(document)
         return section("lost", say("lost.title"), Note(declined or say("lost.nothing"), media=EVERYWHERE))
     line = say("lost.total", failing=sum(count for _, count in stages), total=total)
     headers = [say("lost.place"), say("diagnosis.count"), say("diagnosis.share"), say("lost.meaning")]
@@ -187,14 +187,14 @@ def failures_by_stage(document: Document) -> Section | None:
         "lost",
         say("lost.title"),
         Note(f"{line}.", media=EVERYWHERE),
-        Note(_declined(document), media=EVERYWHERE),
+        Note(_declined_note(document), media=EVERYWHERE),
         Table(headers, rows, right=(1, 2), media=MARKDOWN),
         Table(["", ""], [row[:2] for row in rows], media=TERMINAL),
         Table([headers[0], "", *headers[1:3]], list(_waterfall(rows, stages, total, say)), right=(2, 3), media=PAGE),
     )
 
 
-def _declined(document: Document) -> str:
+def _declined_note(document: Document) -> str:
     """Where no answer is delivered, `min_score` may call questions unanswerable that are not, whatever was found."""
     say, table = document.say, document.counts.get("answerability") or {}
     declined = table.get("false_positive", 0)

@@ -302,7 +302,7 @@ def front(sweep: Sweep) -> Section | None:
     headers += [*cost, say("sweep.p95")]
     rows: list[list[str | Cell]] = []
     for cell in pareto["cells"]:
-        spent = [_spent(pareto["cost"], cell["cost"])] if cost else []
+        spent = [_amount(pareto["cost"], cell["cost"])] if cost else []
         p95 = say("none") if cell["p95_ms"] is None else f"{cell['p95_ms']:.1f}"
         dominated = names(sweep, cell["dominated_by"])
         folder, *params = _run(sweep, cell["folder"])
@@ -317,7 +317,7 @@ def front(sweep: Sweep) -> Section | None:
     return section("front", say("sweep.front"), table, Note(first), *notes)
 
 
-def _spent(unit: str, cost: float) -> str:
+def _amount(unit: str, cost: float) -> str:
     return f"{cost:.6f}" if unit == "usd" else f"{cost:,.0f}"
 
 

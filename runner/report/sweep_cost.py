@@ -18,7 +18,7 @@ COLUMNS = (
 
 def has_cost(sweep: Sweep) -> bool:
     """Whether any run of the sweep asked a model."""
-    return any(spent.requests for cell in sweep.runs for spent in cell.spent) or bool(_unanswered(sweep))
+    return any(spent.requests for cell in sweep.runs for spent in cell.spent) or bool(_unanswered_lines(sweep))
 
 
 def costs(sweep: Sweep) -> Section | None:
@@ -35,8 +35,8 @@ def costs(sweep: Sweep) -> Section | None:
     groups = [("", len(rows) - 1), ("", 1)]
     right = range(first, len(headers))
     table = Table(headers, rows, say("head.cost"), groups, right, media=EVERYWHERE, fit=fit)
-    explained = " ".join([say("cost.case_explain"), say("cost.explain"), *_unanswered(sweep)])
-    in_short = [Note(line, media=TERMINAL) for line in _unanswered(sweep)]
+    explained = " ".join([say("cost.case_explain"), say("cost.explain"), *_unanswered_lines(sweep)])
+    in_short = [Note(line, media=TERMINAL) for line in _unanswered_lines(sweep)]
     title = Note(say("sweep.cost_panel"), "strong", TERMINAL)
     return section("cost", say("head.cost"), title, table, Note(explained, "quiet"), *in_short, untitled=TERMINAL)
 
@@ -52,7 +52,7 @@ def _run(sweep: Sweep, run: Run) -> list[str | Cell]:
 def _totals(sweep: Sweep) -> list[str | Cell]:
     word = sweep.say("cost.total")
     names = [Cell("", "strong", short="" if place else word) for place in range(len(sweep.params))]
-    sums = (Cell(text, "strong") for text in _spent(*_total(sweep), sweep.say))
+    sums = (Cell(text, "strong") for text in _amounts(*_total(sweep), sweep.say))
     return [Cell(word, "strong"), *names, "", *sums]
 
 
@@ -64,7 +64,7 @@ def numbers(run: Run) -> list[float | int | None]:
     return [*case, *usd, live.requests, cached.requests, live.input_tokens, live.output_tokens]
 
 
-def _unanswered(sweep: Sweep) -> list[str]:
+def _unanswered_lines(sweep: Sweep) -> list[str]:
     return usage.unanswered([use for cell in sweep.runs for use in cell.uses], sweep.say, "cost.unanswered_explain")
 
 
@@ -77,9 +77,9 @@ def _cells(run: Run, say: Wording) -> list[str]:
     """What a case costs, and what the run has spent."""
     case = usage.of_a_case(run.summary)
     cost = "" if case is None else say("cost.unknown") if case[0] is None else usage.dollars(case[0])
-    return [cost, *_spent(*run.spent, say)]
+    return [cost, *_amounts(*run.spent, say)]
 
 
-def _spent(live: Spent, cached: Spent, say: Wording) -> list[str]:
+def _amounts(live: Spent, cached: Spent, say: Wording) -> list[str]:
     costs = usage.money(live, say), usage.money(cached, say)
     return [f"{live.requests:,}", usage.count(live.tokens), costs[0], f"{cached.requests:,}", costs[1]]

@@ -50,19 +50,19 @@ _PIECES = re.compile(r"[^\s./=,:]*[\s./=,:]*")
 def renderables(blocks: Iterable[Block], *, dense: bool = False) -> list[RenderableType]:
     """The blocks that the terminal shows: parts of one thing with a heading each, and an empty line between sections;
     `dense`: things by themselves, under bold headings, without empty lines."""
-    parts = [list(_rendered(block, dense)) for block in in_medium(blocks, "terminal")]
+    parts = [list(_render(block, dense)) for block in in_medium(blocks, "terminal")]
     if dense:
         return [line for part in parts for line in part]
     return [line for part in parts for line in [*part, Text()]][:-1]
 
 
-def _rendered(block: Block, dense: bool = False, indent: str = "") -> Iterator[RenderableType]:
+def _render(block: Block, dense: bool = False, indent: str = "") -> Iterator[RenderableType]:
     """`indent`: of the rows of a table below a title."""
     match block:
         case Section(title=title, blocks=blocks):
             yield Text(title, style="bold") if dense else Text(f"{title}:")
             for part in blocks:
-                yield from _rendered(part, dense, "" if dense else "  ")
+                yield from _render(part, dense, "" if dense else "  ")
         case Note(text=text, lead=lead):
             yield Text.assemble((f"{lead}: ", "bold"), (text, _style(block))) if lead else Text(text, _style(block))
         case Warnings(notes=notes):
@@ -80,7 +80,7 @@ def _grids(block: Block, indent: str) -> Iterator[RenderableType]:
         case Table(fit=None):
             yield _table(block, indent)
         case Table(fit=Fit() as fit):
-            yield _fitted(block, fit)
+            yield _fit(block, fit)
         case Facts(pairs=pairs):
             yield _facts(pairs)
         case CaseFacts(facts=facts):
@@ -138,10 +138,10 @@ def _case(facts: Iterable[Fact]) -> Grid:
 # --- wide tables ----------------------------------------------------------------------------------
 
 
-def _fitted(block: Table, fit: Fit) -> Grid:
+def _fit(block: Table, fit: Fit) -> Grid:
     """With the columns for which there is room, and lines between groups."""
     stacks = fit.stacks
-    columns = [[Text(stack.header), *(_stacked(row, stack) for row in block.rows)] for stack in stacks]
+    columns = [[Text(stack.header), *(_stack(row, stack) for row in block.rows)] for stack in stacks]
     left, chosen = room_for(columns[: fit.left], columns[fit.left :], fit)
     grid = Grid(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     texts = [*left, *(columns[fit.left + place] for place in chosen)]
@@ -154,7 +154,7 @@ def _fitted(block: Table, fit: Fit) -> Grid:
     return grid
 
 
-def _stacked(row: Sequence[str | Cell], stack: Stack) -> Text:
+def _stack(row: Sequence[str | Cell], stack: Stack) -> Text:
     """Cells below each other; those below the first are quiet."""
     first, *rest = (_cell(row[place]) for place in stack.columns)
     return Text.assemble(first, *((f"\n{text.plain}", "dim") for text in rest))
@@ -168,7 +168,7 @@ def room_for(
     width = min(WIDTH, Console().width)
     order = fit.order or range(len(columns))
     for fold in (None, fit.fold):
-        folded_left = [[text if fold is None else _folded(text, fold) for text in column] for column in left]
+        folded_left = [[text if fold is None else _fold(text, fold) for text in column] for column in left]
         room, chosen = width - sum(_width(column) + GAP for column in folded_left), list[int]()
         for place in order:
             needed = _width(columns[place]) + GAP
@@ -179,11 +179,11 @@ def room_for(
         if len(chosen) == len(columns):
             break
     if fold is not None and len(left) == 1:
-        folded_left = [[_folded(text, max(fold, _width(folded_left[0]) + room)) for text in left[0]]]
+        folded_left = [[_fold(text, max(fold, _width(folded_left[0]) + room)) for text in left[0]]]
     return folded_left, sorted(chosen)
 
 
-def _folded(text: Text, width: int) -> Text:
+def _fold(text: Text, width: int) -> Text:
     """Its first line in lines of `width` at most."""
     first, *rest = text.split("\n", allow_blank=True) or [Text()]
     lines = folded(first.plain, width)

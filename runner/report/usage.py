@@ -45,7 +45,7 @@ def uses(summary: Mapping[str, Any]) -> list[Use]:
     """Along the pipeline, then by name of the model."""
     by_role = (summary.get("timing") or {}).get("usage") or {}
     return [
-        Use(role, model, *(_spent(model, entry.get(source)) for source in ("live", "cached", "unanswered")))
+        Use(role, model, *(_spending(model, entry.get(source)) for source in ("live", "cached", "unanswered")))
         for role in in_order(by_role)
         for model, entry in sorted(by_role[role].items())
     ]
@@ -132,7 +132,7 @@ def unanswered(uses: Iterable[Use], say: Wording, words: str) -> list[str]:
     return [say(words, cost=cost, attempts=f"{lost.requests:,}", tokens=count(lost.tokens))]
 
 
-def _spent(model: str, entry: Mapping[str, Any] | None) -> Spent:
+def _spending(model: str, entry: Mapping[str, Any] | None) -> Spent:
     if not entry or not entry.get("requests"):
         return Spent()
     usd = entry.get("usd")

@@ -194,15 +194,15 @@ class EmbeddingStore:
                 terminal.note(spoken()("progress.aside.embeddings", aside=aside))
 
     def _read_stored(self, databases: Sequence[Database], digests: Sequence[bytes]) -> Vectors:
-        known = {digest: self._memory[digest] for digest in digests if digest in self._memory}
+        vectors = {digest: self._memory[digest] for digest in digests if digest in self._memory}
         sweep = self._sweep if self._mode == "refresh" else ""
         for database in databases if self._mode != "none" else ():
-            asked = [digest for digest in digests if digest not in known]
+            asked = [digest for digest in digests if digest not in vectors]
             if asked and database.path is not None and database.path.exists():
-                known |= database.read(partial(_read, asked, sweep))
+                vectors |= database.read(partial(_read, asked, sweep))
         if self._name:  # an earlier version stored vectors of zeros; a server never sends them
-            return {digest: vector for digest, vector in known.items() if vector.any()}
-        return known
+            return {digest: vector for digest, vector in vectors.items() if vector.any()}
+        return vectors
 
     def _keep(self, databases: Sequence[Database], vectors: Vectors, sent_by: str) -> None:
         if self._is_rehearsal or not self._is_kept:

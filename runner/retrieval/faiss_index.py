@@ -54,14 +54,15 @@ def _filled(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
     return index
 
 
-def _effort(settings: IndexSettings, wanted: int) -> Any:
+def _effort(settings: IndexSettings, wanted: int, among: Any = None) -> Any:
+    """`among`: what tells FAISS which vectors a filter leaves."""
     import faiss
 
     if settings.kind == "hnsw":
-        return faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted))
+        return faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted), sel=among)
     if settings.kind == "ivf":
-        return faiss.SearchParametersIVF(nprobe=settings.probes)
-    return None
+        return faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
+    return None if among is None else faiss.SearchParameters(sel=among)
 
 
 class FaissIndex:
@@ -83,12 +84,15 @@ class FaissIndex:
         """How many vectors there are."""
         return int(self._index.ntotal)
 
-    def nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
-        """For each query."""
+    def nearest(
+        self, vectors: NDArray[np.float32], wanted: int, passing: NDArray[np.bool_] | None = None
+    ) -> list[Hits]:
+        """For each query; among the vectors that are `passing`."""
         import faiss
 
         faiss.omp_set_num_threads(1)
-        scores, numbers = self._index.search(vectors, wanted, params=_effort(self._settings, wanted))
+        among = None if passing is None else faiss.IDSelectorBitmap(np.packbits(passing, bitorder="little"))
+        scores, numbers = self._index.search(vectors, wanted, params=_effort(self._settings, wanted, among))
         return [self._hits(row[row >= 0], own[row >= 0]) for row, own in zip(numbers, scores, strict=True)]
 
     def _hits(self, numbers: NDArray[np.int64], scores: NDArray[np.float32]) -> Hits:

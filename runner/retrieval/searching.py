@@ -172,16 +172,15 @@ class Searcher:
         """Whether documents are missing; false where the matching chunks are exhausted."""
         if any(self._lacks_documents(leg, depth) for leg in ranking.legs.values()):
             return True
-        return len(ranking.ids) >= depth and len(set(map(self.corpus.document_of, ranking.ids))) < self.depth
+        return len(ranking.ids) >= depth and len(set(self.corpus.documents_of(ranking.ids))) < self.depth
 
     def _trimmed(self, ranking: Ranking) -> Ranking:
         """The first `depth` chunks, then only chunks that bring a new document, to `depth` documents."""
         documents: set[str] = set()
         places = []
-        for place, chunk_id in enumerate(ranking.ids):
+        for place, document in enumerate(self.corpus.documents_of(ranking.ids)):
             if place >= self.depth and len(documents) >= self.depth:
                 break
-            document = self.corpus.document_of(chunk_id)
             if place < self.depth or document not in documents:
                 places.append(place)
             documents.add(document)

@@ -100,12 +100,12 @@ def _check(cells: Sequence[Cell]) -> None:
             problems.append(Problem(name, problem))
     if not problems and cfg.save_snapshot is not None:
         problems += _foreign(Path(cfg.save_snapshot))
-    problems += dict.fromkeys(problem for cell in cells for problem in _undeclared(cell.cfg))
+    problems += dict.fromkeys(problem for cell in cells for problem in _undeclared_thresholds(cell.cfg))
     if problems:
         raise ConfigError(problems)
 
 
-def _undeclared(cfg: DictConfig) -> Iterator[Problem]:
+def _undeclared_thresholds(cfg: DictConfig) -> Iterator[Problem]:
     """Problems of thresholds on metrics that the evaluation does not declare, or that these runs cannot have."""
     if wanted := thresholds_of(cfg)[0]:
         try:
@@ -165,7 +165,7 @@ def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
         Path(job.cfg.junit).parent.mkdir(parents=True, exist_ok=True)
         write_junit(Path(job.cfg.junit), records, job.say, document)
     code = thresholds.exit_code(run.summary.get(thresholds.RECORDS) or ())
-    return _joined(outcome, code, not_reached(document))
+    return _join(outcome, code, not_reached(document))
 
 
 def thresholds_in(job: Job, summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
@@ -194,13 +194,13 @@ def _against_baseline(job: Job, outcome: Outcome, records: list[Record]) -> Outc
         baseline = read_state(job.folder.parent if job.sweep_id else job.folder, "baseline")
         if baseline is None or _is_reference(job):
             return outcome
-        records.append(_compared(job, baseline))
-        return _joined(outcome, records[0]["exit_code"], reason_of(records[0]))
+        records.append(_compare(job, baseline))
+        return _join(outcome, records[0]["exit_code"], reason_of(records[0]))
     except RunnerError as error:
-        return _joined(outcome, error.exit_code, str(error))
+        return _join(outcome, error.exit_code, str(error))
 
 
-def _compared(job: Job, baseline: Mapping[str, Any]) -> Record:
+def _compare(job: Job, baseline: Mapping[str, Any]) -> Record:
     from runner.compare.compare import compare
     from runner.compare.record import record_of
     from runner.compare.sides import Place, open_place
@@ -237,7 +237,7 @@ def reason_of(record: Record, language: str = "en") -> str:
     return f"{lines[0]} {say('compare.see')}" if lines else ""
 
 
-def _joined(outcome: Outcome, exit_code: int, message: str) -> Outcome:
+def _join(outcome: Outcome, exit_code: int, message: str) -> Outcome:
     """The outcome with this exit code and message; that of a failed run is unchanged."""
     if outcome.exit_code == 4 == exit_code:
         return replace(outcome, error_message=f"{outcome.error_message} {message}")

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 def plan_view(planned: Planned, language: str) -> list[RenderableType]:
     """The output of `plan`: requests, tokens and cost of the command, then of a month of use."""
-    return [*_asked_view(planned, language), *_projected(planned, language)]
+    return [*_asked_view(planned, language), *_projections(planned, language)]
 
 
-def _projected(planned: Planned, language: str) -> Iterator[RenderableType]:
+def _projections(planned: Planned, language: str) -> Iterator[RenderableType]:
     """The projections to show: one for all runs, unless the sweep changes it."""
     from runner.run.plan_report import projection_view
 
@@ -70,7 +70,7 @@ def cost_line(planned: Planned, language: str) -> str:
     services = list(_to_services(planned, say))
     if not planned.live:
         line = "; ".join(services) + say("takes", time=_duration(planned.seconds, say))
-        return f"{line}; {_saved(total, say)}" if saved else line
+        return f"{line}; {_savings(total, say)}" if saved else line
     line = say(
         "line",
         live=_total(planned.live, planned, say),
@@ -79,7 +79,7 @@ def cost_line(planned: Planned, language: str) -> str:
         usd=usd(total.nano_usd, say),
         time=_duration(planned.seconds, say),
     )
-    return "; ".join([line, *services, *([_saved(total, say)] if saved else [])])
+    return "; ".join([line, *services, *([_savings(total, say)] if saved else [])])
 
 
 def _to_services(planned: Planned, say: Wording) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _to_services(planned: Planned, say: Wording) -> Iterator[str]:
         yield say("memory", requests=requests, services=_counts(planned.remembered))
 
 
-def _saved(total: Expected, say: Wording) -> str:
+def _savings(total: Expected, say: Wording) -> str:
     return say("saved", requests=f"{total.saved:,}", usd=usd(total.saved_nano_usd, say))
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from typing_extensions import get_protocol_members
 
 from runner.config.components import Built, build, keys
 from runner.config.compose import Cell
 from runner.config.hydra_internals import key_of, value_of
+from runner.config.schema import load, misspelt
 from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
@@ -38,13 +40,26 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
         hosts |= dict.fromkeys(_hosts_of(cell, built))
     if problems:
         raise ConfigError(list(problems))
+    _note_misspelt(cells)
     return list(hosts)
+
+
+def _note_misspelt(cells: Sequence[Cell]) -> None:
+    """Print a note for each attribute of an evaluation that looks like a misspelt one of those that reports ask for."""
+    from runner.report.reporting import Reporting
+
+    asked = get_protocol_members(Reporting)
+    for target in dict.fromkeys(str(cell.cfg.evaluation._target_) for cell in cells):
+        for name, near in misspelt(load(target), frozenset(), frozenset({Reporting})).items():
+            if near in asked:
+                say = LANGUAGES[cells[0].cfg.report.language]
+                terminal.note(say("progress.misspelt", target=target, name=name, near=near))
 
 
 def receivers(cells: Sequence[Cell]) -> list[str]:
     """The servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`. A run whose
     components cannot be built ends before it calls a model, so its models are left out."""
-    return list(dict.fromkeys(host for cell in cells for host in _hosts_of(cell, _built(cell))))
+    return list(dict.fromkeys(host for cell in cells for host in _hosts_of(cell, _build(cell))))
 
 
 def _hosts_of(cell: Cell, built: Built | None) -> Iterator[str]:
@@ -69,7 +84,7 @@ def _hosts(cfg: DictConfig, models: Models | None, parts: Set[str]) -> Iterator[
         yield from _servers(OmegaConf.select(cfg, key))
 
 
-def _built(cell: Cell) -> Built | None:
+def _build(cell: Cell) -> Built | None:
     try:
         return build(cell.cfg.evaluation)
     except Exception:  # its own run reports it, with a log

@@ -154,7 +154,8 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
-        _index_cases(journal, service.ids)
+        if job.sweep_id is None:  # of a run of a sweep, whoever lists its cases first makes it
+            _index_cases(journal, service.ids, declared_in(head).telling_right)
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
@@ -163,14 +164,15 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     return outcome, summary
 
 
-def _index_cases(journal: Journal, ids: Sequence[str]) -> None:
-    """Write columns of many rows for commands that list or filter cases later."""
+def _index_cases(journal: Journal, ids: Sequence[str], telling: Sequence[str]) -> None:
+    """Write columns of many rows for commands that list or filter cases later. `telling`: metrics that say whether a
+    case is right."""
     from runner.compare import case_index
 
     state = case_index.state_of(journal.path)
     if state[0] < case_index.LARGE:
         return
-    indexing = case_index.Indexing()
+    indexing = case_index.Indexing(telling)
     for place, row in journal.placed(ids):
         indexing.add(place, row)
     if len(indexing) == len(journal):  # every row is of a case of this command

@@ -106,7 +106,7 @@ def search(plan: Plan, space: Space, folder: Path, prepare: Prepare) -> tuple[Pl
     with _study(folder / STUDY, objectives) as study:
         trials = _Trials(plan, folder, prepare, space, objectives, study)
         code = trials.make_all()
-    return (trials.plan, code) if code else _concluded(trials)
+    return (trials.plan, code) if code else _conclude(trials)
 
 
 @contextmanager
@@ -228,7 +228,7 @@ class _Trials:
         seed = int(self.plan.cells[0].cfg.seed)
         for repeat in range(REPEATS + 1):
             self._enqueue(is_stuck=repeat == REPEATS)
-            trial = self._proposed(seed)
+            trial = self._propose(seed)
             words = tuple(axis.word(trial.params[axis.name]) for axis in self.space.axes)
             known = self.tried.get(words)
             if known is not None:
@@ -246,7 +246,7 @@ class _Trials:
             return trial.number
         return None
 
-    def _proposed(self, seed: int) -> optuna.Trial:
+    def _propose(self, seed: int) -> optuna.Trial:
         import optuna
 
         self.study.sampler = optuna.samplers.TPESampler(seed=(seed + len(self.study.trials)) % 2**32)
@@ -317,7 +317,7 @@ def _distribution(axis: Axis) -> Any:
 # --- what came of it ------------------------------------------------------------------------------
 
 
-def _concluded(trials: _Trials) -> tuple[Plan, int]:
+def _conclude(trials: _Trials) -> tuple[Plan, int]:
     best, plan, folder = trials.best(), trials.plan, trials.folder
     code = 0
     if best and trials.value_of(DEFAULT) is not None:

@@ -42,10 +42,10 @@ def launch(plan: Plan) -> int:
 def launched(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
     with sharing(several=len(plan.runs) > 1), collecting_seldom():
-        return _launched(plan)
+        return _launch(plan)
 
 
-def _launched(plan: Plan) -> tuple[Path, int]:
+def _launch(plan: Plan) -> tuple[Path, int]:
     is_here = launchers.is_here(plan.cells[0].hydra)
     launchers.check(plan.cells[0].hydra)
     shards.check(plan.cells[0].cfg, is_one=not plan.is_sweep, is_here=is_here)
@@ -150,7 +150,7 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], r
     """`reported`: folders of runs whose error was printed when it occurred."""
     from runner import report
 
-    report.write_sweep(folder, _compared(plan, folder, cells))
+    report.write_sweep(folder, _compare(plan, folder, cells))
     panels = report.sweep_panels(folder, errors=False) if plan.cells[0].cfg.verbose else report.brief_sweep(folder)
     terminal.show(*panels)
     say, names = LANGUAGES[plan.language], []
@@ -170,7 +170,7 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], r
     terminal.note(say("progress.sweep", folder=folder))
 
 
-def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _compare(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The comparison of the cells; an error in it must not cost the results of the runs."""
     from runner.compare.sweep import compare_sweep
 

@@ -41,7 +41,7 @@ def now() -> str:
 def versions() -> dict[str, str]:
     """Versions of the program, Python, the platform and the libraries that are installed."""
     found = {"runner": __version__, "python": platform.python_version(), "platform": platform.platform()}
-    return found | {name: installed for name in LIBRARIES if (installed := _installed(name)) is not None}
+    return found | {name: installed for name in LIBRARIES if (installed := _installed_version(name)) is not None}
 
 
 @cache
@@ -51,7 +51,7 @@ def version_of(library: str) -> str:
 
 
 @cache
-def _installed(name: str) -> str | None:
+def _installed_version(name: str) -> str | None:
     try:
         return version_of(name)
     except PackageNotFoundError:

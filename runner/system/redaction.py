@@ -208,7 +208,7 @@ def by_form(text: str) -> str:
 
 def redacted_value(value: Any) -> Any:
     """A JSON value, each of its texts `redacted`, and each number that is a secret."""
-    return _mapped(value, cache(redacted))  # the names of metrics are there many times
+    return _map(value, cache(redacted))  # the names of metrics are there many times
 
 
 def redacted_bytes(data: bytes) -> bytes:
@@ -219,10 +219,10 @@ def redacted_bytes(data: bytes) -> bytes:
             changed = changed.replace(form, instead)
     if changed is data or data[:1] not in (b"{", b"["):
         return changed
-    return b"".join(_still_json(*lines) for lines in _paired(data, changed))
+    return b"".join(_still_json(*lines) for lines in _pairs(data, changed))
 
 
-def _paired(data: bytes, changed: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _pairs(data: bytes, changed: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Line by line where each is a document of its own, else as a whole."""
     old, new = data.splitlines(keepends=True), changed.splitlines(keepends=True)
     is_each_one = len(old) > 1 and all(re.fullmatch(rb"[{\[].*[}\]]\s*", line) for line in old)
@@ -262,7 +262,7 @@ def _holds_a_secret(path: Path) -> bool:
     return False
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _map(value: Any, change: Callable[[str], str]) -> Any:
     if value is None or isinstance(value, float):  # which are most
         return value
     if isinstance(value, str):
@@ -271,9 +271,9 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
         is_long = not -LONG < value < LONG
         return change(str(value)) if is_long and change(str(value)) != str(value) else value
     if isinstance(value, Mapping):
-        return {_mapped(name, change): _mapped(item, change) for name, item in value.items()}
+        return {_map(name, change): _map(item, change) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_mapped(item, change) for item in value]
+        return [_map(item, change) for item in value]
     return value
 
 
@@ -350,7 +350,7 @@ def unresolved(resolve: Callable[[], Any]) -> Any:
     without passwords."""
     with _as("shown"):
         found = resolve()
-    return redacted_value(_mapped(found, _decoded))
+    return redacted_value(_map(found, _decode))
 
 
 def marking() -> AbstractContextManager[None]:
@@ -366,7 +366,7 @@ def as_it_is() -> AbstractContextManager[None]:
 def marked(value: Any) -> Any:
     """A JSON value for a hash: with the mark of each secret, and of each value from the environment, in its place. So
     another value is another identity."""
-    return _mapped(value, _marked_text)
+    return _map(value, _marked_text)
 
 
 def marked_bytes(data: bytes) -> bytes:
@@ -376,12 +376,12 @@ def marked_bytes(data: bytes) -> bytes:
     return orjson.dumps(marked(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
 
 
-def _decoded(text: str) -> str:
+def _decode(text: str) -> str:
     return TOKEN.sub(lambda match: bytes.fromhex(match[1]).decode(), text) if "__env_" in text else text
 
 
 def _marked_text(text: str) -> str:
-    text = _decoded(text)
+    text = _decode(text)
     for secret in sorted(_known.secrets, key=len, reverse=True):
         if secret in text:
             text = text.replace(secret, f"{HIDDEN}{mark(secret)}")

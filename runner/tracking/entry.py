@@ -95,7 +95,7 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=headlines_of(summary, declared_in(run), _added(run)),
+        metrics=headlines_of(summary, declared_in(run), _added_choices(run)),
         step=_step(cells, folder.name),
         swept=_differing(cells),
         tables=tables_of(opened, slices, declared_in(run)),
@@ -124,7 +124,7 @@ def _sweep_entry(folder: Path) -> Entry:
         "status": sweep.get("status"),
         "sweep_id": sweep.get("id"),
         "sweep_role": "summary",
-        "cells": _counted(str(cell.get("status")) for cell in cells),
+        "cells": _counts(str(cell.get("status")) for cell in cells),
         "baselines": _baselines(
             {"baselines": sorted({name for cell in cells for name in cell.get("baselines") or ()})}
         ),
@@ -132,7 +132,7 @@ def _sweep_entry(folder: Path) -> Entry:
     report = folder / "summary.md"
     return Entry(
         experiment=str(sweep["experiment"]),
-        name=f"summary of {_swept(summary) or sweep['id']}",
+        name=f"summary of {_swept_values(summary) or sweep['id']}",
         description=_shown_by_mlflow(report.read_text(encoding="utf-8")) if report.is_file() else "",
         status=str(sweep["status"]),
         tags=_texts(tags),
@@ -156,7 +156,7 @@ def _shown_by_mlflow(markdown: str) -> str:
     return markdown.replace("] (", r"] \(")
 
 
-def _counted(statuses: Iterable[str]) -> str:
+def _counts(statuses: Iterable[str]) -> str:
     return ", ".join(f"{status} {count}" for status, count in sorted(Counter(statuses).items()))
 
 
@@ -192,7 +192,7 @@ def _differing(cells: Mapping[str, Mapping[str, str]]) -> list[str]:
     return [name for name in names if len({cell.get(name) for cell in cells.values()}) > 1]
 
 
-def _added(run: Mapping[str, Any]) -> list[str]:
+def _added_choices(run: Mapping[str, Any]) -> list[str]:
     """The choices of the group `metric` that are more than names of what the evaluation measures anyway."""
     chosen = (run.get("config") or {}).get("metric") or {}
     return [name for name, choice in chosen.items() if "names" not in choice]
@@ -218,7 +218,7 @@ def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str] | None) -> st
     return " ".join(str(word) for word in words if word)
 
 
-def _swept(summary: Mapping[str, Any]) -> str:
+def _swept_values(summary: Mapping[str, Any]) -> str:
     """`k=3,5,10` of a sweep over k."""
     cells = [cell.get("params") or {} for cell in summary.get("cells") or ()]
     found = {name: dict.fromkeys(str(cell[name]) for cell in cells if name in cell) for name in summary["params"]}

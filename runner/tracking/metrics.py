@@ -43,7 +43,7 @@ def table_of(summary: Mapping[str, Any], slices: Collection[str], catalogue: Cat
     found = {_name(name): entry for name, entry in metrics.items()}
     numbers = {**_latency(summary), **_cost(summary), **_judge(summary)}
     found |= {name: {"value": value} for name, value in numbers.items()}
-    found |= _sliced(summary.get("slices") or {}, slices, catalogue.headlines(metrics))
+    found |= _slices(summary.get("slices") or {}, slices, catalogue.headlines(metrics))
     for name, entry in found.items():
         if entry.get("value") is not None:
             yield [name, *(entry.get(key) for key in ("value", "ci_low", "ci_high", "n_scored", "n"))]
@@ -88,7 +88,7 @@ def _name(name: str) -> str:
     return f"via.{part}.{metric}" if metric else name
 
 
-def _sliced(slices: Mapping[str, Any], wanted: Collection[str], names: Collection[str]) -> dict[str, Mapping[str, Any]]:
+def _slices(slices: Mapping[str, Any], wanted: Collection[str], names: Collection[str]) -> dict[str, Mapping[str, Any]]:
     return {
         f"where.{dimension}.{group}.{name}": entries.get(name) or {}
         for dimension, groups in slices.items()

@@ -37,7 +37,7 @@ def link(experiment_id: str, mode: str = "table", sweep_id: str | None = None) -
     if sweep_id is None:
         query["viewStateShareKey"] = KEY
     else:
-        query["searchFilter"] = f"tags.sweep_id = '{_quoted(sweep_id)}' AND {RUNS}"
+        query["searchFilter"] = f"tags.sweep_id = '{_quote(sweep_id)}' AND {RUNS}"
     return f"#/experiments/{experiment_id}/runs?{urlencode(query)}"
 
 
@@ -94,5 +94,5 @@ def _params(packed: str | None) -> list[str]:
         return []
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -35,7 +35,7 @@ def tables_of(run: RunFolder, slices: Collection[str], catalogue: Catalogue) -> 
 
 def _cases(run: RunFolder, catalogue: Catalogue) -> Table:
     """The question first and what came of it second: by them a store groups and compares. Failing cases come first."""
-    rows = [_Case.of(row, catalogue) for row in _chosen(run.rows())]
+    rows = [_Case.of(row, catalogue) for row in _choose(run.rows())]
     times_asked = Counter(row.question for row in rows)
     score_names = list(dict.fromkeys(name for row in rows for name in row.scores))
     results = [name for name in ("answer", "retrieved") if any(getattr(row, name) for row in rows)]
@@ -92,6 +92,6 @@ def _text(output: Mapping[str, Any], name: str) -> str | None:
     return value if len(value) <= TEXT else f"{value[: TEXT - 1]}…"
 
 
-def _chosen(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _choose(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Drawn by their ids, so that runs of one data set show the same cases."""
     return heapq.nsmallest(CASES, rows, key=lambda row: crc32(str(row["id"]).encode("utf-8", "replace")))

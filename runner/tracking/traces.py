@@ -165,7 +165,7 @@ def _kind(call: Call) -> Kind:
 
 
 def _of_call(call: Call, number: int) -> Span:
-    parent = _judged(call["rubric"]) if call.get("rubric") else ROOT
+    parent = _judged_name(call["rubric"]) if call.get("rubric") else ROOT
     end = call["at"] + (call["ms"] or 0.0)
     return Span(
         key=f"call {number} {call['id']}",
@@ -181,7 +181,7 @@ def _of_call(call: Call, number: int) -> Span:
     )
 
 
-def _judged(rubric: str) -> str:
+def _judged_name(rubric: str) -> str:
     return f"judgement {rubric}"
 
 
@@ -190,10 +190,10 @@ def _judgements(row: Row, answer: str | None, asked: Sequence[Span], end: float)
     judgements = row.get("judgements") or {}
     rubrics = [*judgements, *(span.call["rubric"] for span in asked if span.call and span.call["rubric"])]
     for rubric in dict.fromkeys(rubrics):
-        own = [span for span in asked if span.parent == _judged(rubric)]
+        own = [span for span in asked if span.parent == _judged_name(rubric)]
         judgement = judgements.get(rubric) or {}
         yield Span(
-            key=_judged(rubric),
+            key=_judged_name(rubric),
             parent=ROOT,
             name=rubric,
             kind="EVALUATOR",

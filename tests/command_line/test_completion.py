@@ -71,12 +71,12 @@ def test_commands_are_read_from_their_source_as_they_are() -> None:
     columns = set(importlib.import_module("runner.commands.import").FIELDS) - {"language"}
     for name in COMMANDS:
         command: Command = importlib.import_module(f"runner.commands.{name}").COMMAND
-        places, options, takes_words = completion._declared(name)
+        places, options, takes_words = completion._declaration(name)
         expected = [each.name for each in command.options if each.name not in (columns if name == "import" else ())]
         assert (places, options) == ([place.name for place in command.places], expected)
         assert (takes_words, list(completion._parts(name))) == (bool(command.words), list(command.parts))
         for part, declared in command.parts.items():
-            of_part = completion._declared(f"{name} {part}")
+            of_part = completion._declaration(f"{name} {part}")
             assert {option.name for option in declared.options} <= set(of_part[1]), part
             assert of_part[2] == bool(declared.words), part
 

@@ -6,17 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
+from runner.commands.serve import app_of
+from runner.commands.serve.desk import Desk, Settings
 from runner.metrics.catalogue import declared_in
 from runner.report import metric
 from runner.report.document import Document
 from runner.report.summary import render
+from runner.report.sweep_files import write_sweep
+from runner.report.sweep_sections import sweep_panels
 from runner.system.folder import open_run
 from runner.tracking.entry import draw, run_entry
 from runner.words.wording import wording_of
 from tests.command_line.started import ended
 from tests.command_line.test_extension import run
 from tests.command_line.test_extension import site as site
+from tests.record_folders import change, copy_of
+from tests.shown_panels import lines_of
 
 RULES = """
 _target_: runner.compare.regression.Regression
@@ -158,12 +165,19 @@ def test_a_metric_of_another_evaluation_with_the_same_name_is_not_meant(folder: 
     )
 
 
-@pytest.mark.parametrize("what", ["", "snapshot.json"])
-def test_the_gate_fires_where_the_package_is_not_installed(folder: Path, tmp_path: Path, what: str) -> None:
+GATES = {
+    "en": ("", "give the rule a direction: higher or lower", "Toxicity", "**▼ worse**"),
+    "ko": ("snapshot.json", "규칙에 direction: higher 또는 lower를 지정하세요", "유해성", "**▼ 악화**"),
+}
+
+
+@pytest.mark.parametrize("language", GATES)
+def test_the_gate_fires_where_the_package_is_not_installed(folder: Path, tmp_path: Path, language: str) -> None:
+    what, unsaid, label, worse = GATES[language]
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES, encoding="utf-8")
     sides = [str(folder / name / what) for name in ("kind", "rude")]
-    options = ["--rules", str(rules), "--fail-on-regression", "--out", str(tmp_path / "out"), "--language", "en"]
+    options = ["--rules", str(rules), "--fail-on-regression", "--out", str(tmp_path / "out"), "--language", language]
     done = ended("compare", *sides, *options)
     assert done.returncode == 4, done.stderr
     record = read(tmp_path / "out" / "compare.json")
@@ -171,8 +185,9 @@ def test_the_gate_fires_where_the_package_is_not_installed(folder: Path, tmp_pat
     fired, unsure = record["gate"]["rules"]
     assert (fired["status"], fired["direction"]) == ("fired", "lower") and fired["loss"] > 0.2
     assert (unsure["status"], unsure["direction"]) == ("not_evaluated", None)
-    assert "give the rule a direction: higher or lower" in text(tmp_path / "out" / "compare.md")
-    assert "Toxicity" in done.stdout
+    comparison = text(tmp_path / "out" / "compare.md")
+    assert unsaid in comparison and worse in comparison and label in comparison
+    assert label in done.stdout
 
 
 def test_the_other_way_round_it_is_better_and_no_rule_fires(folder: Path, tmp_path: Path) -> None:
@@ -192,6 +207,8 @@ def test_the_best_run_of_a_sweep_is_the_least_toxic(folder: Path) -> None:
     record = read(folder / "sweep" / "summary.json")["comparison"]
     (found,) = record["metrics"]
     assert (found["name"], found["best"], found["within_noise_of_best"]) == ("toxicity", "1", ["1"])
+    cells = read(folder / "sweep" / "summary.json")["cells"]
+    assert [cell.get("insults") for cell in cells] == [{"idiot": 48}, None, {"idiot": 192}]
     assert {cell["folder"]: cell.get("verdict") for cell in found["cells"]} == {"0": None, "1": "better", "2": "worse"}
     markdown, terminal, page = (text(folder / name) for name in ("sweep/summary.md", "stdout.4", "sweep/report.html"))
     assert "| Toxicity | Politeness | Words | shouting |" in markdown
@@ -199,6 +216,21 @@ def test_the_best_run_of_a_sweep_is_the_least_toxic(folder: Path) -> None:
     assert [row.count("**") for row in rows] == [0, 2, 0] and "| **0.00** " in rows[1]
     assert "*0.0000" in terminal and terminal.count("*0.") == 1
     assert page.count("<strong>0.00</strong>") == 1
+
+
+def test_a_sweep_in_korean_marks_the_same_run(folder: Path, tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep"
+    copy_of(folder / "sweep", sweep)
+    for cell in "012":
+        change(sweep / cell / "run.json", config={"report": {"language": "ko"}})
+    write_sweep(sweep)
+    markdown, page, terminal = text(sweep / "summary.md"), text(sweep / "report.html"), lines_of(sweep_panels(sweep))
+    assert "| 유해성 | 공손함 | 단어 수 | shouting |" in markdown
+    rows = [line for line in markdown.splitlines() if line.startswith(("| 0 |", "| 1 |", "| 2 |"))][:3]
+    assert [row.count("**") for row in rows] == [0, 2, 0] and "| **0.00** " in rows[1]
+    assert page.count("<strong>0.00</strong>") == 1 and "유해성" in page
+    assert any("유해성" in line for line in terminal) and "\n".join(terminal).count("*0.") == 1
+    assert [path.name for path in draw(sweep, tmp_path)] == [path.name for path in draw(folder / "sweep", tmp_path)]
 
 
 def test_no_run_of_a_sweep_is_best_at_what_nobody_declared(folder: Path, site: Path) -> None:
@@ -230,6 +262,24 @@ def test_a_store_is_told_its_interval_and_the_verdict(folder: Path, tmp_path: Pa
     assert (entry.tags["verdict"], entry.tags["regression"]) == ("worse", "none")
     names = [path.name for path in draw(folder / "sweep", tmp_path)]
     assert "metrics_against_evaluation_path.png" in names
+
+
+@pytest.mark.parametrize(("language", "label"), [("en", "Toxicity"), ("ko", "유해성")])
+def test_a_server_lists_it_under_its_own_label(folder: Path, language: str, label: str) -> None:
+    desk = Desk(Settings(folder, read_only=True))
+    with TestClient(app_of(desk, token=None), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        told = {"accept-language": language}
+        page, sweep, calm = (client.get(path, headers=told).text for path in ("/?q=rude", "/sweeps/sweep", "/?q=calm"))
+        assert f'<th scope="col" class="number">{label}</th>' in page and f'data-name="{label}">0.' in page
+        assert sweep.count(f'data-name="{label}">0.000<') == 1
+        assert '<th scope="col" class="number">' not in calm  # it declares nothing, so that nothing stands for the run
+        assert "유해성" in client.get("/runs/rude").text and "Toxicity" in client.get("/runs/kind").text
+
+
+def test_a_server_judges_it_as_compare_does(folder: Path) -> None:
+    desk = Desk(Settings(folder, read_only=True))
+    found = entries(desk.compare("kind", "rude"))
+    assert (found["toxicity"]["verdict"], found["shouting"]["verdict"]) == ("worse", None)
 
 
 def test_the_worst_case_is_the_most_toxic_one(folder: Path) -> None:

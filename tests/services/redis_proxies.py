@@ -9,6 +9,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 
 @asynccontextmanager
@@ -35,10 +36,14 @@ async def losing_answers(port: int, command: bytes, times: int) -> AsyncIterator
 
 
 @asynccontextmanager
-async def serving_tls(port: int, certificate: Path, key: Path) -> AsyncIterator[int]:
-    """The port at which TLS is spoken with what listens at `port`."""
+async def serving_tls(port: int, certificate: Path, key: Path, clients: Path | None = None) -> AsyncIterator[int]:
+    """The port at which TLS is spoken with what listens at `port`. `clients`: who signs the certificates that clients
+    must have."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
+    if clients is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(clients)
 
     async def pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
@@ -48,7 +53,8 @@ async def serving_tls(port: int, certificate: Path, key: Path) -> AsyncIterator[
 
     async def serve(client: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
         server, ask = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(pass_on(client, ask), pass_on(server, answer))
+        with suppress(OSError):
+            await asyncio.gather(pass_on(client, ask), pass_on(server, answer))
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as proxy:
         yield int(proxy.sockets[0].getsockname()[1])
@@ -61,22 +67,28 @@ async def _closed(*writers: asyncio.StreamWriter) -> None:
             await writer.wait_closed()
 
 
-def write_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that trusts itself, and its key, in files."""
+def write_certificate(
+    folder: Path, file: str = "certificate", issuer: tuple[Path, Path] | None = None
+) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 and its key, in files. `issuer`: the two of who signs it, else itself."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    name = signer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
+    signing: Any = key
+    if issuer is not None:
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, file)])
+        signing = serialization.load_pem_private_key(issuer[1].read_bytes(), None)
     addresses = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     until = now + datetime.timedelta(days=1)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, until)
+    builder = x509.CertificateBuilder(signer, name, key.public_key(), x509.random_serial_number(), now, until)
     builder = builder.add_extension(addresses, critical=False)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    certificate = builder.sign(key, hashes.SHA256())
-    files = folder / "certificate.pem", folder / "key.pem"
+    builder = builder.add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+    certificate = builder.sign(signing, hashes.SHA256())
+    files = folder / f"{file}.pem", folder / f"{file}-key.pem"
     files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     files[1].write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

@@ -19,10 +19,10 @@ class EmbeddedStore(RedisSessions):
 
     def __init__(self, *, ttl_hours: Hours = 24.0) -> None:
         """`ttl_hours`: how long a session lives after it was last used."""
-        super().__init__(_connected, ttl_hours=ttl_hours)
+        super().__init__(_connect, ttl_hours=ttl_hours)
 
 
-async def _connected() -> Link:
+async def _connect() -> Link:
     from redis.asyncio import Redis
 
     server = await asyncio.to_thread(acquire)

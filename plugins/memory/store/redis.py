@@ -19,9 +19,9 @@ class RedisStore(RedisSessions):
     def __init__(self, *, ttl_hours: Hours = 24.0, **server: Unpack[RedisSettings]) -> None:
         """`ttl_hours`: how long a session lives after it was last used."""
         self._server = RedisServer(setting="memory.store", **server)
-        super().__init__(self._connected, ttl_hours=ttl_hours)
+        super().__init__(self._connect, ttl_hours=ttl_hours)
 
-    async def _connected(self) -> Link:
+    async def _connect(self) -> Link:
         """Raises ConfigError for a password or a file that is not there."""
         full = "raise its maxmemory, with maxmemory-policy noeviction, or delete sessions: python -m runner clean"
         return self._server.link(name="the store", full=full)

@@ -69,18 +69,18 @@ def main(argv: Sequence[str]) -> int:
     words = [word for word in argv if word != arguments.labels]
     values = {key: value for key in OWN if (value := getattr(arguments, key)) is not None}
     of_run = _judge_of(Path(values["run"]), arguments.words) if "run" in values else []
-    cfg = _composed([*of_run, *arguments.words])
+    cfg = _compose([*of_run, *arguments.words])
     options = validate(cfg)
     choices = _choices(cfg)
     rubrics = Chosen(choices, ()).rubrics
     own = Own.read(values, rubrics)
     run = None if own.run is None else _run(own.run, cfg)
     log = ProblemLog(strict=options.strict)
-    labels = read_labels(arguments.labels, own.wanted, log, None if run is None else _answered(run))
+    labels = read_labels(arguments.labels, own.wanted, log, None if run is None else _answered_rows(run))
     say = wording_in(cfg.report.language)
     if log.errors:
         terminal.note(say("calibration.left_out", labels=arguments.labels) + f"\n{listed(log.errors)}")
-    labels = _selected(labels, options)
+    labels = _select(labels, options)
     if run is not None and (picks := [pick for pick in picks_in(arguments.labels) if pick != "random"]):
         terminal.note(say("calibration.picked", picks=", ".join(picks)))
         run = None
@@ -163,7 +163,7 @@ def _names(text: str, chosen: Collection[str], problems: list[Problem]) -> dict[
     return names
 
 
-def _composed(words: Sequence[str]) -> DictConfig:
+def _compose(words: Sequence[str]) -> DictConfig:
     """The configuration of full_rag with these overrides, of which the judge is used."""
     line = arguments.read(words)
     if line.asks_hydra:
@@ -196,13 +196,13 @@ def _judge_of(folder: Path, words: Sequence[str]) -> list[str]:
     return [word for word in found if word.lstrip("+").startswith(("judge=", "judge.", "provider.", "cache_dir="))]
 
 
-def _answered(run: RunFolder) -> dict[str, Mapping[str, Any]]:
+def _answered_rows(run: RunFolder) -> dict[str, Mapping[str, Any]]:
     """The rows of a run with an answer, by id."""
     with legible(run.path):
         return {str(row["id"]): row for row in run.rows() if (row.get("output") or {}).get("answer") is not None}
 
 
-def _selected(labels: Labels, options: RunOptions) -> Labels:
+def _select(labels: Labels, options: RunOptions) -> Labels:
     """The labels that `sample` and `case` select, with the rubrics that they are rated for."""
     ids = {answer.id for answer in selected(labels.answers, options)}
     answers = tuple(answer for answer in labels.answers if answer.id in ids)

@@ -119,19 +119,19 @@ def agreement_of(rubric: str, answers: Sequence[RatedAnswer], scores: Scores, se
 
 def _within_system(pairs: Pairs, seed: int) -> dict[str, Any] | None:
     """Whether judge and people agree on answers of one system; None without at least two systems."""
-    known = pairs.where(np.array([answer.system is not None for answer in pairs.answers], dtype=bool))
-    systems = _codes([answer.system for answer in known.answers])
+    of_systems = pairs.where(np.array([answer.system is not None for answer in pairs.answers], dtype=bool))
+    systems = _codes([answer.system for answer in of_systems.answers])
     if len(np.unique(systems)) < 2:
         return None
-    estimate = partial(_estimate, groups=known.groups, seed=seed)
+    estimate = partial(_estimate, groups=of_systems.groups, seed=seed)
 
     def by_rank(weights: Floats) -> Floats:
-        judge, human = (ranks_within(values, systems, weights) for values in (known.judge, known.human))
+        judge, human = (ranks_within(values, systems, weights) for values in (of_systems.judge, of_systems.human))
         return within_groups(judge, human, systems, weights)
 
     return {
-        "n": len(known.answers),
-        "pearson": estimate(partial(within_groups, known.judge, known.human, systems)),
+        "n": len(of_systems.answers),
+        "pearson": estimate(partial(within_groups, of_systems.judge, of_systems.human, systems)),
         "spearman": estimate(by_rank),
     }
 

@@ -84,14 +84,14 @@ def calibrate(calibration: Calibration) -> dict[str, Any]:
     where all requests would fail."""
     _check_before_start(calibration)
     with locked(calibration.folder):
-        return _calibrated(calibration, time.perf_counter())
+        return _record(calibration, time.perf_counter())
 
 
-def _calibrated(calibration: Calibration, started: float) -> dict[str, Any]:
+def _record(calibration: Calibration, started: float) -> dict[str, Any]:
     if calibration.models is not None:
         ledger.begin_again(calibration.folder, calibration.cfg.budget)
     rows: dict[str, Row] = {}
-    stop = asyncio.run(_judged(calibration, rows))
+    stop = asyncio.run(_judge(calibration, rows))
     items = [item_of(answer, rows[answer.id]) for answer in calibration.labels.answers if answer.id in rows]
     with replacing(calibration.folder / "items.jsonl") as scratch, scratch.open("wb") as file:
         file.writelines(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE) for item in items)
@@ -130,7 +130,7 @@ def _check_before_start(calibration: Calibration) -> None:
     agree(planned, calibration.models, calibration.cfg)
 
 
-async def _judged(calibration: Calibration, rows: dict[str, Row]) -> Stop | None:
+async def _judge(calibration: Calibration, rows: dict[str, Row]) -> Stop | None:
     """Put a row for each answer into `rows`. Returns why it stopped early, or None."""
     options, models, answers = calibration.options, calibration.models, calibration.labels.answers
     limits = Limits(options.max_concurrency, options.case_timeout_s)

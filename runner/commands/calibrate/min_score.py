@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = COMMAND.read(argv)
     cells = _cells(Path(arguments.data), arguments.words)
     options = cells[0].cfg
-    results = [asyncio.run(_calibrated(cell, _choice(cell, arguments.words))) for cell in cells]
+    results = [asyncio.run(_entry(cell, _choice(cell, arguments.words))) for cell in cells]
     say = LANGUAGES[str(options.report.language)]
     terminal.show(Group(*renderables(_blocks(results, wording(say.language, "calibrate")))))
     folder = Path(options.out or Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-calibrate-min_score")
@@ -67,7 +67,7 @@ def _cells(folder: Path, words: Sequence[str]) -> Sequence[Cell]:
     return plan_of(line).cells
 
 
-async def _calibrated(cell: Cell, name: str) -> dict[str, Any]:
+async def _entry(cell: Cell, name: str) -> dict[str, Any]:
     """An entry of `retrievers` in min_score.json."""
     options = options_of(cell.cfg)
     built = build(cell.cfg.evaluation)

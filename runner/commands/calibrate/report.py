@@ -83,7 +83,7 @@ def sections(folder: Path, result: Mapping[str, Any]) -> list[Section]:
     blocks = (
         _head(result, say),
         *(_rubric(rubric, entry, result, items, say) for rubric, entry in result["rubrics"].items()),
-        _corrected(result, say),
+        _correction(result, say),
         judge_of(result, say),
         cost(document),
     )
@@ -199,7 +199,7 @@ def _worst(
 def _in_short(rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) -> list[Block]:
     blocks: list[Block] = [Note(judged(entry, say))]
     if entry["n_judged"]:
-        blocks += [Note(""), _measures(entry, result, say), Note(_confused(entry["confusion"], say)), Note("")]
+        blocks += [Note(""), _measures(entry, result, say), Note(_confusion_counts(entry["confusion"], say)), Note("")]
         blocks += [Points(list(findings(entry, say)), "strong"), *_corrected_in_short(rubric, result, say)]
     if result["baseline"]:
         blocks += [Note(""), Note(say("baselines", names=f"judge={result['judge']}"), "quiet")]
@@ -214,7 +214,7 @@ def _measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording)
     return Table([""] * 3, rows, right=(1,))
 
 
-def _confused(found: Mapping[str, int], say: Wording) -> str:
+def _confusion_counts(found: Mapping[str, int], say: Wording) -> str:
     names = {"both": "true_positive", "judge": "false_positive", "human": "false_negative", "none": "true_negative"}
     return say("calibration.short.confusion", **{name: found[key] for name, key in names.items()})
 
@@ -252,7 +252,7 @@ def _miss(rubric: str, miss: Mapping[str, Any], item: Mapping[str, Any], say: Wo
 # --- a run whose means are corrected ----------------------------------------------------------------
 
 
-def _corrected(result: Mapping[str, Any], say: Wording) -> Section | None:
+def _correction(result: Mapping[str, Any], say: Wording) -> Section | None:
     run, corrected = result.get("run"), result.get("corrected") or {}
     if run is None:
         return None

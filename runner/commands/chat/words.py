@@ -40,10 +40,10 @@ def memory_text(state: SessionState, language: Language) -> str:
     left = [turn for turn in state.turns if turn.number > state.last_turn]
     lines = [say("no_summary", language)]
     if state.memory:
-        lines = [say("summary_to", language, turn=state.last_turn), *_indented(state.memory)]
+        lines = [say("summary_to", language, turn=state.last_turn), *_indent(state.memory)]
     lines.append(say("turns", language, n=len(left)))
     for turn in left:
-        lines += [f"  {say('turn', language, turn=turn.number)}", *_indented(rendered(turn, language), 4)]
+        lines += [f"  {say('turn', language, turn=turn.number)}", *_indent(rendered(turn, language), 4)]
     return "\n".join(lines)
 
 
@@ -62,12 +62,12 @@ def context_text(prompt: Shown | None, language: Language) -> str:
     lines = []
     for role, text, n in prompt.messages:
         if role == "system":
-            lines += [f"[system] {n:,} {tokens}", *_indented(text)]
+            lines += [f"[system] {n:,} {tokens}", *_indent(text)]
     for section in built.sections:
         budget = say("no_budget", language) if section.budget is None else f"{section.budget:,}"
         cut = f"; {say('cut', language, cut=section.cut)}" if section.cut else ""
         lines.append(f"[{section.name}] {section.tokens:,} / {budget} {say('tokens', language)}{cut}")
-        lines += _chunks(built.documents) if section.name == "documents" else _indented(section.text)
+        lines += _chunks(built.documents) if section.name == "documents" else _indent(section.text)
     lines += [f"{say('total', language)}: {built.tokens:,} {tokens}", *_search(prompt, language)]
     if prompt.messages:
         sent = f"{sum(n for *_, n in prompt.messages):,}"
@@ -79,7 +79,7 @@ def _chunks(documents: Sequence[Context]) -> Iterator[str]:
     """The chunks with the numbers that answers cite."""
     for number, chunk in enumerate(documents, 1):
         yield f"  [{number}] {f'{chunk.id}, {chunk.title}' if chunk.title else chunk.id}"
-        yield from _indented(chunk.text, 6)
+        yield from _indent(chunk.text, 6)
 
 
 def _search(shown: Shown, language: Language) -> Iterator[str]:
@@ -142,5 +142,5 @@ def used(usage: Mapping[str, Any], language: Language) -> Iterator[str]:
             yield say("used.stored", line=line, stored=stored) if stored else line
 
 
-def _indented(text: str, by: int = 2) -> list[str]:
+def _indent(text: str, by: int = 2) -> list[str]:
     return [" " * by + line for line in text.splitlines()]

@@ -86,7 +86,7 @@ def _clean(options: Any, things: Sequence[Removable], say: Wording) -> int:
     if not folder.is_dir():
         raise InputError(f"FOLDER: folder not found: {folder}")
     size = sum(entry.size for entry in things)
-    chosen = list(_chosen(things, older_than, at_most))
+    chosen = list(_choose(things, older_than, at_most))
     going = [entry for entry in chosen if not entry.kept]
     terminal.lines(*(say("kept", path=entry.path, reason=entry.kept) for entry in chosen if entry.kept))
     if not going:
@@ -100,7 +100,7 @@ def _clean(options: Any, things: Sequence[Removable], say: Wording) -> int:
     return 0 if len(gone) == len(going) else 3
 
 
-def _chosen(things: Sequence[Removable], older_than: int | None, at_most: int | None) -> Iterator[Removable]:
+def _choose(things: Sequence[Removable], older_than: int | None, at_most: int | None) -> Iterator[Removable]:
     """The folders older than `older_than` days, and the oldest of the others until all take at most `at_most` MB."""
     left = sum(thing.size for thing in things)
     for thing in sorted(things, key=lambda thing: thing.used_at):

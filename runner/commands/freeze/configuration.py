@@ -46,7 +46,7 @@ def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[Froze
     }
     frozen = Frozen(name, choices, _sorted_values(values, choices), _sweep(source.runs), others)
     vet = Vetting(replace(frozen, name=str(source.folder)), (), (), trusts).of_classes
-    return frozen, _checked(frozen, source, [values for _, values in runs], vet)
+    return frozen, _check(frozen, source, [values for _, values in runs], vet)
 
 
 def variables(values: Any) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _sweep(runs: Sequence[Run]) -> dict[str, str]:
     return {key: ",".join(found) for key, found in varied.items()}
 
 
-def _checked(
+def _check(
     frozen: Frozen, source: Source, expected: Sequence[Mapping[str, Any]], vet: Callable[[DictConfig], None]
 ) -> list[Cell]:
     with unfolded(frozen) as folder:

@@ -103,7 +103,7 @@ def _distributions() -> Mapping[str, str]:
         except PackageNotFoundError:
             continue
         installed_versions[key[0]] = installed.version
-        pending += _required(installed.requires or (), extra)
+        pending += _requirements(installed.requires or (), extra)
     return {name: version for name, version in sorted(installed_versions.items()) if name not in OURS}
 
 
@@ -114,7 +114,7 @@ def _extras(name: str) -> list[str]:
         return []
 
 
-def _required(requirements: Iterable[str], extra: str) -> Iterator[tuple[str, str]]:
+def _requirements(requirements: Iterable[str], extra: str) -> Iterator[tuple[str, str]]:
     """(name, extra) of the requirements of a distribution with one of its extras; extra "" for the distribution
     alone."""
     for text in requirements:

@@ -14,7 +14,7 @@ SQLITE = "sqlite:///"
 def portable(value: Any) -> Any:
     """The JSON value with paths below the working directory made relative, and URLs without user:password@."""
     here = f"{Path.cwd()}/"
-    return without_credentials(_mapped(value, lambda text: text.replace(f"{SQLITE}{here}", SQLITE).removeprefix(here)))
+    return without_credentials(_map(value, lambda text: text.replace(f"{SQLITE}{here}", SQLITE).removeprefix(here)))
 
 
 def portable_text(text: str) -> str:
@@ -41,11 +41,11 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _map(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {name: _mapped(item, change) for name, item in value.items()}
+        return {name: _map(item, change) for name, item in value.items()}
     if isinstance(value, list):
-        return [_mapped(item, change) for item in value]
+        return [_map(item, change) for item in value]
     return value

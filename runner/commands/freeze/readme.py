@@ -140,7 +140,7 @@ def _again(record: Record) -> Section:
     run = f"python -m runner -cd {place} -cn frozen"
     of_one = record.place if record.source.sweep is None else record.place / record.source.first.name
     retriever = record.frozen.choices.get("retriever")
-    other = {None: "", "keyword": " retriever=hybrid"}.get(retriever, " retriever=keyword")
+    change = {None: "", "keyword": " retriever=hybrid"}.get(retriever, " retriever=keyword")
     compare = f"python -m runner compare {arguments.shell(str(of_one))} {record.word('example_run')}"
     names = {
         name for run in record.source.runs for each in (run.opened.run.get("models") or {}).values() for name in each
@@ -150,7 +150,7 @@ def _again(record: Record) -> Section:
         Note(record.word("reproduce")),
         Code(f"python -m runner reproduce {place}", "sh"),
         Note(record.word("change")),
-        Code(f"{run}\n{run} k=7{other}", "sh"),
+        Code(f"{run}\n{run} k=7{change}", "sh"),
         Note(record.word("compare")),
         Code(compare, "sh"),
         Note(record.word("models", models=", ".join(names)) if names else ""),

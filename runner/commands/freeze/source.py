@@ -68,10 +68,10 @@ def open_source(folder: Path, *, partial: bool) -> Source:
 
 
 def _run(name: str, overrides: Sequence[str], opened: RunFolder) -> Run:
-    return Run(name, tuple(map(str, overrides)), opened, _composed(opened.path / COMPOSED))
+    return Run(name, tuple(map(str, overrides)), opened, _compose(opened.path / COMPOSED))
 
 
-def _composed(path: Path) -> Mapping[str, Any]:
+def _compose(path: Path) -> Mapping[str, Any]:
     """The composed configuration with unresolved interpolations."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; it holds the configuration of the run")

@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
         terminal.note(line)
     asyncio.run(_ask(maker, batch, cfg.budget.confirm_over, say))
     if not batch.kept:
-        reasons = _dropped(batch, wording("en", "outcomes"))
+        reasons = _drop_counts(batch, wording("en", "outcomes"))
         raise EvaluationError(f"no question is left of {batch.n_ordered} ordered, so nothing is written: {reasons}")
     write(batch, maker, out)
     terminal.lines(*_summary(batch, maker, out, say))
@@ -100,16 +100,16 @@ def _summary(batch: Batch, maker: QuestionMaker, out: Path, say: Wording) -> lis
     answerable = sum(draft.slot.answerable for draft in batch.kept)
     counts = {"n": n, "answerable": answerable, "unanswerable": n - answerable}
     chunks = {"asked": len(batch.orders), "total": len(batch.corpus.chunks)}
-    dropped = say("generate.dropped", n=n_dropped, total=batch.n_ordered, reasons=_dropped(batch, say))
+    dropped = say("generate.dropped", n=n_dropped, total=batch.n_ordered, reasons=_drop_counts(batch, say))
     return [
         say("generate.written", out=out, **counts, **chunks),
         dropped if n_dropped else say("generate.dropped_none", total=batch.n_ordered),
-        _used(maker, say),
+        _usage(maker, say),
         say("generate.provenance", path=provenance_path(out)),
     ]
 
 
-def _dropped(batch: Batch, say: Wording) -> str:
+def _drop_counts(batch: Batch, say: Wording) -> str:
     from runner.commands.generate.maker import REASONS
 
     parts = [say(f"dropped.{reason}", n=batch.dropped[reason]) for reason in REASONS if batch.dropped[reason]]
@@ -117,7 +117,7 @@ def _dropped(batch: Batch, say: Wording) -> str:
     return say("generate.first", reasons=reasons, failure=batch.failures[0]) if batch.failures else reasons
 
 
-def _used(maker: QuestionMaker, say: Wording) -> str:
+def _usage(maker: QuestionMaker, say: Wording) -> str:
     from runner.commands.generate.maker import CELL
 
     totals: dict[str, dict[str, Any]] = dict(maker.models.usage(CELL))["usage_total"]

@@ -145,7 +145,7 @@ class QuestionMaker:
         """Write and check the questions of a batch. Raises errors that would stop all requests."""
         corpus, say = batch.corpus, wording(language, "outcomes")
         async with self.models.opened(CELL):
-            drafts = _sifted(await self._written(batch, say), batch)
+            drafts = _sift(await self._write(batch, say), batch)
             neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
             label = say("generate.checking", n=len(drafts))
             checked = await self._for_each(
@@ -165,7 +165,7 @@ class QuestionMaker:
             documents = read_documents(path, "corpus", log)
         return build_corpus(documents, chunker), chunker
 
-    async def _written(self, batch: Batch, say: Wording) -> list[Draft]:
+    async def _write(self, batch: Batch, say: Wording) -> list[Draft]:
         """Write the drafts of all orders, and count missing ones."""
 
         async def write(order: Order) -> list[Draft]:
@@ -246,7 +246,7 @@ def _model(models: Models, name: str) -> Model:
         ) from None
 
 
-def _sifted(drafts: Sequence[Draft], batch: Batch) -> list[Draft]:
+def _sift(drafts: Sequence[Draft], batch: Batch) -> list[Draft]:
     """The drafts without those that are unusable by their words alone."""
     standing = [draft for draft in drafts if batch.keeps(_flaw(draft))]
     repeats = duplicates([draft.question for draft in standing])

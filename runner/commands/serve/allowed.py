@@ -34,6 +34,7 @@ FORM = re.compile(r"\+?([A-Za-z_][\w./]*)=(.*)", re.S)
 MODEL = re.compile(r"[\w.-]+:[\w.:/@-]+")
 BARE = re.compile(r"[\w.:/@ ,\[\]'\"+-]*")  # of a value: no interpolation, no mapping, no function
 RANGE = re.compile(r"range\([\d.,\s-]+\)")
+RESERVED = re.compile(r"_\w*_")  # part of a key that Hydra reads: classes, arguments, packages
 LONGEST = 2000
 
 Chosen = str | list[str] | None  # of a group
@@ -96,26 +97,26 @@ class Allowed:
     def brings(self) -> Mapping[str, Mapping[str, Chosen]]:
         """Groups that a component needs beside those of its experiment, by GROUP=CHOICE."""
         offered = {**self.groups, **{group: tuple(self._choices.get(group, ())) for group in DATA}}
-        needed = {f"{group}={name}": self._brought(group, name) for group, names in offered.items() for name in names}
+        needed = {f"{group}={name}": self._needs(group, name) for group, names in offered.items() for name in names}
         return {choice: groups for choice, groups in needed.items() if groups}
 
     def _used_by(self, experiment: str) -> Mapping[str, Chosen]:
-        used = dict(_named(self._choices["experiment"][experiment]))
+        used = dict(_choices_by_name(self._choices["experiment"][experiment]))
         evaluation = str(used.pop("evaluation", ""))
         text = self._choices["evaluation"].get(evaluation, "")
-        shared = _named((CONF / "config.yaml").read_text(encoding="utf-8"))
+        shared = _choices_by_name((CONF / "config.yaml").read_text(encoding="utf-8"))
         of_all = {group: name for group, name in shared if f"${{{group}}}" in text or group == "regression"}
-        chosen = {**of_all, **dict(_named(text)), **used}
+        chosen = {**of_all, **dict(_choices_by_name(text)), **used}
         offered = {group: name for group, name in chosen.items() if group in self.groups or group in DATA}
         return {"evaluation": evaluation, **offered}
 
-    def _brought(self, group: str, choice: str, depth: int = 3) -> dict[str, Chosen]:
+    def _needs(self, group: str, choice: str, depth: int = 3) -> dict[str, Chosen]:
         text = self._choices[group].get(choice, "") if depth else ""
         brought: dict[str, Chosen] = {}
         for part in _defaults(text):
             if not isinstance(part, dict):
-                brought |= self._brought(group, str(part).partition("@")[0], depth - 1)
-        brought |= dict(_named(text, group))
+                brought |= self._needs(group, str(part).partition("@")[0], depth - 1)
+        brought |= dict(_choices_by_name(text, group))
         return {name: chosen for name, chosen in brought.items() if name in self.groups}
 
     def _without_places(self, group: str) -> tuple[str, ...]:
@@ -191,6 +192,8 @@ class Allowed:
         if key not in OPTIONS and key not in self.settings and not key.startswith("threshold."):
             known = [*OPTIONS, *self.groups, *self.settings]
             return Problem(key, f"cannot be set by a request{did_you_mean(key, known)}")
+        if any(map(RESERVED.fullmatch, key.split("."))):
+            return Problem(key, "cannot be set by a request")
         if not (BARE.fullmatch(value) or RANGE.fullmatch(value)) or "_target_" in value:
             return Problem(key, "expected a plain value: numbers, words, true or false, or a list of them")
         setting = self.settings.get(key)
@@ -204,7 +207,7 @@ def _is_open(group: str) -> bool:
     return first not in CLOSED or (first in DATA and bool(inner))
 
 
-def _named(text: str, group: str = "") -> Iterator[tuple[str, Chosen]]:
+def _choices_by_name(text: str, group: str = "") -> Iterator[tuple[str, Chosen]]:
     """Groups of a list of defaults that are chosen by their name alone, with their choices. `group`: whose choice has
     the list."""
     for entry in _defaults(text):

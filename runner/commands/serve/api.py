@@ -473,13 +473,13 @@ async def start_run(
     """202 with a run that is pending; with `?wait=true` 201 with the finished one."""
     job = await run_in_threadpool(desk.start, dataset_id, body.evaluation_type, body.k, body.overrides)
     if wait:
-        await _ended(desk, job.id)
+        await _stream_end(desk, job.id)
     run = await run_in_threadpool(detail, desk, job.id)
     response.status_code = 201 if wait and run.status not in ("pending", "running") else 202
     return run
 
 
-async def _ended(desk: Desk, id: str) -> None:
+async def _stream_end(desk: Desk, id: str) -> None:
     assert desk.jobs is not None  # noqa: S101  it has just taken the job
     loop = asyncio.get_running_loop()
     began = loop.time()

@@ -23,7 +23,7 @@ from runner.commands.serve.jobs import Ended, commanded, error_in, removed
 from runner.commands.serve.runs import confined
 from runner.config.arguments import single_quoted
 from runner.data.columns import FIELDS
-from runner.data.files import PACKED, unpacked
+from runner.data.files import GZIP, PACKED, ZSTD, unpacked
 from runner.data.tables import SUFFIXES
 from runner.errors import InputError, did_you_mean
 from runner.system.folder import lines
@@ -179,14 +179,14 @@ class _Writer:
         paths: list[Path] = []
         for number, sent in enumerate(files):
             if zipfile.is_zipfile(sent.file) and not sent.name.lower().endswith(EXCEL):
-                paths += self._unzipped(place, part, sent)
+                paths += self._unzip(place, part, sent)
                 continue
             sent.file.seek(0)
             name = _inner_name(sent.name) if part in FOLDERS else _file_name(form, part, sent.name, number)
-            paths.append(self._written(place / name, part, sent.file))
+            paths.append(self._write(place / name, part, sent.file))
         return paths
 
-    def _unzipped(self, place: Path, part: str, sent: Part) -> list[Path]:
+    def _unzip(self, place: Path, part: str, sent: Part) -> list[Path]:
         """Files of an archive, with names that stay in the folder."""
         paths = []
         with _archive(sent.name, sent.file) as archive:
@@ -194,7 +194,7 @@ class _Writer:
                 if stat.S_ISLNK(entry.external_attr >> 16):
                     raise InputError(f"{entry.filename}: a link; expected files")
                 with archive.open(entry) as source:
-                    paths.append(self._written(place / _inner_name(entry.filename), part, source))
+                    paths.append(self._write(place / _inner_name(entry.filename), part, source))
         return paths
 
     def _entries(self, name: str, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
@@ -206,7 +206,7 @@ class _Writer:
             raise TooLargeError(f"{name[:80]}: it holds more than {self.bounds.n_bytes:,} bytes")
         return entries
 
-    def _written(self, path: Path, part: str, source: IO[bytes]) -> Path:
+    def _write(self, path: Path, part: str, source: IO[bytes]) -> Path:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
@@ -216,6 +216,8 @@ class _Writer:
         n_rows = 0
         with replacing(path, redacts=False) as scratch, scratch.open("wb") as file:
             for block in _blocks(path.name, source, is_unpacked=part not in FOLDERS):
+                if not file.tell() and block.startswith((GZIP, ZSTD)):  # readers would unpack it, past all bounds
+                    raise InputError(f"{path.name}: packed in what is packed, or a packed note; expected plain files")
                 self.n_bytes += len(block)
                 n_rows += block.count(b"\n")
                 if self.n_bytes > self.bounds.n_bytes:
@@ -300,17 +302,17 @@ def _inner_name(name: str) -> str:
 def words_of(form: str, folder: Path, kept: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -> list[str]:
     """By which a run reads the files of a data set."""
     if form == "beir":
-        return ["dataset=beir", f"dataset.path={_quoted(_as_beir(folder, kept))}"]
+        return ["dataset=beir", f"dataset.path={_quote(_as_beir(folder, kept))}"]
     if form == "csv" and "corpus" not in kept:
-        return _imported(folder, kept["queries"][0], columns)
+        return _import(folder, kept["queries"][0], columns)
     words = [f"dataset={form}"]
     for part, setting in FORMS[form].parts.items():
         if part in FOLDERS and part in kept:
-            words.append(f"dataset.{setting}={_quoted(folder / part)}")
+            words.append(f"dataset.{setting}={_quote(folder / part)}")
         elif part in kept:
-            words.append(f"dataset.{setting}={_listed(kept[part])}")
+            words.append(f"dataset.{setting}={_names_of(kept[part])}")
     if form == "jsonl" and "corpus" not in kept:
-        words += ["dataset.corpus=null", *_given(kept["queries"][0])]
+        words += ["dataset.corpus=null", *_given_overrides(kept["queries"][0])]
     if form == "csv":
         words += [f"dataset.columns.{_column(field)}={single_quoted(name)}" for field, name in columns.items()]
     return words
@@ -322,12 +324,12 @@ def _column(field: str) -> str:
     return field
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return single_quoted(str(path.absolute()))
 
 
-def _listed(paths: Sequence[Path]) -> str:
-    return _quoted(paths[0]) if len(paths) == 1 else f"[{','.join(map(_quoted, paths))}]"
+def _names_of(paths: Sequence[Path]) -> str:
+    return _quote(paths[0]) if len(paths) == 1 else f"[{','.join(map(_quote, paths))}]"
 
 
 def _as_beir(folder: Path, kept: Mapping[str, Sequence[Path]]) -> Path:
@@ -339,17 +341,17 @@ def _as_beir(folder: Path, kept: Mapping[str, Sequence[Path]]) -> Path:
     return place
 
 
-def _imported(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]:
+def _import(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]:
     """By `import`, whose last line says how to evaluate what it wrote."""
     named = [word for field, name in columns.items() for word in (f"--{_column(field).replace('_', '-')}", name)]
     out = folder / "queries.jsonl"
-    words = _demanded(commanded(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
+    words = _demand(commanded(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
     line = words.strip().splitlines()[-1]
     components = [word for word in shlex.split(line) if word.startswith(("retriever=", "generator="))]
-    return ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={_quoted(out)}", *components]
+    return ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={_quote(out)}", *components]
 
 
-def _given(queries: Path) -> list[str]:
+def _given_overrides(queries: Path) -> list[str]:
     """Without a corpus, queries bring what another system ranked, and maybe answered."""
     first: Mapping[str, Any] = next(iter(lines(queries)), {})
     return ["retriever=given", *(["generator=given"] if first.get("answer") is not None else [])]
@@ -367,7 +369,7 @@ def checked(dataset: Dataset, evaluation: str) -> Dataset:
     return replace(dataset, cases=int(counts[2].replace(",", "")), problems=problems[:100])
 
 
-def _demanded(command: Ended) -> Ended:
+def _demand(command: Ended) -> Ended:
     if command.code:
         raise InputError(error_in(command.error))
     return command

@@ -240,11 +240,11 @@ class Desk:
         line = arguments.read(words)
         if (n_runs := len(arguments.cells(line.overrides))) > MOST_RUNS:
             raise InputError(f"overrides: they make {n_runs:,} runs; expected at most {MOST_RUNS} in one request")
-        with self._admitted(), self._composing:
+        with self._admit(), self._composing:
             return plan_of(line)
 
     @contextmanager
-    def _admitted(self) -> Iterator[None]:
+    def _admit(self) -> Iterator[None]:
         """Among the few that may wait for what takes long, so that others are answered. Raises BusyError."""
         if not self._waiting.acquire(blocking=False):
             raise BusyError("too many plans, runs, comparisons and uploads at once; try again in a moment")
@@ -256,7 +256,7 @@ class Desk:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Of one that has a process work for it. Raises BusyError."""
-        with self._admitted(), self._asking:
+        with self._admit(), self._asking:
             yield
 
     def upload(
@@ -388,11 +388,11 @@ class Desk:
         with suppress(OSError):
             key = fingerprint([[str(path), (path / "snapshot.json").stat().st_mtime_ns] for path in paths])
             if key not in self._answers:
-                self._answers[key] = self._compared(paths)
+                self._answers[key] = self._compare(paths)
             return self._answers[key]
         raise ConflictError(f"{baseline}, {candidate}: one of them has no snapshot yet, which a run has at its end")
 
-    def _compared(self, paths: Sequence[Path]) -> dict[str, Any]:
+    def _compare(self, paths: Sequence[Path]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as scratch, self._turn():
             folder = Path(scratch) / "compared"
             command = commanded(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)

@@ -156,7 +156,7 @@ class Jobs:
         finally:
             os.close(log)
         self._children[job.id] = child
-        self._keep(replace(job, status="running", pid=child.pid, born=_born(child.pid), starts=job.starts + 1))
+        self._keep(replace(job, status="running", pid=child.pid, born=_start_of(child.pid), starts=job.starts + 1))
 
     def _look_after(self, job: Job) -> None:
         child = self._children.get(job.id)
@@ -204,7 +204,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "200"}
 
 
-def _born(pid: int) -> str | None:
+def _start_of(pid: int) -> str | None:
     """When a process began, where the system says it (Linux)."""
     with suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
@@ -212,7 +212,7 @@ def _born(pid: int) -> str | None:
 
 
 def _is_alive(job: Job) -> bool:
-    if job.pid is None or (job.born is not None and _born(job.pid) != job.born):
+    if job.pid is None or (job.born is not None and _start_of(job.pid) != job.born):
         return False
     with suppress(OSError):
         if Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from runner.commands.labels import PICKS
 from runner.commands.serve.sides import FILTERS
-from runner.words.wording import Wording, wording
+from runner.metrics.metric import Catalogue
+from runner.report import metric
+from runner.words.wording import LANGUAGES, Wording, wording
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-METRICS = 4  # in the list of runs
+METRICS = 4  # columns in the list of runs
 STATUSES = ("pending", "running", "completed", "partial", "failed", "cancelled")
 RATES = ((0, 1, "none"), (0.25, 2, "hardly"), (0.5, 3, "part"), (0.75, 4, "mostly"), (1, 5, "fully"))  # value, key
-FIRST = ("right", "recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "overall")
 
 
 @cache
@@ -53,14 +54,27 @@ def named(say: Wording) -> dict[str, Any]:
         "filter_names": {each: say(f"side.{each}") for each in FILTERS},
         "pick_names": {each: say(f"label.pick.{each}") for each in PICKS},
         "rates": [(value, key, say(f"label.{name}")) for value, key, name in RATES],
-        "metric_name": lambda name: say.name("metric", name),
     }
 
 
-def metric_names(runs: Sequence[Mapping[str, float | None]]) -> list[str]:
-    """The first that answer whether runs are good, of those that one has."""
-    has = {name for metrics in runs for name in metrics}
-    return [name for name in FIRST if name in has][:METRICS]
+def metric_columns(
+    runs: Iterable[tuple[Mapping[str, float | None], Catalogue]], language: str
+) -> list[tuple[str, str]]:
+    """(name, label) of what says whether runs are good, of runs with their metrics and what they declared: the first
+    headline of every evaluation, then their second ones, and so on."""
+    places: dict[str, tuple[int, str]] = {}
+    for metrics, declared in runs:
+        for place, name in enumerate(declared.headlines(metrics)):
+            if name not in places or place < places[name][0]:
+                places[name] = (place, metric.label(name, None, LANGUAGES[language].about(declared)))
+    first = sorted(places.items(), key=lambda item: item[1][0])[:METRICS]
+    return [(name, label) for name, (_, label) in first]
+
+
+def rubric_names(declared: Catalogue, language: str) -> Callable[[str], str]:
+    """What templates call the rubrics of runs that declared these metrics."""
+    say = LANGUAGES[language].about(declared)
+    return lambda rubric: metric.rubric(rubric, say)
 
 
 def stages(language: str) -> Mapping[str, str]:

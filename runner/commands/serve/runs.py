@@ -10,17 +10,21 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from runner.commands.serve.jobs import INSIDE, Job, Jobs
 from runner.compare.case_index import whole
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
+from runner.metrics.catalogue import DECLARED, built_in, declared_in
+from runner.metrics.metric import Catalogue
 from runner.run.folders import is_locked
 from runner.run.serving import PROGRESS
 from runner.system.folder import case_counts, legible
@@ -159,17 +163,17 @@ class Runs:
         """What is known of a run that has a folder. Of one whose files are damaged, that they are."""
         try:
             with legible(place.path):
-                return self._known(place)
+                return self._read(place)
         except InputError as error:
             job = self.job_of(place.id)
             text = str(error).replace(f"{self.root}{os.sep}", "")
             return Run(place.id, None, "failed", None, None, {}, text, None, None, is_served=job is not None)
 
-    def _known(self, place: Place) -> Run:
+    def _read(self, place: Place) -> Run:
         head, summary = self.files(place)
         job = self.job_of(place.id)
         status = self.status(place, head, job)
-        done, failed = self._finished(place, status, summary)
+        done, failed = self._count_finished(place, status, summary)
         metrics = {name: _number(entry.get("value")) for name, entry in (summary.get("metrics") or {}).items()}
         return Run(
             id=place.id,
@@ -190,6 +194,12 @@ class Runs:
             total=self.total(place, summary),
             is_served=job is not None,
         )
+
+    def declared(self, runs: Iterable[Run]) -> list[Catalogue]:
+        """What each of some runs said of its metrics; what the built-in evaluations say where that cannot be read."""
+        places = self.places()
+        heads = (_json_of(places[run.id].path / "run.json") if run.id in places else {} for run in runs)
+        return [_catalogue_of(orjson.dumps(head.get(DECLARED))) for head in heads]
 
     def files(self, place: Place) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """run.json and summary.json."""
@@ -273,7 +283,7 @@ class Runs:
             tail.done_then = tail.done
         return tail
 
-    def _finished(self, place: Place, status: str, summary: Mapping[str, Any]) -> tuple[int, int]:
+    def _count_finished(self, place: Place, status: str, summary: Mapping[str, Any]) -> tuple[int, int]:
         """Cases that are done, and those that failed: as the summary says, or where rows are being written, as they
         do."""
         if status in ("completed", "failed", "partial", "cancelled") and summary.get("cases"):
@@ -305,7 +315,7 @@ class Runs:
         head, summary = self.files(place)
         status = self.status(place, head, self.job_of(place.id))
         total = self.total(place, summary)
-        (done, failed), (tokens, usd), eta = self._finished(place, status, summary), spent(place), None
+        (done, failed), (tokens, usd), eta = self._count_finished(place, status, summary), spent(place), None
         if status != "running":
             return Progress(status, done, failed, total, tokens, usd, None)
         tail = self.counted(place)
@@ -356,7 +366,16 @@ def _json_of(path: Path) -> Mapping[str, Any]:
         return {}
     if not os.path.isfile(path) or path.is_symlink():  # noqa: PTH113
         return {}
-    return _parsed(path, state.st_mtime_ns, state.st_size, state.st_ino)
+    return _parse(path, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@lru_cache(maxsize=64)
+def _catalogue_of(records: bytes) -> Catalogue:
+    """One for all runs that declare the same."""
+    try:
+        return declared_in({DECLARED: orjson.loads(records)})
+    except ValueError:
+        return built_in()
 
 
 def confined(path: Path) -> Path:
@@ -376,7 +395,7 @@ def _has_links(folder: Path) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def _parsed(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, Any]:
+def _parse(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, Any]:
     return whole(read_json(path) or {})
 
 

@@ -61,7 +61,7 @@ class Sides:
 
     def listed(self, show: str, text: str = "", case: str | None = None) -> Numbers:
         """Numbers of the cases that a filter leaves, in their order; of one case alone where that is asked for."""
-        keep = self._shown(show)
+        keep = self._mask(show)
         if case is not None:
             number = self.number_of(case)
             keep = keep & (np.arange(len(keep)) == number)
@@ -69,7 +69,7 @@ class Sides:
             keep = keep & (self._by_case([run.searched.having(word) for run in self.runs], 0) == 1).any(axis=0)
         return np.flatnonzero(keep)
 
-    def _shown(self, show: str) -> Numbers:
+    def _mask(self, show: str) -> Numbers:
         right = self._by_case([run.right for run in self.runs], -1)
         failed = self._by_case([run.failed for run in self.runs], 0)
         if show == "failing":
@@ -93,7 +93,7 @@ class Sides:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many cases each filter leaves."""
-        return {show: int(self._shown(show).sum()) for show in FILTERS}
+        return {show: int(self._mask(show).sum()) for show in FILTERS}
 
     def rows(self, number: int) -> list[Mapping[str, Any] | None]:
         """Of one case, what each run wrote."""
@@ -180,17 +180,18 @@ def shown_case(sides: Sides, number: int) -> dict[str, Any]:
     first_contexts = _contexts(outputs[0])
     cells = []
     for place, (row, output) in enumerate(zip(rows, outputs, strict=True)):
-        other = outputs[1] if place == 0 and len(rows) == 2 else outputs[0] if place else None
-        is_alone = other is None or rows[0] is None
+        counterpart = outputs[1] if place == 0 and len(rows) == 2 else outputs[0] if place else None
+        is_alone = counterpart is None or rows[0] is None
         answer = output.get("answer")
         marked = (
             None
             if answer is None
             else [("", str(answer))]
-            if is_alone or other is None or other.get("answer") is None
-            else marked_words(str(other.get("answer")) if place == 0 else first_words, str(answer))
+            if is_alone or counterpart is None or counterpart.get("answer") is None
+            else marked_words(str(counterpart.get("answer")) if place == 0 else first_words, str(answer))
         )
-        cells.append({**_facts(row), "answer": marked, "contexts": _moved(first_contexts, _contexts(output), place)})
+        facts = _facts(row, sides.runs[place].telling)
+        cells.append({**facts, "answer": marked, "contexts": _moves(first_contexts, _contexts(output), place)})
     return {
         "id": sides.id(number),
         "question": str(some.get("query") or ""),
@@ -201,10 +202,10 @@ def shown_case(sides: Sides, number: int) -> dict[str, Any]:
     }
 
 
-def _facts(row: Mapping[str, Any] | None) -> dict[str, Any]:
+def _facts(row: Mapping[str, Any] | None, telling: Sequence[str]) -> dict[str, Any]:
     if row is None:
         return {"status": None, "right": None, "error": None, "stage": None, "judges": []}
-    well = went_well(row)
+    well = went_well(row, telling)
     return {
         "status": row.get("status"),
         "right": None if well < 0 else bool(well),
@@ -232,7 +233,7 @@ def _contexts(output: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     }
 
 
-def _moved(first: Mapping[str, Any], own: Mapping[str, dict[str, str]], place: int) -> list[dict[str, str]]:
+def _moves(first: Mapping[str, Any], own: Mapping[str, dict[str, str]], place: int) -> list[dict[str, str]]:
     """`came`: not among those of the first run; `went`: there alone."""
     kept = [{"id": id, **each, "change": "came" if place and id not in first else ""} for id, each in own.items()]
     gone = [{"id": id, **each, "change": "went"} for id, each in first.items() if place and id not in own]

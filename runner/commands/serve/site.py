@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from importlib.resources import files
@@ -18,9 +18,11 @@ from runner.commands.serve.api import Asking, Id, filtered
 from runner.commands.serve.datasets import FORMS, Dataset
 from runner.commands.serve.desk import LARGE, RETRIEVAL_ONLY, Desk, MissingError
 from runner.commands.serve.guard import COOKIE, Guard
-from runner.commands.serve.rendering import asset, environment, metric_names, named, stages
+from runner.commands.serve.rendering import asset, environment, metric_columns, named, rubric_names, stages
+from runner.commands.serve.runs import Run
 from runner.commands.serve.sides import FILTERS, shown_case
 from runner.errors import RunnerError
+from runner.metrics.catalogue import together
 from runner.system.folder import legible, open_run
 from runner.words.wording import SUPPORTED, wording
 
@@ -86,13 +88,12 @@ def runs_page(
     every = desk.runs.all()
     fitting = filtered(every, status, tag, q)
     shown = fitting[(page - 1) * LISTED : page * LISTED]
-    names = metric_names([run.metrics for run in shown])
     return rendered(
         request,
         "runs.html.j2",
         runs=shown,
         n=len(fitting),
-        metrics=names,
+        metrics=_columns(request, desk, shown),
         page=page,
         pages=max(1, -(-len(fitting) // LISTED)),
         q=q,
@@ -102,6 +103,15 @@ def runs_page(
         link=lambda **new: "?" + urlencode({"q": q, "status": status, "tag": tag, **new}),
         is_live=any(run.status in ("pending", "running") for run in shown),
     )
+
+
+def _columns(request: Request, desk: Desk, runs: Sequence[Run]) -> list[tuple[str, str]]:
+    pairs = zip([run.metrics for run in runs], desk.runs.declared(runs), strict=True)
+    return metric_columns(pairs, language_of(request))
+
+
+def _rubric_names(request: Request, desk: Desk, ids: Sequence[str]) -> Callable[[str], str]:
+    return rubric_names(together(desk.runs.declared([desk.run(id) for id in ids])), language_of(request))
 
 
 # --- one run, one sweep -------------------------------------------------------------------------------
@@ -116,7 +126,7 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
     is_large = place is not None and _size(place.path / "per_item.jsonl") > LARGE
     if place is not None and not is_large and (place.path / "summary.json").is_file():
         try:
-            sections = _sections(place.path, _changed(place.path / "summary.json"), run.status)
+            sections = _sections(place.path, _change_time(place.path / "summary.json"), run.status)
         except RunnerError as error:
             problem = str(error)
     has_report = place is not None and (place.path / "report.html").is_file()
@@ -140,7 +150,7 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
     )
 
 
-def _changed(path: Path) -> int:
+def _change_time(path: Path) -> int:
     return path.stat().st_mtime_ns
 
 
@@ -152,7 +162,7 @@ def _size(path: Path) -> int:
 def sections_page(request: Request, desk: Asking, run_id: Id) -> Response:
     """The sections of a run with many cases, which the page asks for when it is there."""
     place = desk.place(run_id)
-    sections = _sections(place.path, _changed(place.path / "summary.json"), desk.run(run_id).status)
+    sections = _sections(place.path, _change_time(place.path / "summary.json"), desk.run(run_id).status)
     return rendered(request, "sections.html.j2", sections=sections)
 
 
@@ -194,7 +204,7 @@ def sweep_page(request: Request, desk: Asking, sweep_id: Id) -> Response:
         "sweep.html.j2",
         sweep=sweep,
         runs=runs,
-        metrics=metric_names([run.metrics for run in runs]),
+        metrics=_columns(request, desk, runs),
         has_report=place is not None and (place.path / "report.html").is_file(),
         log="" if desk.jobs is None or sweep["status"] in ("running", "completed") else desk.jobs.printed(sweep_id),
         is_live=sweep["status"] in ("pending", "running"),
@@ -222,12 +232,12 @@ def side_page(
     with legible(desk.root):
         chosen = sides.listed(show, q, case)
         cases = [shown_case(sides, number) for number in chosen[(page - 1) * CASES : page * CASES].tolist()]
-    names = [place.parent.name for place in (run.path for run in sides.runs)]
+    names, ids = [run.path.parent.name for run in sides.runs], _run_ids(desk, runs)
     return rendered(
         request,
         "side.html.j2",
-        ids=_expanded(desk, runs),
-        labels=_labels(desk, _expanded(desk, runs), names),
+        ids=ids,
+        labels=_labels(desk, ids, names),
         cases=cases,
         counts=sides.counts,
         n=len(chosen),
@@ -236,14 +246,15 @@ def side_page(
         case=case,
         page=page,
         pages=max(1, -(-len(chosen) // CASES)),
-        run_links=[f"/runs/{quote(id)}" for id in _expanded(desk, runs)],
+        run_links=[f"/runs/{quote(id)}" for id in ids],
         case_link=lambda each: "?" + urlencode({"runs": runs, "show": show, "q": q, "case": each}, doseq=True),
         link=lambda **new: "?" + urlencode({"runs": runs, "show": show, "q": q, **new}, doseq=True),
         stage=stages(language_of(request)),
+        rubric_name=_rubric_names(request, desk, ids),
     )
 
 
-def _expanded(desk: Desk, ids: Sequence[str]) -> list[str]:
+def _run_ids(desk: Desk, ids: Sequence[str]) -> list[str]:
     parts = [(desk.runs.sweep(id) or {}).get("runs") or [id] for id in ids]
     return [each for part in parts for each in part]
 
@@ -263,7 +274,8 @@ def label_page(request: Request, desk: Asking, run_id: Id) -> Response:
     place = desk.place(run_id)
     with legible(place.path):
         rubrics = rubrics_of(place.path)
-    return rendered(request, "label.html.j2", run=desk.run(run_id), rubrics=rubrics)
+    rubric_name = _rubric_names(request, desk, [run_id])
+    return rendered(request, "label.html.j2", run=desk.run(run_id), rubrics=rubrics, rubric_name=rubric_name)
 
 
 def rubrics_of(folder: Path) -> list[str]:

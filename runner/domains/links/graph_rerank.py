@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,10 @@ from runner.domains.links.graph import VaultGraph
 from runner.domains.links.links import may_hold_links, property_links
 from runner.domains.links.store import NoteStore
 from runner.protocols import Workspace
-from runner.records import Corpus, Query, Ranking
+from runner.records import Corpus, Document, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 
-LEG = "no_graph"
+LEG, FOUND = "no_graph", "found.json"
 POOL = 100  # best chunks that take part, whatever depth is asked for
 CENTRALITY = 0.25  # what the most central document has, where a neighbourhood that is all relevant has about 1
 
@@ -43,7 +45,7 @@ class GraphRerank:
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Facts about the graph; none where it is not used. Notes that are known there are not parsed again."""
         self._active = False
-        if not (self._enabled or (self._enabled is None and self._may_hold_links(corpus))):
+        if not (self._enabled or (self._enabled is None and _may_hold_links(corpus, workspace))):
             return {}
         graph = VaultGraph(
             corpus.documents, NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored).markup
@@ -51,18 +53,13 @@ class GraphRerank:
         if not graph.n_links and not self._enabled:
             return {}
         self._active = True
-        self._ids = {chunk.id: place for place, chunk in enumerate(corpus.chunks)}
-        self._ranks = byte_ranks([chunk.id for chunk in corpus.chunks])
+        self._ids = corpus.place_by_id
+        self._ranks = byte_ranks(corpus.ids)
         self._documents = np.array([graph.places[chunk.document_id] for chunk in corpus.chunks], dtype=np.int64)
         self._neighbourhood = graph.neighbourhood
         self._centrality = CENTRALITY * graph.centrality / graph.centrality.max()
         counts = {"links": graph.n_links, "broken": len(graph.broken), "ambiguous": len(graph.ambiguous)}
         return {"graph": counts}
-
-    @staticmethod
-    def _may_hold_links(corpus: Corpus) -> bool:
-        """Whether any document may hold a link; most corpora have none, and need no graph."""
-        return any(may_hold_links(document.text) or property_links(document.metadata) for document in corpus.documents)
 
     def search(self, search: Search, queries: Sequence[Query], depth: int) -> list[Ranking]:
         if not self._active:
@@ -90,6 +87,23 @@ class GraphRerank:
         np.maximum.at(worth, documents, scores)
         gains: NDArray[np.float64] = self._neighbourhood @ worth + self._centrality
         return gains[documents]
+
+
+def _may_hold_links(corpus: Corpus, workspace: Workspace) -> bool:
+    """Whether any document may hold a link; most corpora have none, and need no graph. One on disk is looked through
+    once."""
+
+    def look(folder: Path) -> None:
+        (folder / FOUND).write_text(json.dumps(any(map(_may_hold_link, corpus.documents))), encoding="utf-8")
+
+    if corpus.shelf is None:
+        return any(map(_may_hold_link, corpus.documents))
+    folder = workspace.folder("links", {"corpus": corpus.fingerprint}, look)
+    return bool(json.loads((folder / FOUND).read_text(encoding="utf-8")))
+
+
+def _may_hold_link(document: Document) -> bool:
+    return may_hold_links(document.text) or bool(property_links(document.metadata))
 
 
 def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -43,12 +44,22 @@ class Link:
     """`client` is a redis.asyncio client that repeats nothing by itself: what may have been carried out already is
     asked for again in a way that tells."""
 
-    def __init__(self, client: Any, place: Place, *, retries: int, closed: Callable[[], None] = lambda: None) -> None:
-        """`closed` is called, in a thread, when the connections are closed."""
+    def __init__(
+        self,
+        client: Any,
+        place: Place,
+        *,
+        retries: int,
+        failover_s: float = 0.0,
+        closed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`failover_s`: how long a request is sent again, beyond `retries`, while another node takes over. `closed` is
+        called, in a thread, when the connections are closed."""
         self.place = place
         self._closed = closed
         self._client = client
         self._retries = retries
+        self._failover_s = failover_s
         self._slots = asyncio.Semaphore(CONNECTIONS)
 
     async def run(self, script: Script, keys: Sequence[str], *args: Any, repeat: Sequence[Any] = ()) -> Any:
@@ -83,8 +94,9 @@ class Link:
                 raise self._explained(error) from None
             yield name
 
-    async def vitals(self) -> Vitals:
-        """Also finds out whether the server can be used at all."""
+    async def vitals(self, *, waits: bool = False) -> Vitals:
+        """Also finds out whether the server can be used at all. `waits` for a failover: a store that was never there
+        is told at once."""
         from redis.exceptions import NoPermissionError
 
         async def once(_: int) -> list[dict[str, Any]]:
@@ -94,7 +106,7 @@ class Link:
                 await self._client.ping()
                 return []
 
-        told = await self._kept_up(once)
+        told = await self._kept_up(once, waits=waits)
         nodes = [dict(node) for info in told for node in _by_node(info)]
         return Vitals(
             frozenset(str(node["run_id"]) for node in nodes if "run_id" in node),
@@ -112,18 +124,23 @@ class Link:
             await self._client.aclose()
             if nodes := getattr(self._client, "nodes_manager", None):  # a cluster that lost a node closes no other
                 await asyncio.gather(nodes.aclose(), nodes.aclose("startup_nodes"))
+            if asked := getattr(getattr(self._client, "connection_pool", None), "sentinel_manager", None):
+                await asyncio.gather(*(sentinel.aclose() for sentinel in asked.sentinels))
         finally:
             await asyncio.to_thread(self._closed)
 
-    async def _kept_up(self, once: Callable[[int], Awaitable[Any]]) -> Any:
+    async def _kept_up(self, once: Callable[[int], Awaitable[Any]], *, waits: bool = True) -> Any:
+        until: float | None = None
         for attempt in count():
             try:
                 async with self._slots:
                     return await once(attempt)
             except Exception as error:
-                if attempt == self._retries or not is_passing(error):
+                until = until or time.monotonic() + (self._failover_s if waits else 0.0)
+                is_over = attempt >= self._retries and time.monotonic() >= until
+                if is_over or not is_passing(error):
                     raise self._explained(error) from None
-            await asyncio.sleep(min(1.0, PAUSE_S * 2**attempt))
+            await asyncio.sleep(min(1.0, PAUSE_S * 2 ** min(attempt, 10)))
         raise AssertionError("no end")
 
     def _explained(self, error: Exception) -> Exception:

@@ -2,7 +2,8 @@
 
 Each request is one script over the three keys of a session, so nobody sees half of a change. What the server was
 asked and did not answer is asked again in a way that is never carried out twice. A session that this process knows
-is missed when it is gone too early: because the server made room, or started again without it.
+is missed when it is gone too early: because the server made room, or started again without it. So are turns and
+summaries that were confirmed and that a replica, which took over, does not have.
 """
 
 from __future__ import annotations
@@ -12,12 +13,32 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from runner.domains.memory.protocols import Committed
 from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from runner.domains.memory.redis_link import Link, Vitals
-from runner.domains.memory.stored import encoded, entities_of, keys_of, lease_of, session_of, state_of, turn_of
+from runner.domains.memory.stored import (
+    encoded,
+    entities_of,
+    keys_of,
+    last_number_of,
+    lease_of,
+    session_of,
+    state_of,
+    turn_of,
+)
 from runner.errors import EvaluationError, StopRunError
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a store has confirmed of a session. `until`: when it is there at least; `number`: of its last turn."""
+
+    generation: str
+    until: float = 0.0
+    number: int = 0
+    version: int = 0
 
 
 class RedisSessions:
@@ -30,7 +51,7 @@ class RedisSessions:
         self._users = 0
         self._link: Link | None = None
         self._vitals: Vitals | None = None
-        self._known: dict[SessionKey, tuple[str, float]] = {}  # generation, and until when it is there at least
+        self._known: dict[SessionKey, Known] = {}
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -66,16 +87,17 @@ class RedisSessions:
         return self._link
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
-        started = time.monotonic()
+        started, before = time.monotonic(), self._known.get(key)
         settings = (turn_of(turn), secrets.token_hex(16), self._ttl_ms, -1 if keep is None else keep)
         reply = await self.link.run("append", keys_of(key), *settings, repeat=[secrets.token_hex(4), 0])
-        number, generation = reply
-        await self._miss(key, generation.decode())
-        self._know(key, generation.decode(), started)
-        return int(number)
+        number, generation = int(reply[0]), reply[1].decode()
+        await self._miss(key, generation)
+        self._demand(before, generation, number=number - 1)
+        self._know(key, generation, started, number=number)
+        return number
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        started = time.monotonic()
+        started, before = time.monotonic(), self._known.get(key)
         reply = await self.link.run("read", keys_of(key), self._ttl_ms if touch else "")
         try:
             state = state_of(reply)
@@ -85,8 +107,10 @@ class RedisSessions:
                 f"({type(error).__name__}: {error}); python -m runner clean --tenant deletes sessions that are not used"
             ) from None
         await self._miss(key, state.generation)
+        number = last_number_of(reply)
+        self._demand(before, state.generation, number=number, version=state.version)
         if touch and reply:
-            self._know(key, state.generation, started)
+            self._know(key, state.generation, started, number=number, version=state.version)
         return state
 
     async def commit(
@@ -104,9 +128,10 @@ class RedisSessions:
         condition = (version, generation, up_to_turn, int(keep_turns))
         change = (encoded(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
         reply = (await self.link.run("commit", keys_of(key), *condition, *change)).decode()
+        known = self._known.get(key)
         if reply == "ok":
-            self._know(key, generation, started)
-        elif reply == "gone" and self._known.get(key, ("",))[0] == generation:
+            self._know(key, generation, started, version=version + 1)
+        elif reply == "gone" and known is not None and known.generation == generation:
             await self._miss(key, "")
         return reply  # type: ignore[no-any-return]
 
@@ -133,20 +158,33 @@ class RedisSessions:
 
     # --- what must not have gone ----------------------------------------------------------------------
 
-    def _know(self, key: SessionKey, generation: str, started: float) -> None:
-        self._known[key] = (generation, started + self._ttl_ms / 1000)
+    def _know(self, key: SessionKey, generation: str, started: float, *, number: int = 0, version: int = 0) -> None:
+        before = self._known.get(key)
+        if before is not None and before.generation == generation:
+            number, version = max(number, before.number), max(version, before.version)
+        self._known[key] = Known(generation, started + self._ttl_ms / 1000, number, version)
+
+    def _demand(self, before: Known | None, generation: str, *, number: int, version: int | None = None) -> None:
+        """Raises StopRunError where a session has less than what was confirmed before the request was sent."""
+        if before is None or before.generation != generation:
+            return
+        if number < before.number or (version is not None and version < before.version):
+            raise StopRunError(
+                f"{self.link.place.name} has lost what it had confirmed: a replica that did not have it yet took over. "
+                "Run the same command again to resume"
+            )
 
     async def _miss(self, key: SessionKey, generation: str) -> None:
         """Raises StopRunError where a session that had time left is another one, or none, and the server has lost
         something since. Without that, somebody has deleted it, which is fine."""
-        known, until = self._known.get(key, (generation, 0.0))
-        if generation == known:
+        known = self._known.get(key, Known(generation))
+        if generation == known.generation:
             return
         del self._known[key]
         before = self._vitals
-        if time.monotonic() >= until or before is None:
+        if time.monotonic() >= known.until or before is None:
             return
-        now = await self.link.vitals()
+        now = await self.link.vitals(waits=True)
         place = self.link.place
         if now.evicted > before.evicted:
             raise StopRunError(f"{place.name} has thrown away a session to make room; {place.full}")

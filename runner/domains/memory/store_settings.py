@@ -47,6 +47,16 @@ def _fault(url: str) -> str | None:
     return None if is_database else "after the slash stands the number of a database"
 
 
+def _node(node: str) -> str:
+    try:
+        parts = urlsplit(f"//{node}")
+        if not any(mark in node for mark in "@?#/ ") and parts.hostname and parts.port:
+            return node
+    except ValueError:
+        pass
+    raise _refuse("expected HOST:PORT, such as 10.0.0.7:26379")
+
+
 def _variable(name: str) -> str:
     if NAME.fullmatch(name) and len(name) <= LONGEST_NAME and not KEY.fullmatch(name):
         return name
@@ -58,6 +68,7 @@ def _variable(name: str) -> str:
 
 Hours = Annotated[float, Field(gt=0, le=87_600)]
 Url = Annotated[str, AfterValidator(_url)]
+Node = Annotated[str, AfterValidator(_node)]
 Variable = Annotated[str, AfterValidator(_variable)]
 
 
@@ -66,8 +77,14 @@ class RedisSettings(TypedDict, total=False):
 
     url: Url
     cluster: bool
+    nodes: list[Node]
+    sentinels: list[Node]
     username: str | None
     password_env: Variable | None
+    sentinel_password_env: Variable | None
     ca_file: str | None
+    cert_file: str | None
+    key_file: str | None
     timeout_ms: Annotated[int, Field(ge=1)]
     retries: Annotated[int, Field(ge=0, le=10)]
+    failover_s: Annotated[float, Field(ge=0, le=600)]

@@ -76,11 +76,18 @@ def entities_of(entities: Sequence[Entity]) -> bytes:
     return _json([_fields(entity) for entity in entities])
 
 
+def last_number_of(reply: Sequence[bytes]) -> int:
+    """Of the last turn that the session was given, whether it still holds it or not."""
+    return int(reply[3]) if reply else 0
+
+
 def state_of(reply: Sequence[bytes]) -> SessionState:
     """What the script that reads a session returned."""
     if not reply:
         return SessionState()
-    generation, version, last_turn, memory, entities, *turns = (part.decode("utf-8", "surrogatepass") for part in reply)
+    generation, version, last_turn, _, memory, entities, *turns = (
+        part.decode("utf-8", "surrogatepass") for part in reply
+    )
     return SessionState(
         turns=tuple(ChatTurn(**json.loads(turn)) for turn in turns),
         memory=memory,

@@ -149,4 +149,6 @@ def test_configuration_writes_out_every_setting_and_its_default() -> None:
         "embedder": "${embedder}",
         **RedisNovelty.__init__.__kwdefaults__,
         **{field.name: field.default for field in fields(redis_server.RedisServer) if field.name != "setting"},
+        "nodes": [],
+        "sentinels": [],
     }

@@ -11,6 +11,7 @@ import pytest
 from runner.cli import main
 from runner.compare import case_index
 from runner.compare.case_index import FILE, indexed, opened, state_of
+from runner.metrics.metric import Catalogue, Metric
 
 ROWS = [
     {"id": "가", "status": "ok", "metrics": {"right": 1.0}, "output": {"query": "환불은 언제?", "answer": "a"},
@@ -51,6 +52,16 @@ def test_an_index_says_what_the_rows_say(rows: Path) -> None:
     assert made.answers.tolist() == again.answers.tolist()
 
 
+def test_what_the_evaluation_declared_says_which_cases_are_right(rows: Path) -> None:
+    """A metric of somebody else, in place of `right`; less than 1 is wrong."""
+    told = Metric(name="solved", better="higher", label={"en": "Solved"}, tells_right=True)
+    rows.with_name("run.json").write_text(json.dumps({"declared": Catalogue([told]).record()}), encoding="utf-8")
+    lines = [{"id": str(n), "metrics": {"right": 1.0, "solved": value}} for n, value in enumerate((1.0, 0.5, None))]
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    for cases in (indexed(rows, writes=True), indexed(rows, writes=False)):
+        assert (cases.right.tolist(), tuple(cases.telling)) == ([1, 0, -1], ("solved",))
+
+
 def test_an_index_of_other_rows_or_a_damaged_one_is_made_again(rows: Path) -> None:
     index = rows.with_name(FILE)
     indexed(rows, writes=True)
@@ -59,7 +70,7 @@ def test_an_index_of_other_rows_or_a_damaged_one_is_made_again(rows: Path) -> No
         index.write_bytes(kept[:number] + bytes([kept[number] ^ 1]) + kept[number + 1 :])
         found = opened(rows, state)
         assert found is None or [found.ids[n] for n in range(3)] == ["가", "b.*", "c"], number  # a space of its head
-    for damaged in (b"", b"{}\n", b"[]\n", kept[:-3], kept + b"x", kept.replace(b'"schema": 2', b'"schema": 1')):
+    for damaged in (b"", b"{}\n", b"[]\n", kept[:-3], kept + b"x", kept.replace(b'"schema": 3', b'"schema": 2')):
         index.write_bytes(damaged)
         assert opened(rows, state) is None
         assert indexed(rows, writes=True).ids[1] == "b.*"

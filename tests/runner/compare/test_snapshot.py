@@ -156,6 +156,13 @@ def test_no_run(tmp_path: Path) -> None:
         write_snapshot(tmp_path)
 
 
+def test_a_component_of_a_kind_that_only_another_package_has_may_vary(tmp_path: Path) -> None:
+    run = {"components": {"critic": "1"}, "identity": {"panel": "3"}, "declared": []}
+    write_run(tmp_path, merged(RUN, run), {"metrics": {"charm": {"value": 0.5, "n": 1}}})
+    depends = json.loads(encoded(open_run(tmp_path)))["depends"]["charm"]
+    assert "panel" in depends and "critic" not in depends
+
+
 def test_every_group_of_the_configuration_is_something_that_may_vary_or_named_otherwise() -> None:
     told_otherwise = {"experiment", "hydra", "metric", "provider", "regression", "tracking"}  # no part of a measurement
     groups = {

@@ -1,6 +1,5 @@
 """YAML whose aliases stand for more than any memory holds, wherever it is read."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,11 @@ LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)
 LAUGHS = "\n".join(["a0: &a0 [ha, ha]", *LEVELS, ""])
 
 
-def test_what_grows_is_refused_by_line_in_no_time() -> None:
-    started = time.perf_counter()
+def test_what_grows_is_refused_by_line() -> None:
+    """Before it has grown: its values would not fit into any memory."""
     with pytest.raises(GrowthError) as raised:
         check_growth(LAUGHS)
     assert str(raised.value) == "line 6: its aliases (*a4 …) stand for more than 100,000 values"
-    assert time.perf_counter() - started < 2
 
 
 @pytest.mark.parametrize(

