@@ -403,7 +403,8 @@ def _quick(hint: Any, thorough: Problem) -> Problem:
     arguments = list(map(_exact, given))
     if exact:
         return lambda value: None if type(value) in exact else thorough(value)
-    if (kind is Mapping or kind is dict) and arguments[0] and (arguments[1] or given[1] is Any):
+    is_mapping = (kind is Mapping or kind is dict) and len(arguments) == 2
+    if is_mapping and arguments[0] and (arguments[1] or given[1] is Any):
         names, parts = arguments
 
         def check_mapping(value: Any) -> str | None:
@@ -503,7 +504,7 @@ def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool
             if (problem := check_part(part)) is not None:
                 return _place(str(name), problem)
     elif deep:
-        for name, exact, check in _field_checkers(type(value)):
+        for name, exact, check in _field_checkers(typing.cast(type, type(value))):
             part = getattr(value, name)
             if type(part) not in exact and (problem := check(part)) is not None:
                 return _place(name, problem)
