@@ -20,7 +20,7 @@ from runner import DISTRIBUTION, __version__
 from runner.config.completion import ASKS, answer
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
 from runner.system import redaction, terminal
-from runner.system.collector import collecting_seldom
+from runner.system.collector import collecting_seldom, end_quickly
 
 if TYPE_CHECKING:
     from runner.config.arguments import Line
@@ -34,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0 success, 1 input invalid, 2 corpus or index unusable, 3 evaluation failed,
     4 regression, 5 not comparable, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        end_quickly()
     end_as_by_ctrl_c()
     _ready_streams()
     redaction.learn_environment()

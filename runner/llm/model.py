@@ -276,16 +276,13 @@ class Model:
         reply, counted = answered.content
         usage = counted or _counted(body, reply, longest)
         try:
-            stored = self._stored(key, reply, usage)
+            used = usage
+            if self._door.cache.stores:
+                reply = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
+                used = reply.usage
         finally:
             self._pay(toll, usage, answered.attempts)
-        return stored.after(answered.attempts, answered.waited_s)
-
-    def _stored(self, key: bytes, reply: ChatReply, usage: Usage) -> ChatReply:
-        """The reply that the cache has for all, with what it counts."""
-        if not self._door.cache.stores:
-            return reply.counting(usage)
-        return reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
+        return reply.live(used, answered.attempts, answered.waited_s, _limit(body))
 
     def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
         """Tells once of a server whose counts of tokens cannot be."""

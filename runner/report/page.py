@@ -39,6 +39,7 @@ LIMITS: Mapping[Size, int] = {
     "question": 3000, "answer": 3000, "whole": 3000, "context": 1500, "reason": 1000, "detail": 1000, "call": 12_000,
 }  # fmt: skip
 NAME, ITEMS = 200, 30
+TEMPLATES = ("blocks.html.j2", "page.html.j2")  # of every page
 
 
 def write_page(path: Path, say: Wording, blocks: Iterable[Block]) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import io
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 SELDOM = (20_000, 5, 5)  # objects and generations between two collections; Python: 700, 10, 10
+BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
 _lock = threading.Lock()
 _depth = 0
@@ -42,6 +45,23 @@ def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
             _depth -= 1
             if not _depth:
                 gc.set_threshold(*_usual)
+
+
+def end_quickly() -> None:
+    """When this process ends, cycles are not collected before its memory is given back as a whole: a fifth of a second
+    of a run. Files that are still open are flushed, as they would be if they were collected."""
+    atexit.register(_leave_all)
+
+
+def _leave_all() -> None:
+    """Called last, as it was registered first."""
+    gc.unfreeze()  # what is left out is not among the objects
+    for each in gc.get_objects():
+        if issubclass(type(each), BUFFERED):
+            with suppress(Exception):  # it is closed, or whoever read it is gone
+                each.flush()
+    gc.disable()
+    gc.freeze()
 
 
 def collect(*, settles: bool = False) -> None:

@@ -1,6 +1,9 @@
 import gc
+import subprocess
+import sys
 import weakref
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +60,20 @@ def test_what_stays_is_left_alone_from_the_first_collection_on(monkeypatch: pyte
         assert gc.get_freeze_count() == 0
     finally:
         gc.freeze()  # as the suite has it
+
+
+def test_a_process_that_ends_quickly_flushes_what_is_open(tmp_path: Path) -> None:
+    """A file that only a cycle holds is closed by nobody."""
+    program = (
+        "import gc, sys\n"
+        "from runner.system.collector import end_quickly\n"
+        "class Node: pass\n"
+        "end_quickly()\n"
+        "node = Node()\n"
+        "node.itself, node.file = node, open(sys.argv[1], 'w')\n"
+        "node.file.write('written')\n"
+        "del node\n"
+    )
+    path = tmp_path / "file"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True)
+    assert path.read_text() == "written"
