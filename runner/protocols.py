@@ -39,7 +39,7 @@ from runner.records import (
     SystemReply,
     Timing,
 )
-from runner.text.chunking import Passage
+from runner.text.chunking import Cutter, Passage
 
 
 @runtime_checkable
@@ -289,6 +289,24 @@ class Chunker(Protocol):
         """The passages of a text, in order; none for a blank one."""
 
 
+@runtime_checkable
+class Cutting(Protocol):
+    """A chunker that cuts by the rules of this program: what it makes of a text is kept for later runs.
+
+    class Paragraphs:
+        @property
+        def cutter(self) -> Cutter:
+            return Cutter(max_chars=600)
+
+        def passages(self, text: str) -> Sequence[Passage]:
+            return self.cutter.passages(text)
+    """
+
+    @property
+    def cutter(self) -> Cutter:
+        """What cuts; `passages` adds nothing to it."""
+
+
 class Tokenizer(Protocol):
     """Splits texts into the tokens that a keyword index counts.
 
@@ -461,6 +479,20 @@ class Closing(Protocol):
 
     def close(self) -> None:
         """Called after all queries of a run were ranked."""
+
+
+@runtime_checkable
+class TextTelling(Protocol):
+    """A retriever whose hits have texts of their own, which contexts then hold in place of those of the corpus.
+
+    class ServerRetriever:
+        def texts_of(self, ids: Sequence[str]) -> list[str] | None:
+            return self.client.texts(ids)
+    """
+
+    def texts_of(self, ids: Sequence[str]) -> list[str] | None:
+        """The texts of chunks, in this order; None where those of the corpus count. Called once a run, with all ids
+        that become contexts, before `close`."""
 
 
 @runtime_checkable
@@ -999,7 +1031,8 @@ ANY = (
     Incidental,
 )
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with protocols have one, too
-    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, Closing),
+    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, TextTelling, Closing),
+    Chunker: (Cutting,),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
     System: (Within,),
@@ -1023,10 +1056,13 @@ ABSENT: Mapping[str, Any] = {
     "idle": (),
     "incidental": (),
     "is_within": False,
+    "filters": False,
+    "tells": False,
     "baseline": False,
     "caches": False,
     "concurrency": 1,
     "has_vectors": True,
+    "cutter": None,
     "is_rehearsed": False,
     "is_fitted": False,
     "keyword_weight": None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,10 +12,17 @@ from numpy.typing import NDArray
 
 from plugins.retriever.semantic import SemanticRetriever
 from runner.records import Corpus, Ranking
+from runner.retrieval.filters import facets_of, where_of
 from runner.retrieval.stores import Collection, IndexSettings, Points
 from tests.corpora import corpus_of, question, workspace
 
 DIM = 8
+TEAMS = ("support", 'it\'s "ours", %s', "영업")
+FILTERS: tuple[Mapping[str, Any], ...] = (
+    {"team": "support"},
+    {"team": [TEAMS[1], "영업"], "language": "ko"},
+    {"team": "영업", "years": 2020},
+)
 
 
 class Cloud:
@@ -36,7 +44,15 @@ class Cloud:
 
 
 def corpus(count: int = 120) -> Corpus:
-    return corpus_of({f"{n:03}": f"text {n}" for n in range(count)})
+    """Every document has a team of three, and one of two years."""
+    plain = corpus_of({f"{n:03}": f"text {n}" for n in range(count)})
+    documents = [
+        replace(
+            document, language="ko" if n % 2 else "en", metadata={"team": TEAMS[n % 3], "years": [2020 + n % 2, 2025]}
+        )
+        for n, document in enumerate(plain.documents)
+    ]
+    return replace(plain, documents=documents)
 
 
 def indexed(root: Path, store: object, cloud: Cloud | None = None, **options: Any) -> tuple[Any, Mapping[str, Any]]:
@@ -93,7 +109,33 @@ async def goes_on_where_it_was_cut_off(root: Path, store: Any) -> None:
 
 def _points(cloud: Cloud, start: int, end: int) -> Points:
     texts = [f"text {n}" for n in range(start, end)]
-    return Points(start, [f"{n:03}#0" for n in range(start, end)], texts, cloud.vectors[start:end])
+    return Points(start, [f"{n:03}#0" for n in range(start, end)], texts, cloud.vectors[start:end], [()] * len(texts))
+
+
+def filters_as_exact_search(root: Path, store: object, **options: Any) -> None:
+    """The rankings of exact search among what passes, whether few or many do, and what of a value is not taken for
+    a part of the question."""
+    for number, wanted in enumerate(FILTERS):
+        exact, _ = indexed(root / f"faiss {number}", None, filter=wanted)
+        expected = rankings(exact)
+        passes = where_of(wanted)
+        assert {id for each in expected for id in each.ids} <= {
+            f"{document.id}#0"
+            for document in corpus().documents
+            if all(set(group) & set(facets_of(document)) for group in passes)
+        }
+        retriever, facts = indexed(root / str(number), store, filter=wanted, **options)
+        assert rankings(retriever) == expected
+        retriever.close()
+        assert facts["n_candidates"] == len(set(rankings(exact, 120)[0].ids))
+
+
+def tells_texts(root: Path, store: object) -> None:
+    """In the order of the question, of any length."""
+    retriever, _ = indexed(root, store, texts="store")
+    assert retriever.texts_of([]) == []
+    assert retriever.texts_of(["007#0", "119#0", "000#0"]) == ["text 7", "text 119", "text 0"]
+    retriever.close()
 
 
 async def lists_and_deletes(root: Path, store: Any) -> None:

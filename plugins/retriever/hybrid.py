@@ -9,8 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
-from runner.protocols import CachedRetriever, Closing, Retriever, Workspace, offered
+from runner.protocols import CachedRetriever, Closing, Retriever, TextTelling, Workspace, offered
 from runner.records import Corpus, Query, Ranking
+from runner.retrieval.filters import Filter
 from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fused, over, reciprocal_ranks
 from runner.text.ordering import best, byte_ranks
 
@@ -26,6 +27,7 @@ class HybridRetriever:
     2009); weaker where the legs are unequal.
     Relevance is weight x keyword + (1 - weight) x semantic of the legs' relevance, whichever fusion. `weight` None:
     what the embedder of the semantic leg says (`keyword_weight`), else one half.
+    `filter`: of both legs.
     The graph reranks what is fused; a leg is reranked before it is fused only where its own settings ask for it.
     """
 
@@ -41,6 +43,7 @@ class HybridRetriever:
         normalization: Normalization = "zscore",
         rrf_k: Annotated[int, Field(ge=1)] = 60,
         pool: Annotated[int, Field(ge=1)] = POOL,
+        filter: Filter | None = None,
         graph_rerank: bool | None = None,
         graph_weight: Annotated[float, Field(ge=0)] = 0.1,
     ) -> None:
@@ -51,6 +54,7 @@ class HybridRetriever:
         self.normalization = normalization
         self.rrf_k = rrf_k
         self.pool = pool
+        self.filter = filter  # of both legs, which take it from conf
         self.graph = GraphRerank(graph_rerank, graph_weight)
 
     def _suggested(self) -> float:
@@ -65,6 +69,7 @@ class HybridRetriever:
         facts = {name: dict(leg.index(corpus, workspace)) for name, leg in self.legs.items()}
         self._ids, self._places = corpus.ids, corpus.place_by_id
         self._ranks = byte_ranks(self._ids)
+        self._n_candidates = facts["keyword"].get("n_candidates", len(self._ids))
         size = sum(leg.get("size_bytes", 0) for leg in facts.values())
         own = {"kind": self.fusion, "weight": self.weight, "n_chunks": len(self._ids), "size_bytes": size}
         return {**own, **facts, **self.graph.index(corpus, workspace)}
@@ -87,6 +92,10 @@ class HybridRetriever:
     def warm_up(self) -> None:
         for leg in self._cached_legs():
             leg.warm_up()
+
+    def texts_of(self, ids: Sequence[str]) -> list[str] | None:
+        told = (leg.texts_of(ids) for leg in self.legs.values() if isinstance(leg, TextTelling))
+        return next((texts for texts in told if texts is not None), None)
 
     def close(self) -> None:
         for leg in self.legs.values():
@@ -116,7 +125,7 @@ class HybridRetriever:
         scores = np.array(leg.scores[: self.pool])
         if self.fusion == "rrf":
             return reciprocal_ranks(len(scores), self.rrf_k)
-        return convex_values(scores, pool=self.pool, total=len(self._ids), normalization=self.normalization)
+        return convex_values(scores, pool=self.pool, total=self._n_candidates, normalization=self.normalization)
 
 
 def _top(ranking: Ranking, depth: int) -> Ranking:

@@ -19,6 +19,7 @@ from runner.errors import CorpusError
 from runner.protocols import Tokenizer, Workspace, offered
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval import postings
+from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
 from runner.retrieval.postings import Bm25, Postings
 from runner.system.metadata import version_of
 from runner.system.store import fingerprint
@@ -38,6 +39,9 @@ class KeywordRetriever:
     itself. A term that no chunk has counts in it like a term that one chunk has, so a query is fully
     matched (1.0) only when all of it is.
 
+    `filter`: name -> value, or values of which one is enough, that the documents of hits have (their language, and what
+    their metadata holds); the weights of terms are those of the whole corpus.
+
     In a corpus of up to 50,000 chunks, one that did not change is not tokenised again; the statistics are those of the
     whole corpus, so they are computed again from the terms of all chunks, whatever has changed.
     """
@@ -51,6 +55,7 @@ class KeywordRetriever:
         method: Literal["lucene", "robertson", "atire"] = "lucene",
         k1: Annotated[float, Field(ge=0)] = 1.5,
         b: Annotated[float, Field(ge=0, le=1)] = 0.75,
+        filter: Filter | None = None,
         graph_rerank: bool | None = None,
         graph_weight: Annotated[float, Field(ge=0)] = 0.1,
     ) -> None:
@@ -58,6 +63,8 @@ class KeywordRetriever:
         self.method = method
         self.k1 = k1
         self.b = b
+        self._where = where_of(filter)
+        self._passing: NDArray[np.bool_] | None = None
         self.graph = GraphRerank(graph_rerank, graph_weight)
 
     @property
@@ -72,9 +79,13 @@ class KeywordRetriever:
         tokenize = self._remembering(workspace) if len(corpus.chunks) <= REMEMBERED else self.tokenizer.tokenize
         folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus, tokenize))
         self._open(folder, corpus)
+        if self._where:
+            self._passing = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
+        candidates = {} if self._passing is None else {"n_candidates": int(self._passing.sum())}
         return {
             "kind": "bm25",
             "n_chunks": len(self._ids),
+            **candidates,
             "n_terms": self._postings.n_terms,
             "size_bytes": sum(file.stat().st_size for file in folder.iterdir()),
             **self.graph.index(corpus, workspace),
@@ -111,6 +122,8 @@ class KeywordRetriever:
         numbers = self._postings.numbers(terms)
         known = [numbers[term] for term in terms if term in numbers]
         scores = self._postings.scores(known)  # a term that the query repeats counts each time
+        if self._passing is not None:
+            scores = np.where(self._passing, scores, 0.0)
         order = best(scores, self._ranks, depth, above=0.0)
         scores = scores[order]
         relevance = np.minimum(scores / self._self_score(terms, numbers), 1.0) if len(order) else scores

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ from pydantic import Field
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.errors import CorpusError, Problem, StopRunError
 from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
-from runner.records import Corpus, Query, Ranking
+from runner.records import Chunk, Corpus, Query, Ranking
 from runner.retrieval import faiss_index
 from runner.retrieval.faiss_index import FACTS, FaissIndex
-from runner.retrieval.stores import Collection, Hits, IndexSettings, Kind, Store, StoreIndex, collection_name
+from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
+from runner.retrieval.stores import Collection, Hits, IndexSettings, Kind, Points, Store, StoreIndex, collection_name
 from runner.system.metadata import version_of
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
@@ -40,6 +41,9 @@ class SemanticRetriever:
     `build_threads` for hnsw and ivf_pq, None for all cores. With more than one the graph, and with it what is found,
     is another one each time.
 
+    `filter`: name -> value, or values of which one is enough, that the documents of hits have (their language, and what
+    their metadata holds). `texts`: whether contexts come from the corpus or from the store.
+
     `store` None: a FAISS index in the cache. Otherwise the vectors go to a collection that is named by what they are
     made of (runner.retrieval.stores).
     """
@@ -59,6 +63,8 @@ class SemanticRetriever:
         pq_bytes: Annotated[int, Field(ge=1, le=1024)] | None = None,
         build_threads: Annotated[int, Field(ge=1)] | None = 1,
         seed: Annotated[int, Field(ge=0)] = 42,
+        filter: Filter | None = None,
+        texts: Literal["corpus", "store"] = "corpus",
         graph_rerank: bool | None = None,
         graph_weight: Annotated[float, Field(ge=0)] = 0.1,
     ) -> None:
@@ -68,6 +74,9 @@ class SemanticRetriever:
         self.settings = IndexSettings(
             index, hnsw_links, hnsw_effort, ivf_lists, ivf_probes, seed, code_bytes=pq_bytes, threads=threads
         )
+        self._where = where_of(filter)
+        self._passing: NDArray[np.bool_] | None = None
+        self._takes_texts = texts == "store"
         self._is_stand_in = False
         self._index: FaissIndex | StoreIndex
         self.graph = GraphRerank(graph_rerank, graph_weight)
@@ -80,6 +89,10 @@ class SemanticRetriever:
         if self.store is not None and self.settings.kind not in self.store.kinds:
             kinds = " or ".join(f"index={kind}" for kind in self.store.kinds)
             problems.append(Problem("store", f"this one has no index={self.settings.kind}; it has {kinds}"))
+        if self.store is not None and self._where and not offered(self.store, "filters"):
+            problems.append(Problem("store", "this one searches without filters; expected retriever.filter=null"))
+        if self._takes_texts and (self.store is None or not offered(self.store, "tells")):
+            problems.append(Problem("store", "this one gives no texts back; expected retriever.texts=corpus"))
         return problems
 
     @property
@@ -102,6 +115,10 @@ class SemanticRetriever:
         self.embedder.prepare(texts, workspace)
         is_rehearsal = workspace.stored != workspace.root  # of vectors that may be made up, which no store is to get
         self._is_stand_in = self.store is not None and is_rehearsal
+        self._n_candidates = len(texts)
+        if self._where:
+            self._passing = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
+            self._n_candidates = int(self._passing.sum())
         folder: Path
         if self.store is None or is_rehearsal:
             folder, self._index = self._within(corpus, texts, workspace)
@@ -109,9 +126,12 @@ class SemanticRetriever:
             folder, self._index = self._in_store(self.store, corpus, texts, workspace)
         self._ids = corpus.ids
         self._ranks = byte_ranks(self._ids)
+        self._numbers = corpus.place_by_id
         facts: dict[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         if isinstance(self._index, FaissIndex):
             facts["size_bytes"] = sum(file.stat().st_size for file in folder.iterdir())
+        if self._where:
+            facts["n_candidates"] = self._n_candidates
         return {**facts, **self.graph.index(corpus, workspace)}
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
@@ -150,6 +170,12 @@ class SemanticRetriever:
         if not isinstance(self.embedder, CachedEmbedder):
             return [False] * len(queries)
         return self.embedder.is_cached([query.text for query in queries], "query")
+
+    def texts_of(self, ids: Sequence[str]) -> list[str] | None:
+        """The texts that the store holds of chunks; None where those of the corpus count."""
+        if not self._takes_texts or not isinstance(self._index, StoreIndex):
+            return None
+        return self._index.texts([self._numbers[id] for id in ids])
 
     def warm_up(self) -> None:
         if isinstance(self.embedder, CachedEmbedder):
@@ -191,7 +217,7 @@ class SemanticRetriever:
             vectors = self._embedded(texts, workspace)
             index = opened(vectors.shape[1])
             try:
-                index.fill(ids, texts, vectors, anew=workspace.cold)
+                index.fill(_points(corpus, vectors), anew=workspace.cold)
                 (path / FACTS).write_text(json.dumps(index.facts(vectors)), encoding="utf-8")
             finally:
                 index.close()
@@ -199,7 +225,7 @@ class SemanticRetriever:
         folder = workspace.folder("collections", {**content, "place": store.transfer.place}, build)
         index = opened(int(json.loads((folder / FACTS).read_text(encoding="utf-8"))["dim"]))
         if not index.is_whole():
-            index.fill(ids, texts, self._embedded(texts, workspace))
+            index.fill(_points(corpus, self._embedded(texts, workspace)))
         return folder, index
 
     def _embedded(self, texts: Sequence[str], workspace: Workspace) -> NDArray[np.float32]:
@@ -230,14 +256,19 @@ class SemanticRetriever:
 
     def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
         """What holds the `depth` best of each query, whatever decides between ties."""
-        wanted = min(self._index.size, depth + MARGIN)
-        hits_of_queries = self._index.nearest(vectors, wanted)
-        if self.settings.kind == "flat" and wanted < self._index.size:
+        wanted = min(self._n_candidates, depth + MARGIN)
+        hits_of_queries = self._nearest(vectors, wanted)
+        if self.settings.kind == "flat" and wanted < self._n_candidates:
             tied = [n for n, hits in enumerate(hits_of_queries) if hits.scores[-1] >= hits.scores[depth - 1] - ROUNDING]
             if tied:
                 for place, more in zip(tied, self._candidates(vectors[tied], 2 * wanted), strict=True):
                     hits_of_queries[place] = more
         return hits_of_queries
+
+    def _nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
+        if isinstance(self._index, StoreIndex):
+            return self._index.nearest(vectors, wanted, self._where)
+        return self._index.nearest(vectors, wanted, self._passing)
 
     def _rank(self, vector: NDArray[np.float32], hits: Hits, depth: int) -> Ranking:
         scores = hits.scores
@@ -247,3 +278,29 @@ class SemanticRetriever:
         ids = tuple([self._ids[number] for number in hits.numbers[order].tolist()])
         scores = scores[order]
         return Ranking(ids, tuple(scores.tolist()), tuple(np.clip(scores, 0.0, 1.0).tolist()))
+
+
+def _points(corpus: Corpus, vectors: NDArray[np.float32]) -> Points:
+    """All points of a collection."""
+    return Points(0, corpus.ids, ChunkTexts(corpus.chunks), vectors, facets_of_chunks(corpus))
+
+
+class ChunkTexts(Sequence[str]):
+    """The texts of chunks, which may lie on a disk: read when they are asked for."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = chunks
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [chunk.text for chunk in self._chunks[place]]
+        return self._chunks[place].text

@@ -15,6 +15,7 @@ class FaissStore:
     is_within = True
     is_implied = True
     kinds = ("flat", "hnsw", "ivf")
+    filters = True
     transfer = Transfer()
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import InputError, Problem, StopRunError
+from runner.retrieval.filters import Where
 from runner.retrieval.stores import (
     NAME,
     Collection,
@@ -36,6 +37,7 @@ class LancedbStore:
     """
 
     kinds = ("flat", "ivf")
+    filters = tells = True
     incidental = ("path", "batch_size", "timeout_ms", "retries")
 
     def __init__(self, *, path: str | None = None, **transfer: Unpack[TransferSettings]) -> None:
@@ -66,7 +68,9 @@ class LancedbStore:
                 table = await database.open_table(collection.name)
             except ValueError:  # it has no such table
                 vectors = pyarrow.list_(pyarrow.float32(), collection.dim)
-                columns = [("number", pyarrow.int64()), ("id", pyarrow.string()), ("vector", vectors)]
+                word = pyarrow.string()
+                words = [("id", word), ("text", word), ("facets", pyarrow.list_(word))]
+                columns = [("number", pyarrow.int64()), *words, ("vector", vectors)]
                 table = await database.create_table(collection.name, schema=pyarrow.schema(columns), exist_ok=True)
             dim = (await table.schema()).field("vector").type.list_size
             if dim != collection.dim:
@@ -110,7 +114,9 @@ class _Table:
             await self._table.delete(f"number >= {points.start}")
         flat = pyarrow.array(points.vectors.ravel())
         vectors = pyarrow.FixedSizeListArray.from_arrays(flat, self._collection.dim)
-        columns = {"number": pyarrow.array(points.numbers), "id": list(points.ids), "vector": vectors}
+        facets = pyarrow.array([list(own) for own in points.facets], pyarrow.list_(pyarrow.string()))
+        words = {"id": list(points.ids), "text": list(points.texts), "facets": facets}
+        columns = {"number": pyarrow.array(points.numbers), **words, "vector": vectors}
         await self._table.add(pyarrow.table(columns))
         self.n_points = points.start + len(points.ids)
 
@@ -125,18 +131,37 @@ class _Table:
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
         return [await self._near(vector, depth) for vector in vectors]
 
-    async def _near(self, vector: NDArray[np.float32], depth: int) -> Hits:
+    async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
+        groups = [", ".join(f"'{_escaped(facet)}'" for facet in group) for group in where]
+        condition = " AND ".join(f"array_has_any(facets, [{group}])" for group in groups)
+        return [await self._near(vector, depth, condition) for vector in vectors]
+
+    async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+        wanted = ", ".join(map(str, numbers))
+        rows = self._table.query().where(f"number IN ({wanted})").select(["number", "text"])
+        found = (await rows.to_arrow()).to_pydict()
+        by_number = dict(zip(found["number"], found["text"], strict=True))
+        return [by_number[number] for number in numbers]
+
+    async def _near(self, vector: NDArray[np.float32], depth: int, condition: str | None = None) -> Hits:
         query = self._table.query().nearest_to(vector).column("vector").distance_type("dot").limit(depth)
         if self._collection.index.kind == "flat":
             query = query.bypass_vector_index()
         else:
             query = query.nprobes(self._collection.index.probes)
+        if condition is not None:
+            query = query.where(condition)
         found = await query.select(["number", "vector", "_distance"]).to_arrow()
         rows = found["vector"].combine_chunks().flatten().to_numpy().reshape(-1, self._collection.dim)
         return Hits(found["number"].to_numpy(), 1.0 - found["_distance"].to_numpy().astype(np.float64), rows)
 
     async def close(self) -> None:
         self._table.close()
+
+
+def _escaped(text: str) -> str:
+    """For a literal of SQL."""
+    return text.replace("'", "''")
 
 
 def _in_words(error: Exception, transfer: Transfer) -> StopRunError:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import InputError, Problem, StopRunError
+from runner.retrieval.filters import Where
 from runner.retrieval.stores import (
     NAME,
     Address,
@@ -43,6 +44,7 @@ class OpensearchStore:
     """
 
     kinds = ("flat", "hnsw")
+    filters = tells = True
     incidental = ("url", "username", "password_env", "ca_file", "batch_size", "timeout_ms", "retries")
 
     def __init__(
@@ -154,7 +156,12 @@ def _body(collection: Collection) -> dict[str, Any]:
         "settings": {"index": {"knn": collection.index.kind == "hnsw", "number_of_shards": 1}},
         "mappings": {
             "_meta": {"made": datetime.now(UTC).isoformat()},
-            "properties": {"id": {"type": "keyword"}, "vector": vector},
+            "properties": {
+                "id": {"type": "keyword"},
+                "text": {"type": "text", "index": False},
+                "facets": {"type": "keyword"},
+                "vector": vector,
+            },
         },
     }
 
@@ -167,8 +174,10 @@ class _Index:
 
     async def add(self, points: Points) -> None:
         lines: list[dict[str, Any]] = []
-        for number, id, vector in zip(points.numbers, points.ids, points.vectors.tolist(), strict=True):
-            lines += [{"index": {"_id": str(number)}}, {"id": id, "vector": vector}]
+        rows = zip(points.numbers, points.ids, points.texts, points.facets, points.vectors.tolist(), strict=True)
+        for number, id, text, facets, vector in rows:
+            row = {"id": id, "text": text, "facets": list(facets), "vector": vector}
+            lines += [{"index": {"_id": str(number)}}, row]
         with self._store.errors():
             reply = await self._client.bulk(body=lines, index=self._collection.name)
         if reply["errors"]:
@@ -184,9 +193,12 @@ class _Index:
             await self._client.indices.refresh(index=self._collection.name)
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
+        return await self.search_among(vectors, depth, ())
+
+    async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
         lines: list[dict[str, Any]] = []
         for vector in vectors.tolist():
-            lines += [{}, {"size": depth, "_source": ["vector"], "query": self._query(vector, depth)}]
+            lines += [{}, {"size": depth, "_source": ["vector"], "query": self._query(vector, depth, where)}]
         with self._store.errors():
             reply = await self._client.msearch(body=lines, index=self._collection.name)
         for response in reply["responses"]:
@@ -199,14 +211,22 @@ class _Index:
             self._hits(response["hits"]["hits"], own) for response, own in zip(reply["responses"], vectors, strict=True)
         ]
 
-    def _query(self, vector: list[float], depth: int) -> dict[str, Any]:
+    async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+        ids = {"ids": list(map(str, numbers))}
+        with self._store.errors():
+            reply = await self._client.mget(body=ids, index=self._collection.name, _source_includes=["text"])
+        return [document["_source"]["text"] for document in reply["docs"]]
+
+    def _query(self, vector: list[float], depth: int, where: Where) -> dict[str, Any]:
+        passing = {"bool": {"filter": [{"terms": {"facets": list(group)}} for group in where]}}
         if self._collection.index.kind == "hnsw":
             effort = {"ef_search": max(self._collection.index.effort, depth)}
-            return {"knn": {"vector": {"vector": vector, "k": depth, "method_parameters": effort}}}
+            filtered = {"filter": passing} if where else {}
+            return {"knn": {"vector": {"vector": vector, "k": depth, "method_parameters": effort, **filtered}}}
         params = {"field": "vector", "query_value": vector, "space_type": SPACE}
         return {
             "script_score": {
-                "query": {"match_all": {}},
+                "query": passing if where else {"match_all": {}},
                 "script": {"source": "knn_score", "lang": "knn", "params": params},
             }
         }

@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from runner.errors import InputError, Problem, StopRunError
 from runner.llm.address import NOT_SHOWN
+from runner.retrieval.filters import Where
 from runner.retrieval.stores import (
     NAME,
     AwayError,
@@ -69,6 +70,7 @@ class PgvectorStore:
     """
 
     kinds = ("flat", "hnsw", "ivf")
+    filters = tells = True
     incidental = ("url", "username", "password_env", "batch_size", "timeout_ms", "retries")
 
     def __init__(
@@ -129,7 +131,8 @@ class PgvectorStore:
         if await _first(connection, "SELECT to_regclass(%s)", name) is not None:
             return
         await connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {name} (number bigint PRIMARY KEY, id text NOT NULL, vector vector({dim}))"
+            f"CREATE TABLE IF NOT EXISTS {name} (number bigint PRIMARY KEY, id text NOT NULL, text text NOT NULL, "
+            f"facets text[] NOT NULL, vector vector({dim}))"
         )
         await connection.execute(f"COMMENT ON TABLE {name} IS '{datetime.now(UTC).isoformat()}'")
 
@@ -220,12 +223,15 @@ class _Table:
             cursor = connection.cursor()
             await cursor.execute(f"CREATE TEMP TABLE incoming (LIKE {name}) ON COMMIT DROP")
             async with cursor.copy("COPY incoming FROM STDIN (FORMAT BINARY)") as copy:
-                copy.set_types(["int8", "text", "vector"])
-                for number, id, vector in zip(points.numbers, points.ids, points.vectors, strict=True):
-                    await copy.write_row((number, id.replace("\0", ""), vector))
+                copy.set_types(["int8", "text", "text", "text[]", "vector"])
+                for number, id, text, facets, vector in zip(
+                    points.numbers, points.ids, points.texts, points.facets, points.vectors, strict=True
+                ):
+                    await copy.write_row((number, _kept(id), _kept(text), list(map(_kept, facets)), vector))
             await cursor.execute(
                 f"INSERT INTO {name} SELECT * FROM incoming "  # noqa: S608
-                "ON CONFLICT (number) DO UPDATE SET id = excluded.id, vector = excluded.vector"
+                "ON CONFLICT (number) DO UPDATE SET id = excluded.id, text = excluded.text, facets = excluded.facets, "
+                "vector = excluded.vector"
             )
         self.n_points = max(self.n_points, points.start + len(points.ids))
 
@@ -240,16 +246,35 @@ class _Table:
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
         return await asyncio.gather(*(self._near(vector, depth) for vector in vectors))
 
-    async def _near(self, vector: NDArray[np.float32], depth: int) -> Hits:
+    async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
+        """Compares every point that passes: an approximate index would look at its nearest points first, and lose
+        those that do not pass."""
+        return await asyncio.gather(*(self._near(vector, depth, where) for vector in vectors))
+
+    async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+        find = f"SELECT number, text FROM {self._collection.name} WHERE number = ANY(%s)"  # noqa: S608
+        async with self.connection() as connection:
+            by_number = dict(await (await connection.execute(find, (list(numbers),))).fetchall())
+        return [by_number[number] for number in numbers]
+
+    async def _near(self, vector: NDArray[np.float32], depth: int, where: Where = ()) -> Hits:
+        name = self._collection.name
+        condition = " AND ".join(["facets && %s"] * len(where)) or "true"
         find = (
-            f"SELECT number, vector, -(vector <#> %s) FROM {self._collection.name} "  # noqa: S608
+            f"WITH candidate AS MATERIALIZED (SELECT number, vector FROM {name} WHERE {condition}) "  # noqa: S608
+            if where
+            else ""
+        )
+        find += (
+            f"SELECT number, vector, -(vector <#> %s) FROM {'candidate' if where else name} "  # noqa: S608
             f"ORDER BY vector <#> %s LIMIT {int(depth)}"
         )
+        values = (*(list(map(_kept, group)) for group in where), vector, vector)
         async with self.connection() as connection:
-            if self._collection.index.kind == "hnsw":
+            if self._collection.index.kind == "hnsw" and not where:
                 effort = min(MOST_EFFORT, max(self._collection.index.effort, depth))
                 await connection.execute(f"SET hnsw.ef_search = {effort}")
-            rows = await (await connection.execute(find, (vector, vector), binary=True)).fetchall()
+            rows = await (await connection.execute(find, values, binary=True)).fetchall()
         numbers = np.array([row[0] for row in rows], dtype=np.int64)
         scores = np.array([row[2] for row in rows], dtype=np.float64)
         return Hits(
@@ -271,6 +296,11 @@ def _index(index: IndexSettings, size: int) -> str:
     if index.kind == "ivf":
         return f"USING ivfflat (vector vector_ip_ops) WITH (lists = {index.lists_of(size)})"
     return ""
+
+
+def _kept(text: str) -> str:
+    """What PostgreSQL can hold of a text."""
+    return text.replace("\0", "")
 
 
 def _array(vector: Any) -> NDArray[np.float32]:

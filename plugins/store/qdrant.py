@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import InputError, Problem, StopRunError
+from runner.retrieval.filters import Where
 from runner.retrieval.stores import (
     NAME,
     Address,
@@ -46,6 +47,7 @@ class QdrantStore:
     """
 
     kinds = ("flat", "hnsw")
+    filters = tells = True
     incidental = ("url", "path", "api_key_env", "batch_size", "timeout_ms", "retries")
 
     def __init__(
@@ -94,6 +96,8 @@ class QdrantStore:
                     size = models.VectorParams(size=collection.dim, distance=models.Distance.DOT, hnsw_config=graph)
                     made = {"made": datetime.now(UTC).isoformat()}
                     await client.create_collection(collection.name, vectors_config=size, metadata=made)
+                    if self.is_server:  # the local mode has no indexes of payloads
+                        await client.create_payload_index(collection.name, "facets", models.PayloadSchemaType.KEYWORD)
                 dim = (await client.get_collection(collection.name)).config.params.vectors.size
                 if dim != collection.dim:
                     raise of_another_length(collection.name, dim, collection.dim, self.transfer)
@@ -178,7 +182,10 @@ class _Points:
 
     async def add(self, points: Points) -> None:
         models = _qdrant().models
-        payloads = [{"id": id} for id in points.ids]
+        payloads = [
+            {"id": id, "text": text, "facets": list(facets)}
+            for id, text, facets in zip(points.ids, points.texts, points.facets, strict=True)
+        ]
         batch = models.Batch(ids=list(points.numbers), vectors=points.vectors.tolist(), payloads=payloads)
         with self._store.errors(), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that the local mode is slow beyond 20,000 points
@@ -196,12 +203,28 @@ class _Points:
             await asyncio.sleep(POLL_S)
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
+        return await self._near(vectors, depth, None)
+
+    async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
+        models = _qdrant().models
+        groups = [models.FieldCondition(key="facets", match=models.MatchAny(any=list(group))) for group in where]
+        return await self._near(vectors, depth, models.Filter(must=groups))
+
+    async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+        with self._store.errors():
+            points = await self._client.retrieve(self._collection.name, list(numbers), with_payload=["text"])
+        by_number = {point.id: point.payload["text"] for point in points}
+        return [by_number[number] for number in numbers]
+
+    async def _near(self, vectors: NDArray[np.float32], depth: int, wanted: Any) -> Sequence[Hits]:
         models, index = _qdrant().models, self._collection.index
         params = None  # the local mode compares every vector, and has none
         if self._store.is_server:
             params = models.SearchParams(exact=index.kind == "flat", hnsw_ef=max(index.effort, depth))
         requests = [
-            models.QueryRequest(query=vector, limit=depth, params=params, with_vector=True, with_payload=False)
+            models.QueryRequest(
+                query=vector, limit=depth, params=params, filter=wanted, with_vector=True, with_payload=False
+            )
             for vector in vectors.tolist()
         ]
         with self._store.errors():

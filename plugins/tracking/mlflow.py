@@ -6,7 +6,6 @@ Runs are not nested: the MLflow UI collapses children and draws no charts for a 
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import Field
 
+from runner.system.locks import lock
 from runner.system.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
 from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file
@@ -398,7 +398,7 @@ def _alone(uri: str) -> Iterator[None]:
     database.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor, "tracking.uri", database, waits=True)
         yield
     finally:
         os.close(descriptor)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -240,3 +242,11 @@ SEED = Option("seed", "N", whole(0, 2**32 - 1), 42)
 LANGUAGE = Option("language", "|".join(sorted(LANGUAGES)), one_of(*sorted(LANGUAGES)))
 TRUST = Option("trust")
 URI = Option("uri", "URI")
+
+
+def demand_new_file(path: Path, argument: str) -> None:
+    """Raises InputError, with the name of the argument, for a file that exists or whose folder cannot be written to."""
+    if path.exists():
+        raise InputError(f"{argument}: {path} exists; name another file, or remove it")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{argument}: {path.parent} is not a folder that can be written to")

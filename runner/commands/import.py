@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import orjson
 
-from runner.commands import LANGUAGE, Command, Option, Place
+from runner.commands import LANGUAGE, Command, Option, Place, demand_new_file
 from runner.data.columns import FIELDS
 from runner.data.logs import Logs, logs_of
 from runner.data.problems import ProblemLog, skipped
 from runner.data.tables import read_table
-from runner.errors import DataError, InputError
+from runner.errors import DataError
 from runner.system import terminal
 from runner.system.writing import replacing
 from runner.words.wording import Wording, wording
@@ -41,10 +40,7 @@ def main(argv: Sequence[str]) -> int:
     """Raises InputError for wrong arguments, and DataError for a file that cannot be read or holds no question."""
     options = COMMAND.read(argv)
     out: Path = options.out
-    if out.exists():
-        raise InputError(f"out: {out} exists; name another file, or remove it")
-    if not os.access(out.parent, os.W_OK):
-        raise InputError(f"out: {out.parent} is not a folder that can be written to")
+    demand_new_file(out, "out")
     log = ProblemLog(strict=options.strict)
     named = {field: getattr(options, field) for field in FIELDS if field not in OF_ITS_OWN and getattr(options, field)}
     separator = options.separator.replace("\\n", "\n").replace("\\t", "\t") if options.separator else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, share, whole
+from runner.commands import LANGUAGE, SEED, Command, Option, Place, demand_new_file, one_of, share, whole
 from runner.config.arguments import shell
 from runner.config.language import language_of
 from runner.data.notes import read_notes
@@ -14,7 +13,7 @@ from runner.data.problems import ProblemLog, skipped
 from runner.domains.links.graph import VaultGraph
 from runner.domains.links.link_files import write_links
 from runner.domains.links.making import hidden_links
-from runner.errors import DataError, InputError
+from runner.errors import DataError
 from runner.system import terminal
 from runner.words.wording import Wording, wording
 
@@ -36,10 +35,7 @@ def main(argv: Sequence[str]) -> int:
     no links."""
     options = COMMAND.read(argv)
     out: Path = options.out
-    if out.exists():
-        raise InputError(f"OUT: {out} exists; name another file, or remove it")
-    if not os.access(out.parent, os.W_OK):
-        raise InputError(f"OUT: {out.parent} is not a folder that can be written to")
+    demand_new_file(out, "OUT")
     log = ProblemLog()
     notes = read_notes(options.notes, "NOTES", log)
     graph = VaultGraph(notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from runner.commands import LANGUAGE, Command, Option, Place, share
+from runner.commands import LANGUAGE, Command, Option, Place, demand_new_file, share
 from runner.config.language import language_of
 from runner.data.problems import ProblemLog, skipped, why_empty
 from runner.domains.traces.chat_logs import read_chat_logs
@@ -19,7 +18,7 @@ from runner.domains.traces.otel_files import is_otel
 from runner.domains.traces.otel_spans import read_otel
 from runner.domains.traces.records import Step, Trace
 from runner.domains.traces.trajectories import is_run, read_trajectories
-from runner.errors import DataError, InputError
+from runner.errors import DataError
 from runner.system import terminal
 from runner.system.writing import replacing
 from runner.words.bilingual import in_language
@@ -43,10 +42,7 @@ def main(argv: Sequence[str]) -> int:
     """Raises InputError for wrong arguments and DataError where no conversation can be used."""
     options = COMMAND.read(argv)
     out: Path = options.out
-    if out.exists():
-        raise InputError(f"OUT: {out} exists; name another file, or remove it")
-    if not os.access(out.parent, os.W_OK):
-        raise InputError(f"OUT: {out.parent} is not a folder that can be written to")
+    demand_new_file(out, "OUT")
     log = ProblemLog(strict=options.strict)
     assumed: dict[str, Any] = {"domain": options.domain, "confidence": options.confidence}
     of_run = is_run(Path(options.logs))

@@ -277,7 +277,10 @@ class _Columns:
         return int(place)
 
     def _labels(self, name: str, column: Any) -> list[Any]:
-        return self._texts(f"labels.{name}", column, MAYBE, self._n)
+        """Of few different texts, each in memory once."""
+        texts = self._texts(f"labels.{name}", column, MAYBE, self._n)
+        known = {text: text for text in texts}
+        return [known[text] for text in texts]
 
     def _tags(self) -> list[list[str]]:
         tags = self._texts("tags", self._columns.get("tags"), (list,), self._n)
@@ -304,10 +307,10 @@ class _Columns:
 
     def _numbers(self, name: str, column: Any) -> Floats:
         """A column of numbers; orjson has refused NaN and infinities."""
-        numbers = self._texts(name, column, (float, int, type(None)), self._n)
-        if any(number is not None and abs(number) > LARGEST for number in numbers):
+        numbers = np.array(self._texts(name, column, (float, int, type(None)), self._n), dtype=np.float64)
+        if (np.abs(numbers) > LARGEST).any():
             raise _DamagedError(f"{name}: expected numbers from -{LARGEST:.0e} to {LARGEST:.0e}")
-        return np.array(numbers, dtype=np.float64)
+        return numbers
 
     def _sparse(self, kind: str, default: float) -> Iterator[tuple[str, Floats]]:
         for name, entries in self._group(kind):

@@ -6,7 +6,6 @@ not only their hashes.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 import orjson
 
 from runner.errors import StopRunError
+from runner.llm.messages import request_digest
 from runner.llm.presence import Presence, is_present
 from runner.llm.settings import CacheMode
 from runner.system.database import Database
@@ -67,7 +67,7 @@ class ReplyCache:
         makes_file = self.stores and not for_plan
         if self.mode == "none" or not (makes_file or self._path.exists()):
             return None
-        digest, sweep = _digest(request), self._own_sweep()
+        digest, sweep = request_digest(request), self._own_sweep()
         serves = self._serves if not for_plan or self.mode == "replay" else _is_of_use
         try:
             return self._database.read(lambda rows: _read(rows, digest, request, sweep, serves))
@@ -80,7 +80,7 @@ class ReplyCache:
         while another process waits for it."""
         if not self.stores:
             return True, None
-        digest, sweep = _digest(request), self._own_sweep()
+        digest, sweep = request_digest(request), self._own_sweep()
 
         def write(rows: sqlite3.Connection) -> tuple[bool, Reply | None]:
             if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
@@ -98,14 +98,14 @@ class ReplyCache:
     def give_up(self, request: bytes) -> None:
         """Release a claim without a reply."""
         if self.stores:
-            self._database.write(lambda rows: _unclaim(rows, _digest(request)))
+            self._database.write(lambda rows: _unclaim(rows, request_digest(request)))
 
     def store(self, request: bytes, reply: Reply) -> Reply:
         """Store a reply and return the one to use: that of another process where it was stored first, else this one. A
         power cut may lose the last replies."""
         if not self.stores:
             return reply
-        digest, sweep, encoded = _digest(request), self._own_sweep(), orjson.dumps(reply)
+        digest, sweep, encoded = request_digest(request), self._own_sweep(), orjson.dumps(reply)
         row = (digest, request, encoded, _checksum(digest, request, encoded), sweep)
 
         def write(rows: sqlite3.Connection) -> Reply:
@@ -121,7 +121,7 @@ class ReplyCache:
         """Mark the replies to these requests as useless."""
         if not self.stores:
             return
-        asked = [(_digest(request), request) for request in requests]
+        asked = [(request_digest(request), request) for request in requests]
         sweep, command = self._own_sweep(), self._command()
 
         def write(rows: sqlite3.Connection) -> None:
@@ -174,10 +174,6 @@ def _read(
 
 def _unclaim(rows: sqlite3.Connection, digest: bytes) -> None:
     rows.execute("DELETE FROM claim WHERE digest = ?", (digest,))
-
-
-def _digest(request: bytes) -> bytes:
-    return hashlib.sha256(request).digest()
 
 
 def _checksum(digest: bytes, request: bytes, reply: bytes) -> int:

@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -30,7 +29,7 @@ import orjson
 
 from runner.errors import InputError, StopRunError
 from runner.llm.ledger import Cost
-from runner.llm.messages import ChatReply
+from runner.llm.messages import ChatReply, request_digest
 from runner.llm.metering import owner_of
 from runner.system import terminal
 from runner.system.redaction import redacted_bytes, redacted_value
@@ -49,6 +48,7 @@ SKIPPABLE = 0x184D2A5C  # one of the sixteen magic numbers of a skippable frame
 LONGEST_HEAD = 2**20  # bytes of JSON
 # What stands before `=` or its code in an address with a secret (see runner.system.redaction).
 SECRETS = (b"password", b"passwd", b"passphrase", b"pwd", b"secret", b"token", b"key", b"signature", b"sig")
+LONGEST_NAME = max(map(len, SECRETS))
 UNANSWERED = "no reply had come when the case ended"
 
 _rubric: ContextVar[str] = ContextVar("rubric", default="")
@@ -146,7 +146,7 @@ class CallLog:
             self._note(case, own_request, {"at": _now() - round(ms), "ms": ms, "waited_ms": 0.0, **sent, "error": None})
 
     def _note(self, case: str, request: Asked, outcome: Mapping[str, Any]) -> None:
-        id = sha256(request.key).hexdigest()[:16]
+        id = request_digest(request.key).hex()[:16]
         if outcome["cached"] and (self._has_row(case) or id in self._known.get(case, ())):
             return
         about = {"case": case, "role": request.role, "rubric": _rubric.get() if request.role == "judge" else ""}
@@ -239,13 +239,20 @@ _NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": F
 def _encoded(call: Mapping[str, Any]) -> bytes:
     """Without the secrets of this process, and without what looks like a secret in addresses."""
     line = orjson.dumps(call)
-    if _may_hold_secrets(line.lower()):
+    if _may_hold_secrets(line):
         line = orjson.dumps(redacted_value(call))
     return redacted_bytes(line) + b"\n"
 
 
-def _may_hold_secrets(lower: bytes) -> bool:
-    return b"://" in lower or b"%3d" in lower or any(part.endswith(SECRETS) for part in lower.split(b"=")[:-1])
+def _may_hold_secrets(line: bytes) -> bool:
+    if b"://" in line or b"%3d" in line or b"%3D" in line:
+        return True
+    place = line.find(b"=")
+    while place >= 0:
+        if line[max(0, place - LONGEST_NAME) : place].lower().endswith(SECRETS):
+            return True
+        place = line.find(b"=", place + 1)
+    return False
 
 
 def _now() -> int:

@@ -170,9 +170,12 @@ class Chosen:
 
     def _choose(self, own: Scores) -> Scores:
         is_wanted = self._is_wanted
-        for name in {*own.values, *own.unscored} - is_wanted.keys():
-            metric = self._offered.variant(name).metric
-            is_wanted[name] = metric is None or metric.name in self.names
+        if not (own.values.keys() <= is_wanted.keys() and is_wanted.keys() >= {*own.unscored}):
+            for name in {*own.values, *own.unscored} - is_wanted.keys():
+                metric = self._offered.variant(name).metric
+                is_wanted[name] = metric is None or metric.name in self.names
+        if False not in is_wanted.values():
+            return own
         values = {name: value for name, value in own.values.items() if is_wanted[name]}
         return Scores(values, tuple(name for name in own.unscored if is_wanted[name]), own.weights, own.labels)
 

@@ -113,19 +113,29 @@ class Limiter:
         self._counted_tokens = 0  # of the tokens in flight and of the recent ones
         self._not_before = float("-inf")
         self._next_ticket = self._first_after_cut = 0
+        self._n_waiting = 0
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def at_once(self, tokens: int) -> int | None:
+        """The ticket of a request of so many tokens that need not wait, as most; None where it has to `acquire` one."""
+        self._attach()
+        return None if self._n_waiting or self._delay_of_all_s(tokens) != 0 else self._started(tokens)
 
     async def acquire(self, tokens: int, gives_up: Callable[[], bool] = lambda: False) -> int:
         """Wait until a request of so many tokens may be sent, and return the ticket for `release`. A request for which
         `gives_up` returns true (checked at `look_again`) stops waiting."""
         self._attach()
-        async with self._turn:
-            while not gives_up() and (delay_s := self._delay_of_all_s(tokens)) != 0:
-                self._changed.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(delay_s):
-                        await self._changed.wait()
-            return self._started(tokens)
+        self._n_waiting += 1
+        try:
+            async with self._turn:
+                while not gives_up() and (delay_s := self._delay_of_all_s(tokens)) != 0:
+                    self._changed.clear()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(delay_s):
+                            await self._changed.wait()
+                return self._started(tokens)
+        finally:
+            self._n_waiting -= 1
 
     def look_again(self) -> None:
         """Make all that wait check `gives_up`."""
@@ -230,7 +240,7 @@ def limiter_of(
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,
             rates=_shared_rates,
-            server=f"{hashlib.sha256(url.encode()).hexdigest()[:16]} {mark(key)}",
+            server="" if _shared_rates is None else f"{hashlib.sha256(url.encode()).hexdigest()[:16]} {mark(key)}",
         )
     _limiters[place].limit_to(ceiling)
     return _limiters[place]

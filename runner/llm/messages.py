@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 Role = Literal[
@@ -89,7 +91,31 @@ class ChatReply:
         """Whether it reached its token limit, and may be incomplete."""
         return self.finish_reason == "length" and (self.limit is None or self.usage.output_tokens >= self.limit)
 
+    # Written out, as each reply is changed three times and `dataclasses.replace` takes four times as long.
+
+    def counting(self, usage: Usage) -> ChatReply:
+        """With these counts of tokens."""
+        told = self.text, self.finish_reason, self.refusal
+        return ChatReply(*told, usage, self.calls, self.attempts, self.waited_s, self.limit)
+
+    def after(self, attempts: int, waited_s: float) -> ChatReply:
+        """With what it took to get it."""
+        told = self.text, self.finish_reason, self.refusal
+        return ChatReply(*told, self.usage, self.calls, attempts, waited_s, self.limit)
+
+    def within(self, limit: int | None) -> ChatReply:
+        """As the reply to a request that named this limit."""
+        told = self.text, self.finish_reason, self.refusal
+        return ChatReply(*told, self.usage, self.calls, self.attempts, self.waited_s, limit)
+
     @property
     def broke_off(self) -> bool:
         """Whether the server says that it reached the token limit, although it is shorter."""
         return self.finish_reason == "length" and not self.used_limit
+
+
+@lru_cache(maxsize=256)
+def request_digest(request: bytes) -> bytes:
+    """SHA-256 of everything a reply depends on, made once for all that ask for it while the request is under way: the
+    cache, the meters and the log of calls."""
+    return hashlib.sha256(request).digest()

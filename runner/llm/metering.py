@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TypeVar
 
 from runner.llm.ledger import Cost
+from runner.llm.messages import request_digest
 from runner.records import RoleCost
 
 T = TypeVar("T")
@@ -118,9 +119,9 @@ def metered(function: Callable[..., T], *arguments: object, owner: str = "") -> 
 def note(role: str, request: bytes, cost: Cost) -> None:
     """Count a reply; called once for each reply that is delivered. `request`: everything the reply depends on."""
     if meters := _running.get():
-        digest = hashlib.sha256(request).digest()
+        owner, digest, own = _owner.get(), request_digest(request), _role_cost(cost)
         for meter in meters:
-            meter.add(_owner.get(), role, digest, _role_cost(cost))
+            meter.add(owner, role, digest, own)
 
 
 def note_texts(role: str, model: str, texts: Iterable[str], cost: Callable[[str], Cost]) -> None:

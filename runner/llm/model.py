@@ -65,6 +65,7 @@ class Model:
         self.provider, self.role = retry.provider, role
         self.name = str(marked(f"{self.provider.name}:{own_name}"))  # as it is shown and kept
         self._door, self._retry, self._own_name = door, retry, own_name
+        self._known_account = Account(door.cell, role, self.name)
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Model:
         """Itself: a copy of what asks a model goes through the same door."""
@@ -99,7 +100,7 @@ class Model:
                 answered(reply, self._cost(reply.usage))
         if (heard := _heard.get()) is not None:
             heard.append((asked, reply))
-        return replace(reply, limit=_limit(body))
+        return reply.within(_limit(body))
 
     async def repeated(self, what: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
         """What `make` comes to, which asks this model alone; for a later run of the sweep, what it came to for an
@@ -230,7 +231,9 @@ class Model:
 
     @property
     def _account(self) -> Account:
-        return Account(self._door.cell, self.role, self.name)
+        if self._known_account.cell != self._door.cell:
+            self._known_account = Account(self._door.cell, self.role, self.name)
+        return self._known_account
 
     @cached_property
     def _identity(self) -> str:
@@ -273,10 +276,16 @@ class Model:
         reply, counted = answered.content
         usage = counted or _counted(body, reply, longest)
         try:
-            reply = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
+            stored = self._stored(key, reply, usage)
         finally:
             self._pay(toll, usage, answered.attempts)
-        return replace(reply, attempts=answered.attempts, waited_s=answered.waited_s)
+        return stored.after(answered.attempts, answered.waited_s)
+
+    def _stored(self, key: bytes, reply: ChatReply, usage: Usage) -> ChatReply:
+        """The reply that the cache has for all, with what it counts."""
+        if not self._door.cache.stores:
+            return reply.counting(usage)
+        return reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
 
     def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
         """Tells once of a server whose counts of tokens cannot be."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from pathlib import Path
+
+from runner.system.locks import lock
 
 PREFIX = ".present-"
 
@@ -22,7 +23,7 @@ class Presence:
                 is_present(folder, left.name.removeprefix(PREFIX))
             joining = folder / f".joining-{self.name}"
             self._descriptor = os.open(joining, os.O_RDWR | os.O_CREAT, 0o644)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            lock(self._descriptor, "cache_dir", folder, waits=True)
             self._path = joining.rename(_path(folder, self.name))  # visible to others only once it is locked
 
     def close(self) -> None:
@@ -41,7 +42,7 @@ def is_present(folder: Path | None, name: str) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(descriptor, "cache_dir", folder)
     except BlockingIOError:
         return True
     else:

@@ -35,6 +35,7 @@ class Provider:
         self._timeout_s = timeout_s
         self._ceiling = min(max_concurrency, settings.get("max_concurrency") or max_concurrency)
         self._transport: Transport | None = None
+        self._hidden = b""  # the key, where it is long enough to be told apart from words
         self._changing: dict[str, tuple[list[str], dict[str, str], dict[str, Any]]] = {}  # by model
         self.is_miscounting = False  # a warning is printed once
 
@@ -165,7 +166,9 @@ class Provider:
         if self._transport is None:
             if problem := self.address_problem() or self.problem():
                 raise InputError(str(problem))
-            server = Server(self._url, self._key or "none", self.settings, self._timeout_s)
+            key = self._key
+            self._hidden = key.encode() if len(key) >= SECRET else b""
+            server = Server(self._url, key or "none", self.settings, self._timeout_s)
             try:
                 self._transport = transport_to(server)
             except AddressError:  # a host name with invalid characters
@@ -199,7 +202,7 @@ class Provider:
     def _keyless(self, said: bytes) -> bytes:
         """A response without the API key. A key shorter than SECRET characters is left: where no key is needed, it may
         be any word."""
-        return redacted_bytes(said.replace(self._key.encode(), b"***") if len(self._key) >= SECRET else said)
+        return redacted_bytes(said.replace(self._hidden, b"***") if self._hidden else said)
 
 
 def _message(message: Message) -> dict[str, Any]:

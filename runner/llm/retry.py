@@ -119,9 +119,11 @@ class Retry:
 
     async def _enter(self, tokens: int, toll: Toll) -> int:
         """The budget comes last: what is reserved when the process is killed counts as spent, and only what was
-        about to be sent can have been."""
+        about to be sent can have been. Most need not wait, for the one or the other."""
+        self._check_goes_on()
+        if not toll.is_limited and (ticket := self._limiter.at_once(tokens)) is not None:
+            return ticket
         with in_line():
-            self._check_goes_on()
             ticket = await self._limiter.acquire(tokens, lambda: self._stopped is not None)
             try:
                 self._check_goes_on()
@@ -186,9 +188,11 @@ class Retry:
         return kind(message)
 
 
-def accepted(body: Mapping[str, Any], refused: Mapping[str, int]) -> dict[str, Any]:
+def accepted(body: Mapping[str, Any], refused: Mapping[str, int]) -> Mapping[str, Any]:
     """The body without what was refused: `max_tokens` goes by its newer name then, a JSON schema becomes any JSON
     first, and how long an answer may be is always said."""
+    if not refused:
+        return body
     sent: dict[str, Any] = {}
     for name, value in body.items():
         times = refused.get(name, 0)

@@ -18,6 +18,11 @@ class Toll:
         self._ledger, self._account, self._most = ledger, account, most
         self._reservation: int | None = None
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a budget to `enter`."""
+        return self._ledger.is_limited
+
     async def enter(self) -> None:
         """Waits while requests under way hold what is left. Raises BudgetSpentError."""
         if self._ledger.is_limited:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from aiohttp import ClientSession
+    from yarl import URL
 
 CONNECT_S = 10.0
 # As the openai client has them.
@@ -126,13 +127,14 @@ class AiohttpTransport:
         self._server, self._tls = server, _tls(server.url)
         self._base = server.url if server.url.endswith("/") else f"{server.url}/"
         self._session: ClientSession | None = None
+        self._urls: dict[str, URL] = {}  # by path
 
     async def post(self, path: str, content: bytes) -> Response:
         from aiohttp import ClientConnectionError, ClientPayloadError, NonHttpUrlClientError
 
         try:
             session = self._session or self._connected()
-            async with session.post(self._base + path.lstrip("/"), data=content, allow_redirects=False) as response:
+            async with session.post(self._url(path), data=content, allow_redirects=False) as response:
                 body = await response.read()
         except (ClientConnectionError, ClientPayloadError) as error:
             raise LostError from error
@@ -140,6 +142,14 @@ class AiohttpTransport:
             raise UnsendableError from error
         codings = response.headers.getall("Content-Encoding", ())
         return Response(response.status, response.headers, _decoded(body, codings) if codings else body)
+
+    def _url(self, path: str) -> URL:
+        """Raises ValueError."""
+        from yarl import URL
+
+        if path not in self._urls:
+            self._urls[path] = URL(self._base + path.lstrip("/"))
+        return self._urls[path]
 
     def _connected(self) -> ClientSession:
         from aiohttp import ClientSession, ClientTimeout, CookieJar, TCPConnector

@@ -98,13 +98,13 @@ class Times:
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         """Count a row."""
-        timings = _field(row, "timings", {})
-        for stage, timing in timings.items():
-            ms = _field(timing, "ms", None)
-            if ms is not None and _field(timing, "live", True):
+        all_live = True
+        for stage, timing in _field(row, "timings", {}).items():
+            ms, is_live = _field(timing, "ms", None), _field(timing, "live", True)
+            all_live = all_live and is_live
+            if ms is not None and is_live:
                 self._times.setdefault(stage, array("d")).append(ms)
         whole = _field(row, "latency_ms", None)
-        all_live = all(_field(timing, "live", True) for timing in timings.values())
         if whole is not None and all_live and _field(row, "status", "ok") == "ok":
             self._times["case"].append(whole)
 
@@ -158,8 +158,10 @@ def _percentiles(times: Sequence[float]) -> dict[str, float | int | None]:
 
 def _field(record: Any, name: str, default: Any) -> Any:
     """A field of a record or of its JSON form; null counts as absent."""
-    is_json = type(record) is dict or isinstance(record, Mapping)
-    value = record.get(name) if is_json else getattr(record, name)
+    if type(record) is dict:
+        value = record.get(name)
+    else:
+        value = record.get(name) if isinstance(record, Mapping) else getattr(record, name)
     return default if value is None else value
 
 
@@ -276,11 +278,17 @@ class _Table:
             self.columns[name].put(_Part.of(found))
 
     def _slice(self, row: Row | Mapping[str, Any]) -> None:
-        values = {kind: [_field(row, kind, None)] for kind in ("language", "difficulty")}
-        for kind, members in {**values, "tag": dict.fromkeys(_field(row, "tags", ()))}.items():
-            for value in members:
-                if value is not None:
-                    self.slices[kind].setdefault(value, array("I")).append(self.n_rows)
+        self._member("language", _field(row, "language", None))
+        self._member("difficulty", _field(row, "difficulty", None))
+        for tag in dict.fromkeys(_field(row, "tags", ())):
+            self._member("tag", tag)
+
+    def _member(self, kind: str, value: str | None) -> None:
+        if value is not None:
+            members = self.slices[kind]
+            if value not in members:
+                members[value] = array("I")
+            members[value].append(self.n_rows)
 
     def case_counts(self, total: int | None) -> dict[str, int]:
         total = self.n_rows if total is None else total

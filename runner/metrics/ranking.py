@@ -98,6 +98,9 @@ METRICS = (
 )
 
 Id = TypeVar("Id", str, bytes)
+Hit = tuple[int, int, int]  # of a relevant document: its number from the top, its rank, its grade
+Found = tuple[tuple[Hit, ...], tuple[int, ...]]  # of a ranking, and all grades above 0, the best first
+KNOWN = 1_000  # different rankings whose values are kept, a KB each
 
 
 def ranked(scores: Mapping[Id, float]) -> list[Id]:
@@ -113,21 +116,37 @@ def ranking_metrics(
     `ranked_ids` are document ids, best first; `relevance` maps every judged id to its grade. All values
     are None when no judged document is relevant.
     """
-    names = _names(tuple(cutoffs))
-    best = sorted((grade for grade in relevance.values() if grade > 0), reverse=True)
+    found = found_in(ranked_ids, relevance, max(cutoffs, default=0))
+    return dict(zip(_names(tuple(cutoffs)), values_at(found, tuple(cutoffs)), strict=True))
+
+
+def found_in(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth: int) -> Found:
+    """What `values_at` needs of a ranking for cutoffs up to `depth`."""
+    grades = {id: grade for id, grade in relevance.items() if grade > 0}
+    best = tuple(sorted(grades.values(), reverse=True))
+    if grades.keys().isdisjoint(ranked_ids):
+        return (), best
+    ranks = enumerate(islice(dict.fromkeys(ranked_ids), depth), 1)
+    hits = [(rank, grades[document]) for rank, document in ranks if document in grades]
+    return tuple([(number, *hit) for number, hit in enumerate(hits, 1)]), best
+
+
+@lru_cache(maxsize=KNOWN)
+def values_at(found: Found, cutoffs: tuple[int, ...]) -> tuple[float | None, ...]:
+    """Every measure at every cutoff, cutoff by cutoff; None when no judged document is relevant. Kept, since few
+    questions have many relevant documents, and most rankings hold them at the ranks of another one."""
+    hits, best = found
     if not best:
-        return dict.fromkeys(names)
-    depth = max(cutoffs, default=0)
-    hits = _hits(ranked_ids, relevance, depth)
+        return (None,) * (len(cutoffs) * len(MEASURES))
     within = [sum(rank <= k for _, rank, _ in hits) for k in cutoffs]
     totals = [list(accumulate((measure.gain(*hit) for hit in hits), initial=0.0)) for measure in MEASURES]
-    dcg = list(accumulate(discounted(rank, rank, grade) for rank, grade in enumerate(best[:depth], 1)))
-    values = (
+    ideal = enumerate(best[: max(cutoffs, default=0)], 1)
+    dcg = list(accumulate(discounted(rank, rank, grade) for rank, grade in ideal))
+    return tuple(
         float(total[count] / measure.norm(k, len(best), dcg[min(k, len(dcg)) - 1]))
         for k, count in zip(cutoffs, within, strict=True)
         for measure, total in zip(MEASURES, totals, strict=True)
     )
-    return dict(zip(names, values, strict=True))
 
 
 def score_rankings(
@@ -167,16 +186,6 @@ def score_rankings(
 @lru_cache(maxsize=64)
 def _names(cutoffs: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(f"{measure.name}@{k}" for k in cutoffs for measure in MEASURES)
-
-
-def _hits(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth: int) -> list[tuple[int, int, int]]:
-    """(number, rank, grade) of each relevant document in the first `depth` places."""
-    hits: list[tuple[int, int, int]] = []
-    for rank, document in enumerate(islice(dict.fromkeys(ranked_ids), depth), 1):
-        grade = relevance.get(document, 0)
-        if grade > 0:
-            hits.append((len(hits) + 1, rank, grade))
-    return hits
 
 
 def _cumulative_gain(grades: NDArray[np.integer[Any]]) -> NDArray[np.float64]:

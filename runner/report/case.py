@@ -30,7 +30,7 @@ from runner.report.document import Document
 from runner.report.markdown import shorten
 from runner.report.metric import label
 from runner.report.terminal import renderables
-from runner.report.worst import lost_at, scores, worst_cases
+from runner.report.worst import lost_at, scores, worst_cases, worst_of
 from runner.system.folder import open_run
 from runner.words.wording import Wording
 
@@ -43,9 +43,14 @@ LINES: Media = MARKDOWN | TERMINAL
 Row = Mapping[str, Any]  # of per_item.jsonl
 
 
-def worst(document: Document) -> Section | None:
-    """The section of the worst cases with their facts; None for a run without any row."""
-    say, rows = document.say, worst_cases(document.folder.rows(), COUNT, document.say.catalogue)
+def worst(document: Document, ordered: Iterable[Row] | None = None) -> Section | None:
+    """The section of the worst cases with their facts; None for a run without any row. `ordered`: all rows, the worst
+    first, where somebody has ordered them."""
+    say, catalogue = document.say, document.say.catalogue
+    if ordered is None:
+        rows = worst_cases(document.folder.rows(), COUNT, catalogue)
+    else:
+        rows = worst_of(ordered, COUNT, catalogue)
     if not rows:
         done = any(True for _ in document.folder.rows())
         return Section("", say("head.worst", count=COUNT), [Note(say("worst.none"))], MARKDOWN) if done else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +39,12 @@ Detail = tuple[str, Any]  # of a case, as runner.report.page.details has it
 Stored = list[list[Any]]
 
 
-def cases(document: Document, changes: Mapping[str, str], most: int = LISTED) -> Section:
-    """`changes` maps ids to `lost` or `won`, where a comparison says so; `most` are listed."""
-    say, listed = document.say, cases_of(document, changes, most)
+def cases(
+    document: Document, changes: Mapping[str, str], most: int = LISTED, *, listed: Cases | None = None
+) -> Section:
+    """`changes` maps ids to `lost` or `won`, where a comparison says so; `most` are listed. `listed`: what `cases_of`
+    returned for them."""
+    say, listed = document.say, cases_of(document, changes, most) if listed is None else listed
     if not listed.n:
         return Section("cases", say("html.cases"), [Note(say("metrics.none"))], PAGE)
     store = _store(document, listed)
@@ -88,6 +91,11 @@ class Cases:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def ordered(self) -> Iterator[Mapping[str, Any]] | None:
+        """All rows of the run, the worst first, read as they are asked for; None where some are not listed."""
+        return (row for _, row in self.rows(range(len(self)))) if len(self) == self.n else None
 
     def rows(self, numbers: Iterable[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Listed cases with everything that was written of them."""
@@ -301,16 +309,19 @@ class Store:
 
     def add(self, place: int, document: Sequence[Detail]) -> bool:
         """Behind what is there of the same case. False where there is no room for it."""
-        new = [text for text in dict.fromkeys(_texts(document)) if text not in self._numbers]
-        numbers = {text: number for number, text in enumerate(new, start=len(self.texts))}
-        known = ChainMap(numbers, self._numbers)
+        known, new = self._numbers, []
+        for text in _texts(document):
+            if text not in known:
+                known[text] = len(known)
+                new.append(text)
         stored = [[known[title], _as_stored(body, known)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
         if size > self.left:
+            for text in new:
+                del known[text]
             return False
         self.left -= size
         self.texts += new
-        self._numbers |= numbers
         self.documents.setdefault(str(place), []).extend(stored)
         return True
 

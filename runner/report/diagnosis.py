@@ -10,7 +10,7 @@ from runner.metrics import right
 from runner.metrics.judged import CORRECTNESS
 from runner.report.blocks import EVERYWHERE, MARKDOWN, Block, Cell, Grid, Note, Section, Steps, Table, section
 from runner.report.document import Document
-from runner.report.metric import rubric
+from runner.report.metric import applies, rubric
 from runner.report.run import stages_of
 from runner.report.trust import failing
 from runner.words.wording import Wording
@@ -84,7 +84,7 @@ def pattern(document: Document) -> Section | None:
     say = document.say
     run = diagnose(document.summary, document.high)
     if run is None:
-        is_judged = "mean_faithfulness" in document.metrics and document.run.get("evaluation_type") != "retrieval_only"
+        is_judged = applies(document.metrics.get("mean_faithfulness"))
         blocks: tuple[Block, ...] = (*_failures(document), Note(say("diagnosis.none") if is_judged else ""))
     elif untrusted := failing(document.summary, JUDGED):
         blocks = (*_failures(document), _withheld("diagnosis.withheld", untrusted, say))

@@ -98,7 +98,9 @@ def _ranking(retrieved: Any) -> Any:
     """The ids of the ranking, without scores."""
     if not isinstance(retrieved, Sequence):
         return retrieved
-    return [hit.get("chunk") or hit.get("id") if isinstance(hit, Mapping) else hit for hit in retrieved]
+    return [
+        hit.get("chunk") or hit.get("id") if type(hit) is dict or isinstance(hit, Mapping) else hit for hit in retrieved
+    ]
 
 
 def _number(id: str, value: Any) -> int:

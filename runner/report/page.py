@@ -104,7 +104,7 @@ def clean(text: str, limit: int | None = None) -> str:
     U+FFFD; line ends are line feeds."""
     if limit is not None and len(text) > limit:
         text = f"{text[: limit - 1].rstrip()}…"
-    if text.replace("\n", " ").replace("\t", " ").isprintable():
+    if text.isprintable() or text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(character if character in "\n\t" else visible(character) for character in lines)

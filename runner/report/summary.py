@@ -41,10 +41,12 @@ def report_of(document: Document, wanted: Media = FILES) -> list[Section]:
     ]
     sections += _without_none(document.offer.sections(document))
     sections += _without_none(tell(document) for tell in AFTER)
+    changes = _changes(document) if "html" in wanted else {}
+    listed = cases.cases_of(document, changes) if "html" in wanted else None
     if "markdown" in wanted:
-        sections += _without_none([case.worst(document)])
-    if "html" in wanted:
-        sections.append(cases.cases(document, _changes(document)))
+        sections += _without_none([case.worst(document, None if listed is None else listed.ordered)])
+    if listed is not None:
+        sections.append(cases.cases(document, changes, listed=listed))
     return sections
 
 

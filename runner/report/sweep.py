@@ -10,6 +10,7 @@ from typing import Any
 
 from runner.errors import InputError
 from runner.metrics.catalogue import DECLARED, declared_in, together
+from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
 from runner.report.paired import Paired, paired
@@ -19,6 +20,16 @@ from runner.system.folder import case_counts, open_run, open_sweep, read_json
 from runner.words.wording import LANGUAGES, Wording, wording_of
 
 SNAPSHOT = "snapshot.json"
+# Of summary.json what every run has; the rest is what its evaluation sums up, which stays with its cell.
+OF_EVERY_RUN = frozenset(
+    {"schema", "status", "experiment", "evaluation", "k", "fingerprint", "cases", "metrics", "slices", "counts"}
+    | {"judging", "facts", "data_problems", "timing", "thresholds", "measured", *ANSWER_MEANS}
+)
+# Of a cell in summary.json what its run's summary does not hold.
+OF_A_CELL = frozenset(
+    {"folder", "run_id", "overrides", "params", "status", "exit_code", "error_message", "fingerprint"}
+    | {"baselines", "judge_health"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +76,7 @@ class Cell:
             "baselines": facts.get("baselines") or [],
             **_if_set(facts, "judge_health"),
             "metrics": self.metrics,
-            **_if_set(self.summary, "memory"),
-            **_if_set(self.summary, "trace"),
+            **{name: value for name, value in self.summary.items() if value and name not in OF_EVERY_RUN},
             **_if_set(self.summary, "cost"),
             "timing": {"latency": timing.get("latency") or {}, **_if_set(timing, "usage")},
         }
@@ -268,7 +278,7 @@ def _cell(
             return _cell_of(read_json(snapshot, "snapshot"), listed, params)
         record = records.get(str(listed["folder"]), {})
         run = {"id": record.get("run_id"), "fingerprint": record.get("fingerprint")}
-        summary = {name: record.get(name) for name in ("k", "cases", "metrics", "memory", "trace", "cost", "timing")}
+        summary = {name: value for name, value in record.items() if name not in OF_A_CELL}
         summary["facts"] = {name: record.get(name) for name in ("baselines", "judge_health")}
     return _make_cell(listed, params, run, summary)
 

@@ -132,6 +132,7 @@ class _Columns:
         self._answers: list[list[str]] = [[] for _ in runs]
         self._first: list[CaseRow] = []
         self._store, self._has_room = Store(DETAIL_BYTES), True
+        self._k, self._labels = sweep.k, dict[str, str]()  # of metrics: of a sweep both are worked out from all cells
         self._left = TEXT_BYTES
 
     def add(self, case: _Case, rows: Sequence[Row]) -> bool:
@@ -142,7 +143,7 @@ class _Columns:
         if self._left < 0:
             return False
         is_shown = len(self.ids) < SHOWN
-        facts = list(_facts(self._runs, rows, self._sweep)) if self._has_room or is_shown else []
+        facts = list(self._facts(rows)) if self._has_room or is_shown else []
         self._has_room = self._has_room and self._store.add(len(self.ids), details(facts))
         self.ids.append(clean(case.id, QUESTION))
         self._questions.append(question)
@@ -153,6 +154,21 @@ class _Columns:
         if is_shown:
             self._first.append(self._row(facts))
         return True
+
+    def _facts(self, rows: Sequence[Row]) -> Iterator[Fact]:
+        """Of each run: where it failed, its scores, the documents that it found."""
+        say = self._sweep.say
+        for run, row in zip(self._runs, rows, strict=True):
+            marks = scores(row, say.catalogue).items()
+            parts_of_scores = [f"{self._label(name)} {value:.2f}" for name, value in marks if value is not None]
+            documents = ", ".join(_document_ids(_output(row)))
+            parts = [named("outcome", outcome(row), say), *parts_of_scores, documents]
+            yield Fact(run.title, " · ".join(part for part in parts if part))
+
+    def _label(self, name: str) -> str:
+        if name not in self._labels:
+            self._labels[name] = metric.label(name, self._k, self._sweep.say)
+        return self._labels[name]
 
     def _row(self, facts: Sequence[Fact]) -> CaseRow:
         """The case that was added last, as the script shows it."""
@@ -216,16 +232,3 @@ def _options(words: Sequence[str], choice: Choice, say: Wording) -> Iterator[tup
     yield "", f"{say('html.cases.all')} ({len(choice.numbers):,})"
     for number, word in enumerate(words):
         yield str(number), f"{word or say('none')} ({counts[number]:,})"
-
-
-def _facts(runs: Sequence[_Run], rows: Sequence[Row], sweep: Sweep) -> Iterator[Fact]:
-    """Of each run: where it failed, its scores, the documents that it found."""
-    say = sweep.say
-    for run, row in zip(runs, rows, strict=True):
-        marks = scores(row, say.catalogue).items()
-        parts_of_scores = [
-            f"{metric.label(name, sweep.k, say)} {value:.2f}" for name, value in marks if value is not None
-        ]
-        documents = ", ".join(_document_ids(_output(row)))
-        parts = [named("outcome", outcome(row), say), *parts_of_scores, documents]
-        yield Fact(run.title, " · ".join(part for part in parts if part))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 from zlib import crc32
 
@@ -21,6 +22,11 @@ def worst_cases(rows: Iterable[Mapping[str, Any]], count: int, catalogue: Catalo
     return heapq.nsmallest(
         count, (row for row in rows if not _perfect(row, catalogue)), key=partial(merit, catalogue=catalogue)
     )
+
+
+def worst_of(ordered: Iterable[Mapping[str, Any]], count: int, catalogue: Catalogue) -> list[Mapping[str, Any]]:
+    """The same of all rows of a run in the order of `merit`."""
+    return list(islice((row for row in ordered if not _perfect(row, catalogue)), count))
 
 
 def lost_at(row: Mapping[str, Any]) -> str | None:

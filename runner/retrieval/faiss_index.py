@@ -95,21 +95,27 @@ def _sample(vectors: NDArray[np.float32], size: int, seed: int) -> NDArray[np.fl
     return np.resize(vectors, (max(len(vectors), CODES), vectors.shape[1]))
 
 
-def _search(
-    index: Any, settings: IndexSettings, queries: NDArray[np.float32], wanted: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Scores and numbers [n_queries, at least `wanted`], best first; -1 where there is no more."""
+def _effort(settings: IndexSettings, wanted: int, among: Any) -> Any:
     import faiss
 
-    effort = None
     if settings.kind == "hnsw":
-        effort = faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted))
-    elif settings.kind == "ivf":
-        effort = faiss.SearchParametersIVF(nprobe=settings.probes)
-    elif settings.kind == "ivf_pq":
+        return faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted), sel=among)
+    if settings.kind == "ivf":
+        return faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
+    if settings.kind == "ivf_pq":
+        inner = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
+        return faiss.SearchParametersPreTransform(index_params=inner)
+    return None if among is None else faiss.SearchParameters(sel=among)
+
+
+def _search(
+    index: Any, settings: IndexSettings, queries: NDArray[np.float32], wanted: int, among: Any = None
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Scores and numbers [n_queries, at least `wanted`], best first; -1 where there is no more. `among`: what tells
+    FAISS which vectors a filter leaves."""
+    effort = _effort(settings, wanted, among)
+    if settings.kind == "ivf_pq":
         wanted = min(index.ntotal, REFINED * wanted)
-        inner = faiss.SearchParametersIVF(nprobe=settings.probes)
-        effort = faiss.SearchParametersPreTransform(index_params=inner)
     found: tuple[NDArray[np.float32], NDArray[np.int64]] = index.search(queries, wanted, params=effort)
     return found
 
@@ -141,12 +147,15 @@ class FaissIndex:
         """How many vectors there are."""
         return int(self._index.ntotal)
 
-    def nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
-        """For each query."""
+    def nearest(
+        self, vectors: NDArray[np.float32], wanted: int, passing: NDArray[np.bool_] | None = None
+    ) -> list[Hits]:
+        """For each query; among the vectors that are `passing`."""
         import faiss
 
         faiss.omp_set_num_threads(1)
-        scores, numbers = _search(self._index, self._settings, vectors, wanted)
+        among = None if passing is None else faiss.IDSelectorBitmap(np.packbits(passing, bitorder="little"))
+        scores, numbers = _search(self._index, self._settings, vectors, wanted, among)
         return [self._hits(row[row >= 0], own[row >= 0]) for row, own in zip(numbers, scores, strict=True)]
 
     def _hits(self, numbers: NDArray[np.int64], scores: NDArray[np.float32]) -> Hits:

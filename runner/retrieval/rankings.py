@@ -11,6 +11,7 @@ from typing import Any
 from runner import __version__
 from runner.data.identity import gold_digest
 from runner.llm.metering import by_role
+from runner.metrics.ranking import Found
 from runner.protocols import Reference, Workspace, offered
 from runner.records import Context, Corpus, Query, Ranking, RoleCost
 from runner.retrieval.ranking_files import FORMAT, RankingFiles, RankingWriter
@@ -71,13 +72,13 @@ class Rankings(Mapping[str, Ranked]):
 
 @dataclass(slots=True)
 class Reading:
-    """Results of one ranking that do not depend on k, computed on demand: `values` of the measures by prefix and
-    cutoff, `record` and `hits` for the row, `contexts` by place (None: without a text)."""
+    """Results of one ranking that do not depend on k, computed on demand: `found` are the relevant documents by prefix,
+    `record` and `hits` for the row, `contexts` by place (None: without a text)."""
 
     entry: Ranked
     documents: Documents
     answer_score: float | None
-    values: dict[tuple[str, int], Sequence[float | None]] = field(default_factory=dict)
+    found: dict[str, Found] = field(default_factory=dict)
     record: Mapping[str, Any] | None = None
     hits: list[dict[str, Any]] = field(default_factory=list)
     contexts: list[Context | None] = field(default_factory=list)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -26,8 +27,8 @@ from runner.llm.metering import charge
 from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
-from runner.metrics.ranking import MEASURES, METRICS, ranking_metrics
-from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, Workspace, offered
+from runner.metrics.ranking import MEASURES, METRICS, Found, found_in, values_at
+from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, TextTelling, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -62,6 +63,7 @@ from runner.text.refusals import refusal_for
 
 UNNAMED = re.compile(r"context-\d+")  # a context given as a text alone, of an unknown document
 GATE = "retrieval_gate"  # prefix of metrics and labels: the decision of `min_score` where the answer decides
+ValuesOf = Callable[[Sequence[float | None]], Sequence[float | None]]  # those of a row
 TIMED_OUT = "the query was not answered within timeout_ms"
 
 
@@ -136,11 +138,12 @@ class Retrieval:
         self.timeout_ms, self.warmup, self.seed = timeout_ms, warmup, seed
         self.corpus = Corpus((), (), "")
         self.rankings: Rankings | None = None
+        self._texts: Mapping[str, str] = {}
         self._readings: Readings | None = None
         self._legs: tuple[str, ...] = ()
         self._answer_model: AnswerModel | None = None
         self._terms = NO_TERMS
-        self._names: dict[str, Sequence[tuple[int, Sequence[int], Sequence[str]]]] = {}
+        self._names: dict[str, tuple[Sequence[str], ValuesOf]] = {}
 
     def load(self) -> CaseSet[Query]:
         """Read and hash the data, once for all cells of a sweep."""
@@ -162,6 +165,7 @@ class Retrieval:
         indexed = time.perf_counter()
         try:
             self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+            self._texts = await in_thread(self._told_texts, self.rankings)
         finally:
             if isinstance(self.retriever, Closing):
                 await in_thread(self.retriever.close)
@@ -181,12 +185,19 @@ class Retrieval:
         }
         return Preparation(facts, timing)
 
+    def _told_texts(self, rankings: Rankings) -> Mapping[str, str]:
+        """Chunk id -> text of what becomes a context, where the retriever has texts of its own."""
+        if not isinstance(self.retriever, TextTelling) or self.retriever.texts_of([]) is None:
+            return {}
+        ids = list(dict.fromkeys(id for entry in rankings.values() for id in entry.ranking.ids[: self.k]))
+        return dict(zip(ids, self.retriever.texts_of(ids) or (), strict=True))
+
     def _shared_readings(self, rankings: Rankings, queries: Sequence[Query]) -> Readings | None:
         """The readings shared with other cells; None for a single run, and for rankings that are not stored."""
         if not are_several() or rankings.errors:
             return None
         model = offered(self.retriever, "answer_model")
-        depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity
+        depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity, bool(self._texts)
         return shared("readings", depends, Readings)
 
     def described(self) -> Preparation:
@@ -303,7 +314,7 @@ class Retrieval:
         return tuple([context for context in known[: self.k] if context is not None])
 
     def _context(self, id: str) -> Context | None:
-        text = self.corpus.text_of(id)
+        text = self._texts.get(id) or self.corpus.text_of(id)
         return None if text is None else Context(id, text, self.corpus.title_of(id))
 
     @cached_property
@@ -355,7 +366,7 @@ class Retrieval:
         return found.named is None or any(map(self.corpus.chunk_by_id.__contains__, found.ranking.ids))
 
     def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
-        known = {} if found.reading is None else found.reading.values
+        known = {} if found.reading is None else found.reading.found
         values = self._at_cutoffs("", found.documents.ids, query.relevance, known)
         if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(found):
             values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks, known)
@@ -422,32 +433,25 @@ class Retrieval:
         prefix: str,
         ids: Sequence[str],
         relevance: Mapping[str, int],
-        values_at: MutableMapping[tuple[str, int], Sequence[float | None]],
+        known: MutableMapping[str, Found],
     ) -> dict[str, float | None]:
-        """Values by their names in rows. Those of fixed cutoffs, which do not depend on k, are added to `values_at`."""
-        missing = [cutoff for cutoff in self.cutoffs if (prefix, cutoff) not in values_at]
-        numbers = [*ranking_metrics(ids, relevance, missing).values()] if missing else []
-        n = len(MEASURES)
-        here = {cutoff: numbers[place * n : place * n + n] for place, cutoff in enumerate(missing)}
-        values_at.update({(prefix, cutoff): found for cutoff, found in here.items() if cutoff in self.fixed})
-        values: dict[str, float | None] = {}
-        for cutoff, places, names in self._row_names(prefix):
-            found = here[cutoff] if cutoff in here else values_at[prefix, cutoff]
-            values.update(zip(names, map(found.__getitem__, places), strict=True))
-        return values
+        """Values by their names in rows. The relevant documents, which do not depend on k, are added to `known`."""
+        if prefix not in known:
+            depth = self.cutoffs[-1] if self._readings is None else self.depth
+            known[prefix] = found_in(ids, relevance, depth)
+        names, values_of = self._row_names(prefix)
+        return dict(zip(names, values_of(values_at(known[prefix], tuple(self.cutoffs))), strict=True))
 
-    def _row_names(self, prefix: str) -> Sequence[tuple[int, Sequence[int], Sequence[str]]]:
-        """(cutoff, places of the measures, their names), k first."""
+    def _row_names(self, prefix: str) -> tuple[Sequence[str], ValuesOf]:
+        """The names in a row, cutoff by cutoff, k first, and what chooses their values."""
         if prefix not in self._names:
-            names = []
-            for cutoff in self.cutoffs:
-                rows = []
-                for place, measure in enumerate(measure.name for measure in MEASURES):
+            rows = []
+            for place, cutoff in enumerate(self.cutoffs):
+                for number, measure in enumerate((measure.name for measure in MEASURES), place * len(MEASURES)):
                     at_k = f"{prefix}mrr" if measure == "mrr" else f"{prefix}{measure}_at_k"
-                    rows += [(place, at_k)] if cutoff == self.k else []
-                    rows += [(place, f"{prefix}{measure}_at_{cutoff}")] if cutoff in self.fixed else []
-                names.append((cutoff, [place for place, _ in rows], [name for _, name in rows]))
-            self._names[prefix] = names
+                    rows += [(number, at_k)] if cutoff == self.k else []
+                    rows += [(number, f"{prefix}{measure}_at_{cutoff}")] if cutoff in self.fixed else []
+            self._names[prefix] = [name for _, name in rows], itemgetter(*(number for number, _ in rows))
         return self._names[prefix]
 
 
@@ -494,13 +498,14 @@ def record_of(query: Query, retrieved: Retrieved, corpus: Corpus, k: int) -> dic
     """The part of a row that comes from retrieval: the question with the turns before it, its gold documents with their
     ranks, the best max(k, 10) hits, the trajectory of an agent, and the places of gold chunks that are labelled by id,
     so that they can be found in a corpus that is chunked differently."""
-    reading = Reading(Ranked(retrieved.ranking, None, None), retrieved.documents, None)
-    if retrieved.reading is not None and retrieved.reading.documents is retrieved.documents:
-        reading = retrieved.reading
+    reading = retrieved.reading
+    if reading is None or reading.documents is not retrieved.documents:
+        reading = Reading(Ranked(retrieved.ranking, None, None), retrieved.documents, None)
     if reading.record is None:
         reading.record = _record_but_hits(query, retrieved, corpus)
     depth, hits = max(k, 10), reading.hits
-    hits += _hits(retrieved, corpus, range(len(hits), depth))
+    if len(hits) < depth:
+        hits += _hits(retrieved, corpus, range(len(hits), depth))
     return {**reading.record, "retrieved": hits[:depth]}
 
 

@@ -28,7 +28,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,14 @@ from typing_extensions import TypedDict
 
 from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
 from runner.llm.address import NOT_SHOWN, address_problem, variable_problem
+from runner.retrieval.filters import Where
 from runner.system.store import fingerprint
 from runner.system.threads import LoopThread
 
 T = TypeVar("T")
 Kind = Literal["flat", "hnsw", "ivf", "ivf_pq"]
 NAME = re.compile(r"runner_[0-9a-f]{24}")  # names of our collections; `clean stores` ignores others
-LAYOUT = 1  # version of the stored points, part of the collection name
+LAYOUT = 2  # version of the stored points, part of the collection name
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # seconds before a further attempt
 FIND_BATCH = 64  # queries in one search
 RECALL_SAMPLE = 200  # points of which the recall of an index is measured
@@ -94,12 +95,19 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Consecutive points: point start + n has the n-th id and text and vectors[n] (float32 [n_points, dim])."""
+    """Consecutive points: point start + n has the n-th id, text and facets, and vectors[n] (float32 [n_points, dim]).
+    `facets`: what filters are about (runner.retrieval.filters)."""
 
     start: int
     ids: Sequence[str]
     texts: Sequence[str]
     vectors: NDArray[np.float32]
+    facets: Sequence[Sequence[str]]
+
+    def part(self, start: int, end: int) -> Points:
+        """Those from `start`, before `end`, of points that begin with 0."""
+        texts, facets = [*self.texts[start:end]], self.facets[start:end]
+        return Points(start, [*self.ids[start:end]], texts, self.vectors[start:end], facets)
 
     @property
     def numbers(self) -> range:
@@ -244,6 +252,55 @@ class Within(Protocol):
 
 
 @runtime_checkable
+class Filtering(Protocol):
+    """A store that searches among some of the points: its collections have `search_among`.
+
+    class ServerStore:
+        filters = True
+
+    class ServerCollection:
+        async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
+            wanted = " AND ".join(f"facets && ARRAY{list(group)}" for group in where)
+            return await self.client.nearest(vectors, depth, wanted)
+    """
+
+    @property
+    def filters(self) -> bool:
+        """Whether it does."""
+
+
+class Among(Protocol):
+    """A collection of a store that filters."""
+
+    async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
+        """As `search`, among the points that have a facet of each group."""
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A store that gives the texts of points back: its collections have `texts`.
+
+    class ServerStore:
+        tells = True
+
+    class ServerCollection:
+        async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+            return [row.text for row in await self.client.rows(numbers)]
+    """
+
+    @property
+    def tells(self) -> bool:
+        """Whether it does."""
+
+
+class Told(Protocol):
+    """A collection of a store that gives texts back."""
+
+    async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+        """The texts of these points, in this order."""
+
+
+@runtime_checkable
 class Keeping(Protocol):
     """A store whose collections can be listed and deleted (`python -m runner clean stores`).
 
@@ -262,7 +319,7 @@ class Keeping(Protocol):
         """Delete a collection."""
 
 
-OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Keeping)}
+OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, Telling, Keeping)}
 
 
 def collection_name(content: Mapping[str, Any]) -> str:
@@ -305,11 +362,9 @@ class StoreIndex:
         """Number of points of the complete collection."""
         return self._collection.size
 
-    def fill(
-        self, ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], *, anew: bool = False
-    ) -> int:
-        """Send the missing points, or with `anew` all points, and return their number. Raises StopRunError."""
-        return self._loop.run(self._fill(ids, texts, vectors, anew=anew))
+    def fill(self, points: Points, *, anew: bool = False) -> int:
+        """Send the missing ones of all points, or with `anew` all, and return their number. Raises StopRunError."""
+        return self._loop.run(self._fill(points, anew=anew))
 
     def facts(self, vectors: NDArray[np.float32]) -> dict[str, Any]:
         """Facts for the report of a collection filled with these vectors, with the recall of an approximate index."""
@@ -328,14 +383,18 @@ class StoreIndex:
         """Whether it has all points."""
         return self._loop.run(self._opened()).n_points >= self.size
 
-    def nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
-        """The nearest points of each query; a batch of queries is one request. Raises StopRunError."""
+    def nearest(self, vectors: NDArray[np.float32], wanted: int, where: Where = ()) -> list[Hits]:
+        """The nearest points of each query that pass a filter; a batch of queries is one request. Raises
+        StopRunError."""
 
         async def find(start: int) -> Sequence[Hits]:
             batch = vectors[start : start + FIND_BATCH]
 
             async def search() -> Sequence[Hits]:
-                return await (await self._opened()).search(batch, wanted)
+                opened = await self._opened()
+                if where:
+                    return await cast("Among", opened).search_among(batch, wanted, where)
+                return await opened.search(batch, wanted)
 
             return self._checked(await self._repeated(search), len(batch))
 
@@ -343,6 +402,27 @@ class StoreIndex:
             return [hits for start in range(0, len(vectors), FIND_BATCH) for hits in await find(start)]
 
         return self._loop.run(find_all())
+
+    def texts(self, numbers: Sequence[int]) -> list[str]:
+        """The texts of points, in this order. Raises StopRunError."""
+
+        async def ask(start: int) -> Sequence[str]:
+            batch = numbers[start : start + self._store.transfer.batch_size]
+
+            async def read() -> Sequence[str]:
+                return await cast("Told", await self._opened()).texts(batch)
+
+            texts = await self._repeated(read)
+            if len(texts) != len(batch):
+                name = type(self._store).__name__
+                raise StopRunError(f"store ({name}): returned {len(texts)} texts of {len(batch)} points")
+            return texts
+
+        async def ask_all() -> list[str]:
+            size = self._store.transfer.batch_size
+            return [text for start in range(0, len(numbers), size) for text in await ask(start)]
+
+        return self._loop.run(ask_all())
 
     def close(self) -> None:
         """Close the connection; a later search opens the collection again."""
@@ -362,14 +442,13 @@ class StoreIndex:
         if opened is not None:
             await opened.close()
 
-    async def _fill(self, ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], *, anew: bool) -> int:
+    async def _fill(self, whole: Points, *, anew: bool) -> int:
         opened = await self._opened()
         size = self._store.transfer.batch_size
         there = 0 if anew else opened.n_points
         first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
-            end = start + size
-            points = Points(start, [*ids[start:end]], [*texts[start:end]], vectors[start:end])
+            points = whole.part(start, start + size)
             await self._repeated(lambda points=points: opened.add(points))  # type: ignore[misc]
         if there < self.size:
             await self._repeated(opened.finish, is_long=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from pathlib import Path
 from runner.config.compose import Plan
 from runner.errors import ConfigError, InputError, Problem
 from runner.run.job import Outcome
+from runner.system.locks import NoLocksError, check_locks, lock
 from runner.system.metadata import read_json
 from runner.system.writing import from_here, make_folder, remove_half_written
 
@@ -42,15 +41,18 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"out: cannot write to {folder}: {error.strerror}") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise InputError(f"out: {folder} is in use by another run; wait for it or choose another folder") from None
-    try:
+        _lock_out(descriptor, folder)
         remove_half_written(folder)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock_out(descriptor: int, folder: Path) -> None:
+    try:
+        lock(descriptor, "out", folder)
+    except BlockingIOError:
+        raise InputError(f"out: {folder} is in use by another run; wait for it or choose another folder") from None
 
 
 def _unfinished(plan: Plan) -> Path | None:
@@ -87,7 +89,8 @@ def _suffix(plan: Plan) -> str:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether another process holds the lock of a run or sweep folder; true also where that cannot be determined.
+    """Whether another process holds the lock of a run or sweep folder; true also where that cannot be determined, and
+    false where nobody can lock it.
 
     Nothing is written, and the check takes a shared lock, so that two processes that check at the same time do not take
     each other for a run.
@@ -99,9 +102,11 @@ def is_locked(folder: Path) -> bool:
     except OSError:
         return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
+        lock(descriptor, "out", folder, shared=True)
+    except BlockingIOError:
         return True
+    except NoLocksError:
+        return False
     finally:
         os.close(descriptor)
     return False
@@ -118,10 +123,9 @@ def _check_is_ours(folder: Path, plan: Plan) -> None:
 
 
 def check_cache(folder: Path) -> None:
-    """Raises InputError for a cache folder that cannot be made or written."""
+    """Raises InputError for a cache folder that cannot be made or written, or whose files cannot be locked."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        check_locks("cache_dir", folder)
     except OSError as error:
         raise InputError(f"cache_dir: cannot write to {folder}: {error.strerror}") from None

@@ -7,6 +7,7 @@ launcher may lose the error of a worker.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,14 @@ from runner.config.hydra_internals import as_written, start, yaml_of
 from runner.run import launchers, shards, waves
 from runner.run.engine import INTERRUPTED
 from runner.run.job import Job, Outcome
-from runner.run.run import execute
+from runner.run.progress import shown_elsewhere
+from runner.run.run import ROWS, execute
+from runner.run.serving import PROGRESS
 from runner.run.state import read_state, write_state
+from runner.run.watching import Watched, watching
 from runner.run.waves import Wave
 from runner.system import redaction, terminal
+from runner.system.collector import collect
 from runner.system.metadata import read_json
 from runner.system.shared import share_in_worker
 from runner.system.writing import from_here, in_words, replacing
@@ -33,6 +38,7 @@ COMPOSED = ".hydra"
 TOGETHER = 8  # runs of a sweep that are handed over at once: Hydra keeps 1.5 MB of each until the last has ended
 MOST_FAILURES = 2  # of a launcher one after the other: then it is no single run that it fails with
 HELD_OUT = "held_out-"  # prefix of a run's number: the folder of the same configuration over the held-out questions
+SUBFOLDER = "hydra.sweep.subdir="  # before the name of a run's folder
 LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
 
 
@@ -134,7 +140,7 @@ def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None
         elif len(plan.runs) > TOGETHER and launchers.is_here(plan.cells[0].hydra):
             runs = list(zip(plan.folders, plan.runs, strict=True))
             parts = [dict(runs[start : start + TOGETHER]) for start in range(0, len(runs), TOGETHER)]
-            went_well = [_launch(plan, folder, plan.overrides, part) for part in parts]
+            went_well = [_launch_part(plan, folder, part) for part in parts]
         else:
             went_well = [_launch(plan, folder, overrides) for overrides in _commands(plan)]
         if not all(went_well):
@@ -145,6 +151,13 @@ def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None
     return 0
 
 
+def _launch_part(plan: Plan, folder: Path, part: Mapping[str, Cell]) -> bool:
+    """Launch some of many runs. What Hydra kept of them is let go, and what the others share is not walked again."""
+    went_well = _launch(plan, folder, plan.overrides, part)
+    collect(settles=True)
+    return went_well
+
+
 def _launch_lost(plan: Plan, folder: Path, wave: Wave) -> None:
     """Resume runs whose worker was lost, once and one by one, so that a run that kills its worker does not affect the
     others."""
@@ -152,7 +165,7 @@ def _launch_lost(plan: Plan, folder: Path, wave: Wave) -> None:
     for name, cell in zip(plan.folders, plan.runs, strict=True) if plan.is_sweep else ():
         if failures < MOST_FAILURES and not _is_over(folder / name, wave):
             terminal.note(say("progress.lost", run=name))
-            is_well = _launch(plan, folder, [*cell.overrides, f"hydra.sweep.subdir={name}"])
+            is_well = _launch(plan, folder, [*cell.overrides, f"{SUBFOLDER}{name}"])
             failures = 0 if is_well else failures + 1
 
 
@@ -167,7 +180,7 @@ def _commands(plan: Plan) -> Iterator[list[str]]:
     grid."""
     yield list(plan.overrides)
     for name, cell in plan.references.items():
-        yield [*cell.overrides, f"hydra.sweep.subdir={name}"]
+        yield [*cell.overrides, f"{SUBFOLDER}{name}"]
 
 
 def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[str, Cell] | None = None) -> bool:
@@ -178,7 +191,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
         words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
     cells = plan.runs if jobs is None else [*jobs.values()]
     try:
-        with initialized(None if plan.frozen is None else folder / UNFOLDED):
+        frozen = None if plan.frozen is None else folder / UNFOLDED
+        with initialized(frozen), _watched(plan, folder, words, jobs):
             launchers.prepare(cell.hydra for cell in plan.runs)
             told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
             start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)
@@ -193,6 +207,19 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     return True
 
 
+def _watched(
+    plan: Plan, folder: Path, words: Sequence[str], jobs: Mapping[str, Cell] | None
+) -> AbstractContextManager[None]:
+    """One view of the progress of the runs or shards that a launcher makes elsewhere."""
+    if launchers.is_here(plan.cells[0].hydra) or not (plan.is_sweep or jobs):
+        return nullcontext()
+    named = [word.removeprefix(SUBFOLDER) for word in words if word.startswith(SUBFOLDER)]
+    names = jobs or named or [str(number) for number in range(len(plan.cells))]
+    watched = [Watched(folder / name / ROWS, folder / name / PROGRESS) for name in names]
+    say = LANGUAGES[plan.language]
+    return watching(watched, say("progress.elsewhere", n=len(watched)), say)
+
+
 def _without_out(overrides: Sequence[str]) -> list[str]:
     return [word for word in overrides if not word.lstrip("+").startswith("out=")]
 
@@ -200,7 +227,7 @@ def _without_out(overrides: Sequence[str]) -> list[str]:
 def _job(out: str, name: str, cell: Cell) -> list[str]:
     """The overrides of one run; those for Hydra are given once for all runs."""
     own = [word for word in _without_out(cell.overrides) if not parse(word).is_hydra_override()]
-    return [out, *own, f"hydra.sweep.subdir={name}"]
+    return [out, *own, f"{SUBFOLDER}{name}"]
 
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
@@ -223,18 +250,21 @@ def task(cfg: DictConfig) -> None:
     redaction.learn_environment()
     redaction.learn(as_written(cfg))
     with redaction.guarded_streams():
-        _task(cfg)
+        from hydra.core.hydra_config import HydraConfig
+
+        hydra = HydraConfig.get()
+        folder = Path(hydra.runtime.output_dir)
+        shard = int(folder.name) if folder.parent.name == shards.SHARDS else None
+        folder = folder if shard is None else folder.parents[1]
+        place = read_state(folder.parent if shard is None else folder, "place")
+        launchers.go_to(place)
+        with nullcontext() if place is None else shown_elsewhere():
+            _task(cfg, hydra, folder, shard)
 
 
-def _task(cfg: DictConfig) -> None:
-    from hydra.core.hydra_config import HydraConfig
+def _task(cfg: DictConfig, hydra: Any, folder: Path, shard: int | None) -> None:
     from hydra.types import RunMode
 
-    hydra = HydraConfig.get()
-    folder = Path(hydra.runtime.output_dir)
-    shard = int(folder.name) if folder.parent.name == shards.SHARDS else None
-    folder = folder if shard is None else folder.parents[1]
-    launchers.go_to(read_state(folder.parent if shard is None else folder, "place"))
     folder, cfg.out = from_here(folder), str(from_here(Path(cfg.out)))
     many = hydra.mode == RunMode.MULTIRUN and shard is None
     sweep = read_json(folder.parent / "sweep.json") if many else None

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from typing_extensions import get_protocol_members
 
 from runner.config.components import Built, build, keys
 from runner.config.compose import Cell
 from runner.config.hydra_internals import key_of, value_of
+from runner.config.schema import load, misspelt
 from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
@@ -38,7 +40,20 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
         hosts |= dict.fromkeys(_hosts_of(cell, built))
     if problems:
         raise ConfigError(list(problems))
+    _note_misspelt(cells)
     return list(hosts)
+
+
+def _note_misspelt(cells: Sequence[Cell]) -> None:
+    """Print a note for each attribute of an evaluation that looks like a misspelt one of those that reports ask for."""
+    from runner.report.reporting import Reporting
+
+    asked = get_protocol_members(Reporting)
+    for target in dict.fromkeys(str(cell.cfg.evaluation._target_) for cell in cells):
+        for name, near in misspelt(load(target), frozenset(), frozenset({Reporting})).items():
+            if near in asked:
+                say = LANGUAGES[cells[0].cfg.report.language]
+                terminal.note(say("progress.misspelt", target=target, name=name, near=near))
 
 
 def receivers(cells: Sequence[Cell]) -> list[str]:

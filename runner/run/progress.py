@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from runner.system import terminal
@@ -18,6 +19,9 @@ Spent = Callable[[], str]  # tokens and cost so far in words, empty where there 
 
 class Progress(Protocol):
     """Shows how many cases are done. Every case counts once, also a failed one."""
+
+    def expect(self, total: int) -> None:
+        """Change the number of cases."""
 
     def advance(self, *, failed: bool, unscored: bool = False) -> None:
         """Count a case. `unscored`: it did not fail, but a judge gave no score."""
@@ -33,6 +37,11 @@ class Plain:
         self.total, self.label, self.spent, self.say = total, label, spent, say
         self.done = self.failed = self.unscored = 0
         self.started = self.shown = time.monotonic()
+
+    def expect(self, total: int) -> None:
+        self.total = total
+        if not self.done:
+            self.shown = time.monotonic()
 
     def advance(self, *, failed: bool, unscored: bool = False) -> None:
         self.done += 1
@@ -67,6 +76,9 @@ class Bar:
         self.bar, self.task, self.spent, self.say = bar, task, spent, say
         self.failed = self.unscored = 0
 
+    def expect(self, total: int) -> None:
+        self.bar.update(self.task, total=total)
+
     def advance(self, *, failed: bool, unscored: bool = False) -> None:
         self.failed += failed
         self.unscored += unscored
@@ -77,12 +89,41 @@ class Bar:
         self.bar.console.print(terminal.harmless(text))
 
 
+class Silent:
+    """Progress that another process shows; notes are still written."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def expect(self, total: int) -> None:
+        pass
+
+    def advance(self, *, failed: bool, unscored: bool = False) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        terminal.note(f"{self.label}: {text}")
+
+
+_SHOWN_ELSEWHERE: ContextVar[bool] = ContextVar("shown_elsewhere", default=False)
+
+
+@contextmanager
+def shown_elsewhere() -> Iterator[None]:
+    """While another process shows the progress of this one."""
+    token = _SHOWN_ELSEWHERE.set(True)
+    try:
+        yield
+    finally:
+        _SHOWN_ELSEWHERE.reset(token)
+
+
 @contextmanager
 def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
     """Progress of work without a count: a spinner in a terminal, elsewhere a line after a while. Yields a function that
     writes a line above it."""
     started = time.monotonic()
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and not _SHOWN_ELSEWHERE.get():
         from rich.text import Text
 
         console = terminal.console(stderr=True)
@@ -91,13 +132,16 @@ def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
     else:
         yield terminal.note
     seconds = time.monotonic() - started
-    if seconds >= PLAIN_SECONDS:
+    if seconds >= PLAIN_SECONDS and not _SHOWN_ELSEWHERE.get():
         terminal.note(say("progress.took_long", label=label, seconds=seconds))
 
 
 @contextmanager
 def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Progress]:
     """A bar in a terminal, plain lines elsewhere; `total` is the number of pending cases."""
+    if _SHOWN_ELSEWHERE.get():
+        yield Silent(label)
+        return
     if total == 0 or not sys.stderr.isatty():
         yield Plain(total, label, spent, say)
         return

@@ -152,7 +152,8 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
-        _index_cases(journal, service.ids, declared_in(head).telling_right)
+        if job.sweep_id is None:  # of a run of a sweep, whoever lists its cases first makes it
+            _index_cases(journal, service.ids, declared_in(head).telling_right)
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status

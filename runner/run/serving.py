@@ -81,7 +81,8 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
     before."""
     job, preparation = service.job, kept_preparation(service.job.folder)
     n_done = service.n_done
-    write_json(job.folder / PROGRESS, {"total": len(service.cases), "done": n_done})
+    n_pending = 0 if job.wave.is_closing else len(service.pending)
+    write_json(job.folder / PROGRESS, {"total": len(service.cases), "done": n_done, "pending": n_pending})
     if n_done and job.before is None:
         done = {"label": job.label, "done": n_done, "total": len(service.cases)}
         terminal.note(job.say("progress.resuming", **done))

@@ -41,9 +41,10 @@ from runner.run.job import OUTCOME, Job, Outcome
 from runner.run.parts import place_of
 from runner.run.progress import progress
 from runner.run.run import ROWS, selected
-from runner.run.serving import Service, kept_preparation, serve_pending
+from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
 from runner.system.journal import Journal, ids_in
+from runner.system.metadata import write_json
 from runner.system.writing import make_folder, write_text
 
 SHARDS = ".shards"
@@ -118,6 +119,8 @@ def _served(job: Job, folder: Path, number: int, started: float) -> Outcome:
     with Journal(folder / ROWS, again=False) as journal:
         service = Service(job, options, built, cases, journal, started, takes, folder)
         kept = kept_preparation(job.folder)
+        told = {"total": len(cases), "done": 0, "pending": len(service.pending)}
+        write_json(folder / PROGRESS, told)
         if not service.pending:
             return Outcome("completed", 0)
         _, stop = asyncio.run(serve_pending(service, kept))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sqlite3
 import threading
@@ -25,6 +26,14 @@ ROOM = 2**18  # bytes; less is none: SQLite's files beside a file grow by 32 KiB
 UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
 # … and for one in a folder where nothing can be written.
 UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+# File systems that one machine mounts at a time; of any other kind, also an unknown one, several machines may.
+OF_ONE_MACHINE = frozenset(
+    {
+        *("local", "bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "ntfs3", "overlay"),
+        *("ramfs", "reiserfs", "tmpfs", "vfat", "xfs", "zfs"),
+    }
+)
+MOUNTS = Path("/proc/self/mountinfo")
 
 
 class DamagedError(StopRunError):
@@ -33,7 +42,8 @@ class DamagedError(StopRunError):
 
 class Database:
     """One file with the tables of `schema` (in memory without a path), opened when it is first used, from any
-    thread. What is committed survives the end of the process; a power cut may lose the last moments.
+    thread. What is committed survives the end of the process; a power cut may lose the last moments. Processes of
+    several machines may use a file on a disk that they share, if its file system locks files.
 
     A file that is damaged, or has other tables, is renamed to `*.damaged` and a new one begun where it
     `is_replaceable`; else DamagedError is raised with `advice`. One that is `read_only` must be there, and may lie in
@@ -133,7 +143,7 @@ class Database:
         """Unless another process has done so, and the file is a new one."""
         self._close()
         if _identity(path) == self._file:
-            for suffix in ("-wal", "-shm"):
+            for suffix in ("-wal", "-shm", "-journal"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
                 self.set_aside = path.replace(path.with_suffix(".damaged"))
@@ -149,12 +159,35 @@ def _connected(address: Path | str, schema: str, *, read_only: bool = False) -> 
     try:
         _check_tables(connection, schema, may_create=not read_only)
         if not read_only:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
+            _set_journal(connection, address)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _set_journal(connection: sqlite3.Connection, address: Path | str) -> None:
+    """A write-ahead log, whose index is memory that processes share; where a file system may be seen by several
+    machines, which share no memory, a rollback journal."""
+    is_here = isinstance(address, str) or file_system_of(address) in OF_ONE_MACHINE
+    connection.execute(f"PRAGMA journal_mode = {'WAL' if is_here else 'DELETE'}")
+    connection.execute(f"PRAGMA synchronous = {'NORMAL' if is_here else 'FULL'}")
+
+
+def file_system_of(path: Path) -> str:
+    """The type of the file system that a path is on, such as ext4 or nfs4, by the mounts of this process. `local` where
+    the system does not list them as Linux does."""
+    try:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return "local"
+    place, found, longest = path.resolve(), "local", -1
+    for mount in mounts:
+        own, _, rest = mount.partition(" - ")
+        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), own.split()[4]))
+        if len(point.parts) >= longest and place.is_relative_to(point):  # a later mount covers an earlier one
+            found, longest = rest.split()[0], len(point.parts)
+    return found
 
 
 def _connected_to_read(path: Path, schema: str) -> sqlite3.Connection:

@@ -49,6 +49,11 @@ def are_several() -> bool:
     return _are_several if _depth else bool(_command)
 
 
+def is_sharing() -> bool:
+    """Whether a command runs, which asks for the same again and again."""
+    return bool(_depth or _command)
+
+
 def share_in_worker(command: str) -> None:
     """A worker process is told no end: what was made for a command is let go when the next one begins."""
     global _command

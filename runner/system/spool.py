@@ -14,9 +14,11 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar, overload
 from weakref import finalize
 
-from runner.system.shared import are_several
+from runner.system.shared import are_several, is_sharing
 
-KEPT_BYTES = 8_000_000  # of the file; as records three times as much
+# Of the file; as records three times as much. A run asks for each record a dozen times.
+KEPT_BYTES = 2_000_000  # by the command of one run
+KEPT_BY_SWEEP = 8_000_000
 
 T = TypeVar("T")
 
@@ -60,7 +62,8 @@ class Part(Lazy[T], Generic[T]):
 
 class Spool(Lazy[T], Generic[T]):
     """Records in a file without a name, which is gone with the process; 8 bytes of each stay in memory. What is
-    asked for twice is made twice, but the first KEPT_BYTES once for all runs of a sweep. Threads may ask at once."""
+    asked for twice is made twice, but the first KEPT_BYTES once a command, or KEPT_BY_SWEEP for all runs of a sweep.
+    Threads may ask at once."""
 
     def __init__(self, records: Iterable[T]) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - stays open as long as the records are wanted
@@ -82,9 +85,16 @@ class Spool(Lazy[T], Generic[T]):
             return self._made[place]
         begin, end = self._begins[place], self._begins[place + 1]
         record: T = pickle.loads(os.pread(self._file.fileno(), end - begin, begin))  # noqa: S301 - written above
-        if end <= KEPT_BYTES and are_several():
+        if end <= _room():
             self._made[place] = record
         return record
+
+
+def _room() -> int:
+    """Bytes of a file whose records are kept until the command ends."""
+    if are_several():
+        return KEPT_BY_SWEEP
+    return KEPT_BYTES if is_sharing() else 0
 
 
 class _Pickler(pickle.Pickler):

@@ -10,7 +10,6 @@ built by other code (runner.system.sources), is rebuilt, never read. Nothing in 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -24,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from runner.system.locks import lock
 from runner.system.redaction import marked
 from runner.system.sources import code_digest
 from runner.system.writing import ignored_in_git
@@ -175,7 +175,7 @@ def remove_leftovers(folder: Path) -> None:
 def _locked(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor, "cache_dir", path, waits=True)
         yield
     finally:
         os.close(descriptor)

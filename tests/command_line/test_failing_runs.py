@@ -115,7 +115,7 @@ def test_a_worker_that_is_killed_leaves_a_failed_run(
         encoding="utf-8",
     )
     words = [word for word in data if not word.startswith("retriever")]
-    settings = [f"~retriever.{name}" for name in ("tokenizer", "method", "k1", "b", "graph_weight")]
+    settings = [f"~retriever.{name}" for name in ("tokenizer", "method", "k1", "b", "filter", "graph_weight")]
     words += ["retriever=keyword", *settings, "retriever._target_=killer.Killer", "++retriever.at=1,2"]
     words += ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "format=json", "out=x"]
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # of the workers

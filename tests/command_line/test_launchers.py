@@ -7,30 +7,9 @@ import pytest
 
 from runner.cli import main
 from runner.run import launchers
+from tests.command_line.killed_workers import KILLER, killed_at
 from tests.command_line.result_files import read
 from tests.small_data import small_data
-
-KILLER = """
-import os, signal
-from pathlib import Path
-from runner.records import Ranking
-
-class Killer:
-    \"\"\"Takes its process along when it is first asked for k=2.\"\"\"
-
-    def __init__(self, *, at: int, graph_rerank: bool | None):
-        self.at = at
-
-    def index(self, corpus, workspace):
-        mark = Path("killed")
-        if self.at == 2 and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return {}
-
-    def search(self, queries, depth):
-        return [Ranking((), (), ()) for _ in queries]
-"""
 
 
 @pytest.mark.parametrize("launcher", ["joblib", pytest.param("submitit", marks=pytest.mark.slow)])
@@ -39,12 +18,12 @@ def test_a_run_that_lost_its_worker_is_resumed(
 ) -> None:
     monkeypatch.syspath_prepend(Path.cwd())
     Path("killer.py").write_text(KILLER, encoding="utf-8")
-    settings = [f"~retriever.{name}" for name in ("tokenizer", "method", "k1", "b", "graph_weight")]
-    words = ["+experiment=retrieval_only", *small_data(Path("data")), "tracking=none", "retriever=keyword", *settings]
-    words += ["retriever._target_=killer.Killer", "++retriever.at=1,2"]
+    words = [*killed_at(1, 2), *small_data(Path("data")), "tracking=none"]
     monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))  # of the workers
     assert main([*words, "format=json", f"hydra/launcher={launcher}", "out=there"]) == 0
     said = capsys.readouterr().err
+    assert "workers (1): 8/8 cases, 0 failed, " in said  # one progress for all runs of a launch
+    assert "[1/2]" not in said
     assert "the launcher failed: " in said and "run 1 was lost with its worker; it is resumed" in said
     assert [cell["status"] for cell in read("there/sweep.json")["cells"]] == ["completed", "completed"]
     assert main([*words, "format=json", "out=here"]) == 0

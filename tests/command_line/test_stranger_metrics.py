@@ -207,6 +207,8 @@ def test_the_best_run_of_a_sweep_is_the_least_toxic(folder: Path) -> None:
     record = read(folder / "sweep" / "summary.json")["comparison"]
     (found,) = record["metrics"]
     assert (found["name"], found["best"], found["within_noise_of_best"]) == ("toxicity", "1", ["1"])
+    cells = read(folder / "sweep" / "summary.json")["cells"]
+    assert [cell.get("insults") for cell in cells] == [{"idiot": 48}, None, {"idiot": 192}]
     assert {cell["folder"]: cell.get("verdict") for cell in found["cells"]} == {"0": None, "1": "better", "2": "worse"}
     markdown, terminal, page = (text(folder / name) for name in ("sweep/summary.md", "stdout.4", "sweep/report.html"))
     assert "| Toxicity | Politeness | Words | shouting |" in markdown

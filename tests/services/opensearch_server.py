@@ -42,6 +42,8 @@ class Indexes:
         if action == "_bulk":
             documents |= {head["index"]["_id"]: row for head, row in zip(lines[::2], lines[1::2], strict=True)}
             return 200, {"errors": False, "items": [{"index": {"status": 201}} for _ in lines[::2]]}
+        if action == "_mget":
+            return 200, {"docs": [{"_id": id, "_source": {"text": documents[id]["text"]}} for id in lines[0]["ids"]]}
         if action == "_msearch":
             return 200, {"responses": [self._found(each, body, documents) for each in lines[1::2]]}
         return 200, {"_mapping": {name: {"mappings": body["mappings"]}}, "_count": {"count": len(documents)}}.get(
@@ -54,12 +56,16 @@ class Indexes:
         assert search["_source"] == ["vector"] and is_graph == ("knn" in query)
         if is_graph:
             assert query["knn"]["vector"]["k"] == search["size"]
-            vector = query["knn"]["vector"]["vector"]
+            vector, wanted = query["knn"]["vector"]["vector"], query["knn"]["vector"].get("filter")
         else:
             script = query["script_score"]["script"]
             assert (script["source"], script["lang"], script["params"]["field"]) == ("knn_score", "knn", "vector")
-            vector = script["params"]["query_value"]
-        ids = list(documents)
+            vector, inner = script["params"]["query_value"], query["script_score"]["query"]
+            assert inner == {"match_all": {}} or set(inner) == {"bool"}
+            wanted = inner if "bool" in inner else None
+        groups = [set(each["terms"]["facets"]) for each in wanted["bool"]["filter"]] if wanted else []
+        assert body["mappings"]["properties"]["facets"] == {"type": "keyword"}
+        ids = [id for id, row in documents.items() if all(group & set(row["facets"]) for group in groups)]
         scores = np.array([documents[id]["vector"] for id in ids], dtype=np.float32) @ np.array(
             vector, dtype=np.float32
         )

@@ -34,6 +34,7 @@ FORM = re.compile(r"\+?([A-Za-z_][\w./]*)=(.*)", re.S)
 MODEL = re.compile(r"[\w.-]+:[\w.:/@-]+")
 BARE = re.compile(r"[\w.:/@ ,\[\]'\"+-]*")  # of a value: no interpolation, no mapping, no function
 RANGE = re.compile(r"range\([\d.,\s-]+\)")
+RESERVED = re.compile(r"_\w*_")  # part of a key that Hydra reads: classes, arguments, packages
 LONGEST = 2000
 
 Chosen = str | list[str] | None  # of a group
@@ -191,6 +192,8 @@ class Allowed:
         if key not in OPTIONS and key not in self.settings and not key.startswith("threshold."):
             known = [*OPTIONS, *self.groups, *self.settings]
             return Problem(key, f"cannot be set by a request{did_you_mean(key, known)}")
+        if any(map(RESERVED.fullmatch, key.split("."))):
+            return Problem(key, "cannot be set by a request")
         if not (BARE.fullmatch(value) or RANGE.fullmatch(value)) or "_target_" in value:
             return Problem(key, "expected a plain value: numbers, words, true or false, or a list of them")
         setting = self.settings.get(key)

@@ -23,7 +23,7 @@ from runner.commands.serve.jobs import Ended, commanded, error_in, removed
 from runner.commands.serve.runs import confined
 from runner.config.arguments import single_quoted
 from runner.data.columns import FIELDS
-from runner.data.files import PACKED, unpacked
+from runner.data.files import GZIP, PACKED, ZSTD, unpacked
 from runner.data.tables import SUFFIXES
 from runner.errors import InputError, did_you_mean
 from runner.system.folder import lines
@@ -216,6 +216,8 @@ class _Writer:
         n_rows = 0
         with replacing(path, redacts=False) as scratch, scratch.open("wb") as file:
             for block in _blocks(path.name, source, is_unpacked=part not in FOLDERS):
+                if not file.tell() and block.startswith((GZIP, ZSTD)):  # readers would unpack it, past all bounds
+                    raise InputError(f"{path.name}: packed in what is packed, or a packed note; expected plain files")
                 self.n_bytes += len(block)
                 n_rows += block.count(b"\n")
                 if self.n_bytes > self.bounds.n_bytes:

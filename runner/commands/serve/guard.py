@@ -185,7 +185,10 @@ class Guard:
         return hmac.new(self._token or b"", b"runner serve", hashlib.sha256).hexdigest()
 
     def _knows(self, host: str) -> bool:
-        name = urlsplit(f"//{host}").hostname if host and not set(host) & set("/\\@?# \t") else None
+        try:
+            name = urlsplit(f"//{host}").hostname if host and not set(host) & set("/\\@?# \t") else None
+        except ValueError:  # half of a bracket
+            return False
         if name is None:
             return False
         try:
@@ -200,9 +203,17 @@ def _of_another_page(headers: dict[str, str]) -> str | None:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if site not in (None, "same-origin", "none"):
         return "Sec-Fetch-Site: expected a request of this server's own page"
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    if origin is not None and _place(origin) != headers.get("host", "").lower():
         return "Origin: expected a request of this server's own page"
     return None
+
+
+def _place(origin: str) -> str:
+    """Host and port; empty where there is none, which is no Host that gets this far."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _cookie(headers: dict[str, str]) -> bytes:

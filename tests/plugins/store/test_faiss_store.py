@@ -3,13 +3,14 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from hydra import compose
 
 from plugins.retriever.semantic import SemanticRetriever
 from plugins.store.faiss import FaissStore
 from runner.config.components import build, identity
 from runner.config.compose import initialized
-from tests.store_kinds import Cloud, indexed, rankings
+from tests.store_kinds import Cloud, filters_as_exact_search, indexed, rankings
 
 
 def test_is_the_index_of_the_retriever_itself(tmp_path: Path) -> None:
@@ -39,3 +40,9 @@ def compose_without_store(cfg):  # type: ignore[no-untyped-def]
     with open_dict(cfg):
         del cfg.retriever["store"], cfg["store"]
     return cfg
+
+
+@pytest.mark.parametrize("index", ["flat", "hnsw", "ivf"])
+def test_a_filter_leaves_some_of_the_vectors(tmp_path: Path, index: str) -> None:
+    """Whatever the index: with all its effort it finds what the exact search finds."""
+    filters_as_exact_search(tmp_path, FaissStore(), index=index, hnsw_effort=120, ivf_lists=3, ivf_probes=3)

@@ -12,11 +12,13 @@ from runner.retrieval.stores import Collection, IndexSettings
 from tests.store_kinds import (
     DIM,
     Cloud,
+    filters_as_exact_search,
     goes_on_where_it_was_cut_off,
     holds_as_exact_search,
     indexed,
     lists_and_deletes,
     rankings,
+    tells_texts,
 )
 
 
@@ -59,3 +61,8 @@ def test_a_folder_that_is_a_file_is_told_before_the_run(tmp_path: Path) -> None:
     assert [str(each) for each in LancedbStore(path=path).preflight()] == [
         f"store.path: expected a folder; {path} is a file"
     ]
+
+
+def test_filters_and_tells_what_it_holds(tmp_path: Path) -> None:
+    filters_as_exact_search(tmp_path / "filtered", LancedbStore())
+    tells_texts(tmp_path / "told", LancedbStore())

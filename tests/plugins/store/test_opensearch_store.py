@@ -15,7 +15,14 @@ from runner.errors import StopRunError
 from runner.retrieval.stores import Collection, IndexSettings, StoreIndex
 from tests.services.opensearch_server import PASSWORD, USER, VARIABLE, Indexes, serving_indexes
 from tests.services.ports import free_port
-from tests.store_kinds import goes_on_where_it_was_cut_off, holds_as_exact_search, indexed, lists_and_deletes
+from tests.store_kinds import (
+    filters_as_exact_search,
+    goes_on_where_it_was_cut_off,
+    holds_as_exact_search,
+    indexed,
+    lists_and_deletes,
+    tells_texts,
+)
 
 
 @pytest.fixture
@@ -90,3 +97,8 @@ def test_what_is_missing_is_told_before_the_run(monkeypatch: pytest.MonkeyPatch)
         "store.username: expected a name and password_env beside it, or null for both",
         "store.ca_file: no such file: /no/file",
     ]
+
+
+def test_filters_and_tells_what_it_holds(tmp_path: Path, store: Any) -> None:
+    filters_as_exact_search(tmp_path / "filtered", store())
+    tells_texts(tmp_path / "told", store())

@@ -16,10 +16,12 @@ from tests.services.postgres_server import MISSING, PASSWORD, USER, VARIABLE, Po
 from tests.store_kinds import (
     DIM,
     Cloud,
+    filters_as_exact_search,
     goes_on_where_it_was_cut_off,
     holds_as_exact_search,
     indexed,
     lists_and_deletes,
+    tells_texts,
 )
 
 
@@ -112,3 +114,8 @@ def test_a_password_that_is_not_set_is_told_before_the_run(monkeypatch: pytest.M
         "store.password_env: the environment variable NO_PASSWORD is not set; it holds the secret for "
         "postgresql://127.0.0.1:5432/postgres; null sends none"
     ]
+
+
+def test_filters_and_tells_what_it_holds(tmp_path: Path, store: Any) -> None:
+    filters_as_exact_search(tmp_path / "filtered", store())
+    tells_texts(tmp_path / "told", store())

@@ -11,10 +11,12 @@ from runner.retrieval.stores import Collection, IndexSettings, StoreIndex
 from tests.services.ports import free_port
 from tests.store_kinds import (
     DIM,
+    filters_as_exact_search,
     goes_on_where_it_was_cut_off,
     holds_as_exact_search,
     indexed,
     lists_and_deletes,
+    tells_texts,
 )
 
 # without importing it, which takes a second, in each worker that collects this
@@ -83,3 +85,8 @@ def test_a_key_that_is_not_set_is_told_before_the_run(monkeypatch: pytest.Monkey
         "http://127.0.0.1:6333; null sends none",
         "store.path: expected null beside store.url: the server says where it keeps",
     ]
+
+
+def test_filters_and_tells_what_it_holds(tmp_path: Path) -> None:
+    filters_as_exact_search(tmp_path / "filtered", QdrantStore())
+    tells_texts(tmp_path / "told", QdrantStore())

@@ -45,6 +45,14 @@ def loses(share: float) -> Any:
     return run([0.0 if number < 2 * n else value for number, value in enumerate(HALF)])
 
 
+def test_a_relative_margin_is_a_share_of_the_size_of_a_negative_mean() -> None:
+    catalogue = Catalogue([Metric(name="mrr_at_10", better="higher", label={"en": "Profit"}, range=(-10.0, 10.0))])
+    before, after = (run(values, catalogue=catalogue) for values in ([-4.0] * 20, [-5.0] * 20))
+    (worse,) = gate([rule(margin=0.2, relative=True)], before, after).rules
+    (better,) = gate([rule(margin=0.2, relative=True)], after, before).rules
+    assert (worse.status, worse.loss, better.status, better.loss) == ("fired", 0.25, "passed", -0.2)
+
+
 @pytest.mark.parametrize(("share", "status"), [(0.0, "passed"), (0.05, "passed"), (0.1, "fired")])
 def test_a_loss_beyond_the_margin_fires(share: float, status: str) -> None:
     """A loss of exactly the margin does not: a drop of more than 5 points is a regression."""

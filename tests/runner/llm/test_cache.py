@@ -7,6 +7,7 @@ import pytest
 
 from runner.errors import StopRunError
 from runner.llm.cache import ReplyCache
+from runner.llm.messages import request_digest
 from runner.llm.settings import CacheMode
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -98,12 +99,12 @@ def test_a_damaged_row_is_a_missing_row_and_is_replaced(filled: Path, column: st
 
 def test_an_answer_to_another_request_under_the_same_digest_is_none(filled: Path) -> None:
     """The request that is stored is compared, not just its digest."""
-    from runner.llm.cache import _checksum, _digest
+    from runner.llm.cache import _checksum
 
     with sqlite3.connect(filled / "models.sqlite") as database:
         (reply,) = database.execute("SELECT reply FROM reply").fetchone()
     database.close()
-    forged = int(_checksum(_digest(REQUEST), OTHER, reply))
+    forged = int(_checksum(request_digest(REQUEST), OTHER, reply))
     change(filled, f"UPDATE reply SET checksum = {forged}, request = ?", OTHER)
     assert cache(filled).find(REQUEST) is None
     assert cache(filled).find(OTHER) is None

@@ -1,4 +1,5 @@
 import asyncio
+import time
 from collections import Counter
 from dataclasses import replace
 from itertools import count
@@ -8,7 +9,8 @@ import pytest
 
 from runner.errors import EvaluationError, StopRunError
 from runner.llm.messages import ChatReply
-from runner.llm.retry import Patience
+from runner.llm.retry import Patience, _Tries
+from runner.llm.verdict import Verdict
 from runner.system.stopwatch import deadline, stopwatch
 from tests.runner.llm.asked_model import asked
 from tests.services.doors import QUICK, models
@@ -216,6 +218,18 @@ async def test_a_server_that_takes_nothing_any_more_ends_the_run(server: ModelsS
     (failed,) = await asked(models(server.url, tmp_path, patience=replace(QUICK, throttled_s=0.2)))
     assert isinstance(failed, StopRunError)
     assert str(failed).startswith(f"test:m at {server.url}: the server answers 429: Slow (nothing else for 0 s)")
+
+
+async def test_a_request_waits_as_long_as_others_are_answered(server: ModelsServer, tmp_path: Path) -> None:
+    """Refused for a quarter of an hour, while the server answered another request a second ago."""
+    retry = models(server.url, tmp_path, patience=replace(QUICK, throttled_s=300.0))._servers["test"]
+    refusal, now = Verdict("throttled", "Slow", after_s=0.0), time.monotonic()
+    tries = _Tries(throttled=9, throttled_at=now - 900)
+    retry._answered_at = now - 1
+    await retry._pause(refusal, tries, "m")
+    retry._answered_at = now - 800
+    with pytest.raises(StopRunError, match=r"nothing else for 80\d s"):
+        await retry._pause(refusal, tries, "m")
 
 
 # --- pauses ---------------------------------------------------------------------------------------

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from runner.errors import BudgetSpentError, EvaluationError, InputError, ReplyError, StopRunError
-from runner.llm.votes import combined, gathered, kept_votes
+from runner.llm import metering
+from runner.llm.ledger import Cost
+from runner.llm.messages import Usage
+from runner.llm.votes import combined, gathered, judge_missing, kept_votes
 from runner.records import Judgement
 
 
@@ -37,6 +40,25 @@ def test_the_mean_of_those_that_succeeded() -> None:
     )
     assert not found.is_whole
     assert kept_votes(found) == {label: vote for label, vote in votes.items() if vote.score is not None}
+
+
+class Charging:
+    """A judge each of whose requests costs a request, and whose second rubric fails."""
+
+    on_failure = "zero"
+
+    async def judge(self, rubric: str, fields: Any) -> Judgement:
+        metering.note("judge", rubric.encode(), Cost(Usage(5, 1), 0))
+        return Judgement(0.5) if rubric == "tone" else Judgement(None, error="no JSON")
+
+
+async def test_a_judgement_that_failed_costs_its_case_nothing() -> None:
+    """So that what a case costs does not depend on how often it was asked for again."""
+    judgements: dict[str, Judgement] = {}
+    with metering.metering() as meter:
+        await judge_missing(Charging(), {"tone": {}, "right": {}}, judgements)  # type: ignore[arg-type]
+    assert [judgements[name].score for name in ("tone", "right")] == [0.5, None]
+    assert meter.by_role["judge"].requests == 1
 
 
 def test_votes_of_votes_are_told_by_both_names() -> None:

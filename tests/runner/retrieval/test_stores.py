@@ -78,7 +78,7 @@ def index_of(store: Store, root: Path) -> StoreIndex:
 
 
 def fill(index: StoreIndex, **how: Any) -> int:
-    return index.fill(IDS, IDS, VECTORS, **how)
+    return index.fill(Points(0, IDS, IDS, VECTORS, [()] * len(IDS)), **how)
 
 
 @pytest.mark.parametrize("gives_vectors", [True, False])

@@ -95,6 +95,29 @@ def test_our_own_errors_are_shown_without_their_class() -> None:
     assert one("refuse").error == "no such index"
 
 
+class Resuming(Echo):
+    """It takes outputs from rows, and says which."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.restored_ids: list[str] = []
+
+    async def restored(self, case: Case, row: Mapping[str, Any]) -> Output:
+        self.restored_ids.append(case.id)
+        return Output(row["output"]["text"])
+
+    async def judge_missing(self, case: Case, output: Output, judgements: dict[str, Judgement]) -> None:
+        judgements["quality"] = Judgement(1.0, "asked again")
+
+
+@pytest.mark.parametrize(("output", "restored_ids", "text"), [({"text": "old"}, ["a"], "old"), (None, [], "a")])
+def test_a_row_without_an_output_is_run_again(output: Any, restored_ids: list[str], text: str) -> None:
+    evaluation, earlier = Resuming(), {"output": output, "judgements": {}, "latency_ms": 7.0}
+    row = asyncio.run(run_case(evaluation, Case("a"), 5, earlier=earlier))
+    assert (row.status, row.output, evaluation.restored_ids) == ("ok", {"text": text}, restored_ids)
+    assert row.latency_ms == (7.0 if restored_ids else 2.0)
+
+
 def test_a_case_past_its_deadline_is_a_timeout() -> None:
     row = one("hang", 0.02)
     assert (row.status, row.stage, row.error) == (

@@ -89,6 +89,23 @@ def test_a_component_with_a_bug_is_left_to_its_run() -> None:
     assert receivers(cells) == []
 
 
+class Reports:
+    """An evaluation one of whose parts for reports is misspelt."""
+
+    section = staticmethod(lambda document: ())
+    words = None
+
+
+def test_a_misspelt_part_for_reports_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    target = f"{__name__}.Reports"
+    node = {"evaluation": {"_target_": target}, "report": {"language": "en"}}
+    preflight([Cell(OmegaConf.create(node), [], [], "", "")])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert target in line and "section" in line and "'sections'" in line
+    preflight(compose_cells(["+experiment=memory"])[1] + compose_cells(["+experiment=trace_quality"])[1])
+    assert capsys.readouterr().err == ""
+
+
 def test_stores_and_tracking_of_other_machines_are_receivers_and_files_are_none() -> None:
     there = ["memory/store=redis", "memory.store.url=redis://10.0.0.7:6379/0", "tracking.uri=http://127.0.0.1:5000"]
     assert receivers(compose_cells(["+experiment=memory", *there])[1]) == [

@@ -38,7 +38,7 @@ def test_a_transaction_is_whole_or_nothing(path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         numbers.write(fail_in_the_middle)
     add(numbers, 2)  # nothing is left open
-    assert all_of(numbers) == [2]
+    assert all_of(numbers) == [2] and numbers.set_aside is None
 
 
 @pytest.mark.parametrize("content", [b"no database at all, " * 400, b"SQLite format 3\x00" + bytes(5000)])

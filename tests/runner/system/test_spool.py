@@ -93,11 +93,14 @@ def test_records_do_not_stay_in_memory() -> None:
     assert kept / 2000 < 50
 
 
-def test_the_first_records_stay_in_memory_for_the_runs_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("several", "kept"), [(False, [True, False, False]), (True, [True, True, False])])
+def test_the_first_records_stay_in_memory_while_a_command_runs(
+    several: bool, kept: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     spool = Spool(copy.copy(QUERY) for _ in range(3))
-    monkeypatch.setattr(spools, "KEPT_BYTES", spool._begins[2])
-    with sharing(several=False):
-        assert spool[0] is not spool[0]
-    with sharing():
-        assert [spool[place] is spool[place] for place in range(3)] == [True, True, False]
+    monkeypatch.setattr(spools, "KEPT_BYTES", spool._begins[1])
+    monkeypatch.setattr(spools, "KEPT_BY_SWEEP", spool._begins[2])
+    assert spool[0] is not spool[0]
+    with sharing(several=several):
+        assert [spool[place] is spool[place] for place in range(3)] == kept
         assert list(spool) == [QUERY] * 3

@@ -4,12 +4,23 @@ import asyncio
 
 import pytest
 
-from runner.system.stopwatch import deadline, in_line
+from runner.system.stopwatch import deadline, in_line, note, stopwatch
 from tests import virtual_time
 
 
 def now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def test_what_a_stage_notes_counts_for_the_whole() -> None:
+    """And not for the stage beside it."""
+    with stopwatch() as whole:
+        with stopwatch() as cached:
+            note(live=False, waited_s=2.0)
+        with stopwatch() as live:
+            note(waited_s=1.0)
+    assert (cached.live, live.live, whole.live) == (False, True, False)
+    assert (cached.waited_s, live.waited_s, whole.waited_s) == (2.0, 1.0, 3.0)
 
 
 def test_a_deadline() -> None:

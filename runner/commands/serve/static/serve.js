@@ -113,7 +113,7 @@ const rater = one("#rater"), sheet = one("#sheet");
 if (rater) {
   let answers = [], place = 0, rubric = "", name = "";
   const path = `/evaluation/runs/${encodeURIComponent(sheet.dataset.run)}/labels`;
-  try { rater.elements.rater.value = localStorage.getItem("rater") || ""; } catch (error) { /* nothing is kept */ }
+  try { rater.elements.rater.value ||= localStorage.getItem("rater") || ""; } catch (error) { /* nothing is kept */ }
   const rated = () => answers.filter((each) => each.rating !== "").length;
   function show() {
     const answer = answers[place];
@@ -132,19 +132,30 @@ if (rater) {
     for (const button of all("[data-rating]")) button.setAttribute("aria-pressed", String(answer.rating !== "" && Number(answer.rating) === Number(button.dataset.rating)));
     one("#answer").lang = answer.language || "";
   }
-  async function save(rating) {
-    const answer = answers[place];
-    const body = { rubric, rater: name, case_id: answer.id, rating, comment: one("#comment").value };
+  // One after another, so that a rating and a comment that are sent at once do not undo each other.
+  let saving = Promise.resolve(), isRating = false;
+  const save = (answer, part) => saving = saving.catch(() => {}).then(() => saved(answer, part));
+  async function saved(answer, part) {
+    const next = { rating: answer.rating, comment: answer.comment, ...part };
+    const body = { rubric, rater: name, case_id: answer.id, rating: next.rating === "" ? null : Number(next.rating), comment: next.comment };
     try {
       await ask("PUT", path, body);
-      answer.rating = rating === null ? "" : String(rating);
-      answer.comment = body.comment;
+      Object.assign(answer, next);
       tell(rated() === answers.length ? say.done : say.saved);
-      show();
+      if (answer === answers[place]) show();
     } catch (error) { tell(error.message); throw error; }
   }
   function go(step) { place = Math.min(answers.length - 1, Math.max(0, place + step)); show(); one("#question").focus(); }
-  async function rate(value) { await save(value); if (place < answers.length - 1) go(1); }
+  // A key that is pressed twice, or held, rates no answer that nobody has seen.
+  async function rate(value) {
+    if (isRating) return;
+    isRating = true;
+    const answer = answers[place];
+    try {
+      await save(answer, { rating: value, comment: one("#comment").value });
+      if (answer === answers[place] && place < answers.length - 1) go(1);
+    } catch (error) { /* told above */ } finally { isRating = false; }
+  }
   rater.addEventListener("submit", async (event) => {
     event.preventDefault();
     const asked = Object.fromEntries(new FormData(rater));
@@ -157,17 +168,17 @@ if (rater) {
       one("#question").focus();
     } catch (error) { tell(error.message); }
   });
-  for (const button of all("[data-rating]")) button.addEventListener("click", () => rate(Number(button.dataset.rating)));
+  for (const button of all("[data-rating]")) button.addEventListener("click", () => rate(button.dataset.rating));
   one("#before").addEventListener("click", () => go(-1));
   one("#after").addEventListener("click", () => go(1));
-  one("#comment").addEventListener("change", () => { const own = answers[place].rating; save(own === "" ? null : Number(own)); });
+  one("#comment").addEventListener("change", (event) => { save(answers[place], { comment: event.target.value }).catch(() => {}); });
   one("#calibrate").addEventListener("click", async () => {
     try { location.href = `/calibrations/${encodeURIComponent((await ask("POST", path.replace(/labels$/, "calibrations"), { rubric })).id)}`; } catch (error) { tell(error.message); }
   });
   document.addEventListener("keydown", (event) => {
     if (sheet.hidden || isTyping(event)) return;
     const button = one(`[data-key="${CSS.escape(event.key)}"]`, sheet);
-    if (button) { event.preventDefault(); rate(Number(button.dataset.rating)); }
+    if (button) { event.preventDefault(); if (!event.repeat) rate(button.dataset.rating); }
     else if (event.key === "ArrowLeft") go(-1);
     else if (event.key === "ArrowRight") go(1);
     else if (event.key === "c") { event.preventDefault(); one("#comment").focus(); }

@@ -97,6 +97,8 @@ def test_a_damaged_run_is_told_as_one_and_hides_no_other(client: TestClient, roo
 WRONG = [
     ("dataset.path=/etc/passwd", "dataset.path: cannot be set by a request; did you mean 'dataset.language'?"),
     ("judge._target_=os.system", "judge._target_: cannot be set by a request"),
+    ("threshold._target_=this.s", "threshold._target_: cannot be set by a request"),
+    ("threshold.language.ko._args_=[1]", "threshold.language.ko._args_: cannot be set by a request"),
     ("out=/tmp/x", "out: cannot be set by a request"),
     ("cache_dir=/tmp", "cache_dir: cannot be set by a request"),
     ("hydra.searchpath=[file:///tmp]", "hydra.searchpath: cannot be set by a request"),
@@ -236,6 +238,13 @@ def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> No
     )
     assert told(queries=gzip.compress(b"a" * 2001)) == (413, "queries.jsonl: more than 2,000 bytes")
     assert told(queries=gzip.compress(line * 6)) == (413, "queries.jsonl: more than 5 rows")
+    twice = gzip.compress(gzip.compress(b"a" * 9000))
+    message_of = ": packed in what is packed, or a packed note; expected plain files"
+    assert told(queries=twice) == (422, f"queries.jsonl{message_of}")
+    note = io.BytesIO()
+    with zipfile.ZipFile(note, "w") as archive:
+        archive.writestr("a.md", twice)
+    assert told(notes=note.getvalue(), queries=line) == (422, f"a.md{message_of}")
     assert told(corpus=b"a" * 1500, queries=b"a" * 1500) == (413, "queries.jsonl: more than 2,000 bytes")
     assert told(queries=gzip.compress(line)[:-3]) == (422, "queries.jsonl: its gzip data are damaged or cut off")
     sheet = io.BytesIO()

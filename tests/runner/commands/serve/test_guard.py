@@ -28,11 +28,13 @@ def test_other_hosts_and_other_pages_are_refused(serving: Serving) -> None:
         ("10.0.0.7", 200),
         ("evil.example", 421),
         ("localhost:8\t0", 421),
+        ("[::1", 421),
     ):
         assert client.get(RUNS, headers={"host": host}).status_code == status, host
     for name, value, status in (
         ("origin", "http://evil.example", 403),
         ("origin", "null", 403),
+        ("origin", "http://[::1", 403),
         ("origin", "http://127.0.0.1", 409),
         ("sec-fetch-site", "cross-site", 403),
         ("sec-fetch-site", "same-origin", 409),

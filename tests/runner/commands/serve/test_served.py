@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,10 +19,14 @@ from tests.services.ports import free_port
 from tests.small_data import small_data
 
 PATIENCE_S = 120
-SPEC_BODY = """{
+SPEC_HOST = "localhost:8000"
+SPEC_POST = """curl -X POST http://localhost:8000/evaluation/datasets/{dataset_id}/runs \\
+  -H "Content-Type: application/json" \\
+  -d '{
     "k": 5,
     "evaluation_type": "full_rag"
-  }"""
+  }'"""
+SPEC_GET = "curl http://localhost:8000/evaluation/runs/{run_id}"
 SPEC_ANSWER = """{
   "id": "run_001",
   "dataset_id": "a1b2c3d4e5f6789012345678abcdef01",
@@ -42,12 +47,13 @@ SPEC_ANSWER = """{
     {
       "id": "result_001",
       "test_case_id": "tc_001",
-      "retrieved_chunk_ids": ["chunk_abc123"],
+      "retrieved_chunk_ids": ["chunk_abc123", "chunk_def456", "chunk_ghi789", "chunk_jkl012", "chunk_mno345"],
       "precision": 0.2,
       "recall": 1.0,
       "hit": true,
       "reciprocal_rank": 1.0,
-      "generated_answer": "머신러닝 모델의 과적합을 방지하기 위한 주요 기법으로는 드롭아웃 등이 있습니다.",
+      "generated_answer": "머신러닝 모델의 과적합을 방지하기 위한 주요 기법으로는 드롭아웃, L1/L2 정규화, \
+조기 종료 등이 있습니다.",
       "faithfulness": 0.9,
       "answer_relevancy": 0.85
     }
@@ -81,6 +87,29 @@ def curl(*words: str) -> Any:
 STATUS = ("-w", "\n%{http_code} ")
 
 
+def typed(home: Path, command: str, address: str, **ids: str) -> Any:
+    """Status and body of a command of the specification, as a shell takes it. `home`: of curl, whose settings there
+    have it print the status, too."""
+    (home / ".curlrc").write_text(r'write-out = "\n%{http_code}"')
+    command = command.replace(SPEC_HOST, address.removeprefix("http://").removesuffix("/evaluation"))
+    for name, id in ids.items():
+        command = command.replace(f"{{{name}}}", id)
+    environment = {**os.environ, "CURL_HOME": str(home)}
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, check=True)
+    body, _, status = done.stdout.decode().rpartition("\n")
+    return int(status), json.loads(body)
+
+
+def assert_as_specified(run: dict[str, Any], dataset_id: str) -> None:
+    """Names in their order, types, and the form of times."""
+    assert (run["dataset_id"], run["status"], run["error_message"]) == (dataset_id, "completed", None)
+    assert len(run["results"]) == 8
+    first = next(each for each in run["results"] if each["test_case_id"] == "q1")
+    assert names({**run, "results": [first]}) == names(json.loads(SPEC_ANSWER))
+    for time_of in ("created_at", "updated_at"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", run[time_of]), run[time_of]
+
+
 def names(value: Any) -> Any:
     """Names in their order, at every level; of a list those of its first element."""
     if isinstance(value, dict):
@@ -105,15 +134,16 @@ def test_the_requests_of_the_specification_by_curl(tmp_path: Path) -> None:
         files = ["-F", "name=v1-baseline", "-F", f"corpus=@{corpus}", "-F", f"queries=@{queries}"]
         status, dataset = curl(*STATUS, "-X", "POST", f"{address}/datasets", *files)
         assert (status, dataset["cases"], dataset["format"], dataset["problems"]) == (201, 8, "jsonl", [])
-        post = [f"{address}/datasets/{dataset['id']}/runs", "-H", "Content-Type: application/json"]
-        post[0] += "?wait=true"
-        status, run = curl(*STATUS, "-X", "POST", *post, "-d", SPEC_BODY)
-        assert (status, run["dataset_id"], run["error_message"]) == (201, dataset["id"], None)
-        assert len(run["results"]) == 8
-        first = next(each for each in run["results"] if each["test_case_id"] == "q1")
-        assert names({**run, "results": [first]}) == names(json.loads(SPEC_ANSWER))
-        status, again = curl(*STATUS, f"{address}/runs/{run['id']}")
-        assert (status, again) == (200, run)
+        status, begun = typed(tmp_path, SPEC_POST, address, dataset_id=dataset["id"])
+        assert (status, list(begun)) == (202, list(json.loads(SPEC_ANSWER)))
+        assert begun["status"] in ("pending", "running")  # by how soon the job has begun
+        until(lambda: typed(tmp_path, SPEC_GET, address, run_id=begun["id"])[1]["status"] == "completed")
+        status, run = typed(tmp_path, SPEC_GET, address, run_id=begun["id"])
+        assert_as_specified(run, dataset["id"])
+        short = SPEC_POST.replace('"full_rag"', '"retrieval_only"').replace("/runs ", "/runs?wait=true ")
+        status, searched = typed(tmp_path, short, address, dataset_id=dataset["id"])
+        assert (status, searched["mean_faithfulness"], searched["mean_answer_relevancy"]) == (201, None, None)
+        assert searched["metrics"] == run["metrics"]
         status, _ = curl(*STATUS, "-X", "DELETE", f"{address}/datasets/{dataset['id']}0")
         assert status == 404
         done = subprocess.run(["curl", "-s", "-X", "DELETE", f"{address}/runs/{run['id']}"], check=True)
