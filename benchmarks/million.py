@@ -247,13 +247,7 @@ def row(name: str, spent: Spent) -> None:
 
 def report(title: str, folder: Path, count: int, options: argparse.Namespace) -> None:
     print(f"{title}\n  {'':<18}{'CPU s':>8}{'peak MB':>9}")
-    row("read", alone(read, folder))
-    row("keyword", alone(keyword, folder))
-    if count <= options.plain:
-        row("plain bm25s", alone(plain, folder))
-    row("opened, searched", alone(searched, folder))
-    row("first run", run(folder, "first", 5))
-    row("further run", run(folder, "further", 6))
+    report_words(folder, count, options)
     if count <= options.vectors:
         row("flat", alone(vectors, folder, "flat"))
         row("ivf_pq", alone(vectors, folder, "ivf_pq"))
@@ -263,6 +257,16 @@ def report(title: str, folder: Path, count: int, options: argparse.Namespace) ->
     if count <= options.lsa:
         row("lsa", alone(lsa, folder))
     print(flush=True)
+
+
+def report_words(folder: Path, count: int, options: argparse.Namespace) -> None:
+    row("read", alone(read, folder))
+    row("keyword", alone(keyword, folder))
+    if count <= options.plain:
+        row("plain bm25s", alone(plain, folder))
+    row("opened, searched", alone(searched, folder))
+    row("first run", run(folder, "first", 5))
+    row("further run", run(folder, "further", 6))
 
 
 def main() -> None:
@@ -284,7 +288,8 @@ def main() -> None:
             count = min(options.passages)
             write_sampled(Path(scratch, "text"), count, options.text)
             names = " and ".join(each.name for each in options.text)
-            report(f"{count:,} passages of sentences of {names}", Path(scratch, "text"), count, options)
+            print(f"{count:,} passages of sentences of {names}\n  {'':<18}{'CPU s':>8}{'peak MB':>9}")
+            report_words(Path(scratch, "text"), count, options)
 
 
 if __name__ == "__main__":
