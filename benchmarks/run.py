@@ -73,6 +73,7 @@ BENCHMARKS = (
     Benchmark("Judging throughput", "models", quick=("1",)),
     Benchmark("Shards of a run on two cores", "shards", quick=("--cases", "500", "--rounds", "1")),
     Benchmark("Memory store", "memory_store", quick=("100", "5")),
+    Benchmark("Servers of others", "services", quick=("--runs", "20", "--cells", "5")),
     Benchmark("Trace scoring", "trace", quick=("500",)),
     Benchmark("Vault of notes", "vault", quick=("300",)),
     Benchmark("Comparison of large runs", "comparison", quick=("--cases", "2000", "--metrics", "6")),

@@ -95,27 +95,24 @@ def _sample(vectors: NDArray[np.float32], size: int, seed: int) -> NDArray[np.fl
     return np.resize(vectors, (max(len(vectors), CODES), vectors.shape[1]))
 
 
-def _effort(settings: IndexSettings, wanted: int, among: Any) -> Any:
-    import faiss
-
-    if settings.kind == "hnsw":
-        return faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted), sel=among)
-    if settings.kind == "ivf":
-        return faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
-    if settings.kind == "ivf_pq":
-        inner = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
-        return faiss.SearchParametersPreTransform(index_params=inner)
-    return None if among is None else faiss.SearchParameters(sel=among)
-
-
 def _search(
     index: Any, settings: IndexSettings, queries: NDArray[np.float32], wanted: int, among: Any = None
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Scores and numbers [n_queries, at least `wanted`], best first; -1 where there is no more. `among`: what tells
     FAISS which vectors a filter leaves."""
-    effort = _effort(settings, wanted, among)
-    if settings.kind == "ivf_pq":
+    import faiss
+
+    effort = None
+    if settings.kind == "hnsw":
+        effort = faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted), sel=among)
+    elif settings.kind == "ivf":
+        effort = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
+    elif settings.kind == "ivf_pq":
         wanted = min(index.ntotal, REFINED * wanted)
+        inner = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
+        effort = faiss.SearchParametersPreTransform(index_params=inner)
+    elif among is not None:
+        effort = faiss.SearchParameters(sel=among)
     found: tuple[NDArray[np.float32], NDArray[np.int64]] = index.search(queries, wanted, params=effort)
     return found
 
