@@ -81,6 +81,7 @@ BENCHMARKS = (
     Benchmark("Regression rules", "gates", quick=("--pairs", "5", "--cases", "100")),
     Benchmark("Latency of identical runs", "identical_runs", quick=("--tries", "5")),
     Benchmark("Large runs", "soak", quick=("--quick", "--cases", "2000")),
+    Benchmark("A million passages", "million", quick=("--passages", "2000")),
     Benchmark("Cases of a large run", "growth", quick=("--cases", "2000", "--documents", "20000", "--part", "500")),
     Benchmark("Lexical judge against people", "judge", needs=DATA / "mtrag_human"),
     Benchmark("Memory judge on evidence", "memory_judge", quick=("--every", "20"), needs=DATA / "locomo_noncommercial"),
