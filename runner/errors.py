@@ -131,6 +131,35 @@ class ConfigError(InputError):
         super().__init__(f"{head} in the configuration:\n" + "\n".join(f"  {problem}" for problem in self.problems))
 
 
+def expectation(message: str) -> str:
+    """What pydantic says that it expects, in plain words: `1 or more` for "Input should be greater than or equal to
+    1"."""
+    told = message.removeprefix("Value error, ").removeprefix("Input should be ").partition(", unable to ")[0]
+    for pattern, plain in PLAIN:
+        if match := pattern.fullmatch(told):
+            return match.expand(plain)
+    return told
+
+
+def expected(message: str) -> str:
+    """`expected 1 or more`; what pydantic says otherwise stays as it is."""
+    return f"expected {expectation(message)}" if message.startswith("Input should be ") else message
+
+
+PLAIN = [
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        (r"greater than or equal to (\S+)", r"\1 or more"),
+        (r"less than or equal to (\S+)", r"\1 or less"),
+        (r"greater than (\S+)", r"more than \1"),
+        (r"a valid integer", "a whole number"),
+        (r"a valid number", "a number"),
+        (r"a valid boolean", "true or false"),
+        (r"a valid string", "text"),
+    )
+]
+
+
 def unexpected(error: BaseException) -> str:
     """Type and text of an error that nobody here raised on purpose, and the line that it came through: of the
     component from elsewhere where there is one, whose author wants to know where, else the deepest one of ours."""

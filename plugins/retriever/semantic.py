@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, overload
@@ -24,6 +26,7 @@ from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
 
 MARGIN = 32  # more candidates than asked for, to see where a tie at the end of a ranking ends
+BLOCK = 1 << 16  # texts that are embedded at a time
 ROUNDING = 1e-5  # float32 inner products of unit vectors differ by less between the kernels of FAISS
 
 
@@ -31,8 +34,12 @@ class SemanticRetriever:
     """FAISS, or a store, proposes candidates; their cosines are then computed in double precision, the same way
     whether a query comes alone or in a batch. Relevance is the cosine, 0 where it is negative.
 
-    `flat` is exact. `hnsw` and `ivf` look at a part of the vectors only and report `recall_at_10`: the
-    share of the ten exact nearest neighbours they find, for chunks drawn with `seed`.
+    `flat` is exact. `hnsw`, `ivf` and `ivf_pq` look at a part of the vectors only and report `recall_at_10`: the
+    share of the ten exact nearest neighbours they find, for chunks drawn with `seed`. `ivf_pq` searches short codes and
+    reads the vectors of its candidates from disk, so that scores are those of the other kinds.
+
+    `build_threads` for hnsw and ivf_pq, None for all cores. With more than one the graph, and with it what is found,
+    is another one each time.
 
     `filter`: name -> value, or values of which one is enough, that the documents of hits have (their language, and what
     their metadata holds). `texts`: whether contexts come from the corpus or from the store.
@@ -53,6 +60,8 @@ class SemanticRetriever:
         hnsw_effort: Annotated[int, Field(ge=1)] = 128,
         ivf_lists: Annotated[int, Field(ge=1)] | None = None,
         ivf_probes: Annotated[int, Field(ge=1)] = 16,
+        pq_bytes: Annotated[int, Field(ge=1, le=1024)] | None = None,
+        build_threads: Annotated[int, Field(ge=1)] | None = 1,
         seed: Annotated[int, Field(ge=0)] = 42,
         filter: Filter | None = None,
         texts: Literal["corpus", "store"] = "corpus",
@@ -61,7 +70,10 @@ class SemanticRetriever:
     ) -> None:
         self.embedder = embedder
         self.store = None if store is None or offered(store, "is_within") else store
-        self.settings = IndexSettings(index, hnsw_links, hnsw_effort, ivf_lists, ivf_probes, seed)
+        threads = build_threads or os.cpu_count() or 1
+        self.settings = IndexSettings(
+            index, hnsw_links, hnsw_effort, ivf_lists, ivf_probes, seed, code_bytes=pq_bytes, threads=threads
+        )
         self._where = where_of(filter)
         self._passing: NDArray[np.bool_] | None = None
         self._takes_texts = texts == "store"
@@ -180,7 +192,7 @@ class SemanticRetriever:
         key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
 
         def build(path: Path) -> None:
-            faiss_index.build(path, self._embedded(texts), self.settings)
+            faiss_index.build(path, self._embedded(texts, workspace), self.settings)
 
         folder = workspace.folder("semantic", key, build)
         return folder, FaissIndex(folder, self.settings)
@@ -202,7 +214,7 @@ class SemanticRetriever:
             )
 
         def build(path: Path) -> None:
-            vectors = self._embedded(texts)
+            vectors = self._embedded(texts, workspace)
             index = opened(vectors.shape[1])
             try:
                 index.fill(_points(corpus, vectors), anew=workspace.cold)
@@ -213,10 +225,27 @@ class SemanticRetriever:
         folder = workspace.folder("collections", {**content, "place": store.transfer.place}, build)
         index = opened(int(json.loads((folder / FACTS).read_text(encoding="utf-8"))["dim"]))
         if not index.is_whole():
-            index.fill(_points(corpus, self._embedded(texts)))
+            index.fill(_points(corpus, self._embedded(texts, workspace)))
         return folder, index
 
-    def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embedded(self, texts: Sequence[str], workspace: Workspace) -> NDArray[np.float32]:
+        """float32 [n_texts, dim]; of more than BLOCK texts in a file, a block of which is in memory at a time."""
+        first = self._block(texts[:BLOCK])
+        if len(texts) <= BLOCK:
+            return first
+        workspace.root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=workspace.root) as file:  # its map lives as long as it is wanted
+            vectors = np.memmap(file, dtype=np.float32, mode="w+", shape=(len(texts), first.shape[1]))
+        vectors[:BLOCK] = first
+        for start in range(BLOCK, len(texts), BLOCK):
+            block = self._block([*texts[start : start + BLOCK]])
+            if block.shape[1] != vectors.shape[1]:
+                name, (_, dim) = type(self.embedder).__name__, vectors.shape
+                raise StopRunError(f"{name} made vectors of {block.shape[1]} numbers, after some of {dim}")
+            vectors[start : start + BLOCK] = block
+        return vectors
+
+    def _block(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = self.embedder.embed(texts, "passage")
         if vectors.ndim != 2 or len(vectors) != len(texts):
             name = type(self.embedder).__name__

@@ -25,7 +25,7 @@ from pydantic import Field
 from runner.system.locks import lock
 from runner.system.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
-from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file, with_password
+from runner.tracking.mlflow_client import connect, reporting, shown, sqlite_file, with_password
 from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, links, state, tables_tag
 from runner.tracking.traces import CaseTrace, Span, case_traces
 
@@ -67,7 +67,7 @@ class MlflowTracking:
 
     def prepare(self) -> None:
         remedy = "results stay in the run folder; upload them later with: python -m runner track RUN_DIR"
-        with reported(self.uri, "tracking is not ready", remedy), _alone(self.uri):
+        with reporting(self.uri, "tracking is not ready", remedy), _alone(self.uri):
             client = connect(self.uri, self.timeout_s)
             client.search_experiments(max_results=1)
             if self.experiment is not None:
@@ -77,7 +77,7 @@ class MlflowTracking:
         entry, traces = run_entry(folder, slices=self.slices), case_traces(folder, self.traces)
         run_id = self._upload(folder, entry)
         if traces:
-            with reported(self.uri, f"traces of {folder} were not uploaded", _remedy(folder)):
+            with reporting(self.uri, f"traces of {folder} were not uploaded", _remedy(folder)):
                 client = connect(self.uri, self.timeout_s)
                 _log_traces(with_password(self.uri), client.get_run(run_id).info.experiment_id, run_id, traces)
         return run_id
@@ -86,7 +86,7 @@ class MlflowTracking:
         return self._upload(folder, sweep_entry(folder))
 
     def _upload(self, folder: Path, entry: Entry) -> str:
-        with reported(self.uri, f"{folder} was not uploaded", _remedy(folder)):
+        with reporting(self.uri, f"{folder} was not uploaded", _remedy(folder)):
             client = connect(self.uri, self.timeout_s)
             experiment = _experiment(client, self.uri, redacted(self.experiment or entry.experiment))
             params = {_name(name): _shortened(value, PARAM_LIMIT) for name, value in entry.params.items()}

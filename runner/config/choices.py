@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -57,9 +59,46 @@ def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
 def launcher_problem(choice: str) -> Problem | None:
     """The problem of a launcher whose extra is not installed."""
     extra, module = LAUNCHERS.get(choice, ("", ""))
-    if not extra or find_spec(f"hydra_plugins.{module}") is not None:
+    if not extra or _is_installed(module):
         return None
     return Problem(LAUNCHER, f"{choice} needs the extra `{extra}`: {installing(extra)}")
+
+
+def _is_installed(launcher: str) -> bool:
+    """Whether a plugin of Hydra is there; without any, their common package is missing too."""
+    return find_spec("hydra_plugins") is not None and find_spec(f"hydra_plugins.{launcher}") is not None
+
+
+def with_other_choices(problem: Problem, search_path: Sequence[str]) -> Problem:
+    """The problem of a setting that a component lacks, with the choices of its group that have it, or one of a like
+    name. Only while Hydra is initialised."""
+    group, _, name = problem.key.rpartition(".")
+    group = group.replace(".", "/")
+    if not _is_unknown(problem) or group not in known_groups(search_path):
+        return problem
+    owners: dict[str, list[str]] = {}
+    for choice, settings in _settings_of_choices(group, search_path):
+        for setting in settings:
+            owners.setdefault(setting, []).append(f"{group}={choice}")
+    if name in owners:
+        message = problem.message.partition("; did you mean")[0]
+        return replace(problem, message=f"{message}; it is a setting of {', '.join(owners[name])}")
+    near = get_close_matches(name, owners, n=1, cutoff=0.75)
+    if not near or "did you mean" in problem.message:
+        return problem
+    return replace(problem, message=f"{problem.message}; did you mean '{near[0]}' of {', '.join(owners[near[0]])}?")
+
+
+def _settings_of_choices(group: str, search_path: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    from hydra.core.global_hydra import GlobalHydra
+
+    from runner.config.hydra_internals import repository
+
+    files = repository(GlobalHydra.instance().config_loader(), search_path)
+    for choice in known_groups(search_path)[group]:
+        found = files.load_config(f"{group}/{choice}")
+        config = None if found is None else found.config
+        yield choice, [str(name) for name in config if not str(name).startswith("_")] if config else []
 
 
 def _is_hydra(group: str) -> bool:

@@ -21,7 +21,7 @@ from runner.config.doors import BY_KEY, made, missing_methods, open_doors, retur
 from runner.config.frozen import CONF, read_mapping
 from runner.config.hydra_internals import OPTION, holds, key_of, names_in, value_of, written
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
-from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
+from runner.errors import ConfigError, Problem, did_you_mean, expectation, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
 from runner.protocols import ABSENT, offered
 from runner.system import terminal
@@ -398,7 +398,7 @@ def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
         return Problem(place, message)
     if kind in LISTS:
         return as_list(place, error["input"])
-    message = message.removeprefix("Value error, ").removeprefix("Input should be ")
+    message = expectation(message)
     message = "a mapping" if kind in NOT_A_MAPPING else message
     return Problem(place, f"expected {message}{got_text(place, error['input'])}{_as_sweep(place, error['input'])}")
 

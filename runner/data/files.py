@@ -27,9 +27,9 @@ def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BU
     """Open a file for reading bytes; gzip and zstd are unpacked, whatever the name. Use buffering=LINE_BYTES to read
     single lines. Raises `error` with the configuration key for a path that is no readable file; reading damaged data
     raises OSError."""
-    place = expanded(path)
+    place = expand(path)
     try:
-        return unpacked(place.open("rb", buffering=buffering))
+        return unpack(place.open("rb", buffering=buffering))
     except FileNotFoundError:
         raise error(f"{key}: file not found: {path}{_near(place)}") from None
     except IsADirectoryError:
@@ -38,7 +38,7 @@ def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BU
         raise error(f"{key}: cannot read {path}: {_reason(problem)}") from None
 
 
-def unpacked(file: IO[bytes]) -> IO[bytes]:
+def unpack(file: IO[bytes]) -> IO[bytes]:
     """The file, or its unpacked content."""
     try:
         start = file.peek(len(ZSTD)) if isinstance(file, io.BufferedReader) and file.seekable() else b""
@@ -261,7 +261,7 @@ def _check_alias(alias: Any, repeated: int, *, is_inside: bool) -> None:
 
 def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
     """A readable folder. Raises `error` with the configuration key for another path."""
-    place = expanded(path)
+    place = expand(path)
     try:
         next(place.iterdir(), None)
     except FileNotFoundError:
@@ -273,7 +273,7 @@ def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
     return place
 
 
-def expanded(path: str) -> Path:
+def expand(path: str) -> Path:
     """The path with `~` expanded; unchanged for an unknown user."""
     try:
         return Path(path).expanduser()

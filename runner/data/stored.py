@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 
 from runner.data.corpus import CorpusDigest, build_corpus, chunks_in, shared_id
 from runner.data.documents import documents_in, read_documents
-from runner.data.files import expanded
+from runner.data.files import expand
 from runner.data.identity import DocumentsDigest
 from runner.data.problems import ProblemLog
 from runner.errors import CorpusError
-from runner.protocols import Chunker
+from runner.protocols import Chunker, offered
 from runner.records import Chunk, Corpus, DataProblem, Document
 from runner.system.names import Names, Places, mapped, write_names
 from runner.system.spool import Lazy
@@ -59,8 +59,8 @@ class CorpusStore:
     def read(self, paths: Sequence[str], key: str, log: ProblemLog, chunker: Chunker) -> Corpus:
         """The corpus of these files. Raises what `read_documents` and `build_corpus` raise, and CorpusError for a file
         that changes meanwhile."""
-        cutter = getattr(chunker, "cutter", chunker)
-        files = [expanded(path) for path in paths]
+        cutter = chunker if isinstance(chunker, Cutter) else offered(chunker, "cutter")
+        files = [expand(path) for path in paths]
         is_large = bool(files) and all(file.is_file() for file in files)
         is_large = is_large and sum(file.stat().st_size for file in files) >= self._large
         if self._root is None or not is_large or not isinstance(cutter, Cutter):

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.data.files import parsed_yaml, read_text
-from runner.errors import EvaluationError, InputError, did_you_mean
+from runner.errors import EvaluationError, InputError, did_you_mean, expected
 from runner.llm.fencing import NOTICE, Item, fenced
 from runner.llm.messages import Message
 from runner.system.store import fingerprint
@@ -193,7 +193,7 @@ def _first(error: ValidationError) -> str:
     found = error.errors()[0]
     place = ".".join(str(part) for part in found["loc"]) or "the file"
     kind = {"missing": "missing", "extra_forbidden": "unknown field"}.get(found["type"])
-    return f"{place}: {kind or found['msg'].replace('Input should be', 'expected')}"
+    return f"{place}: {kind or expected(found['msg'])}"
 
 
 def _is_given(field: RubricField, fields: Mapping[str, Any]) -> bool:

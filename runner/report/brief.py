@@ -21,7 +21,7 @@ from runner.metrics.paired import FEWEST
 from runner.report import thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
 from runner.report.case import case_brief
-from runner.report.comparison_words import Record, chance, interval, listed, signed
+from runner.report.comparison_words import Record, chance, interval, list_items, signed
 from runner.report.diagnosis import withheld
 from runner.report.document import Document
 from runner.report.page import FILE
@@ -40,6 +40,7 @@ STAGES = 3  # of failure, the most frequent
 QUESTIONS = 3  # named of each stage
 MOST_RUNS, RUNS = 12, 8  # of more runs than so many, so many are shown
 VALUES = 3  # of an option that is swept, before the last one, where runs are left out
+BELOW_K = "below_k"  # the stage at which more chunks would help, or a better order
 BETTER, WORSE = "better", "worse"
 WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
 GATES = ("junit=", "fail_on_regression=", "threshold.")  # of a whole run, not of one case
@@ -49,7 +50,8 @@ def brief(run: RunFolder) -> list[RenderableType]:
     """Of a run by itself."""
     document = Document.of(run)
     is_whole = run.run.get("status") == "completed" and not (document.cases["failed"] + document.cases["timeout"])
-    facts = [*([] if is_whole else ending(document)), *cost(document), *data_problems(document)]
+    spent = cost(document) or ([(document.say("cost.cost"), document.say("cost.free"))] if is_whole else [])
+    facts = [*([] if is_whole else ending(document)), *spent, *data_problems(document)]
     blocks = [
         *([] if has_answers(document) else notes(document)),
         *([Facts(facts, media=TERMINAL)] if facts else []),
@@ -88,7 +90,8 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
         blocks += [Note(line, "quiet", TERMINAL) for line in _left_out(sweep)]
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
-        blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))
+        document = Document.of(open_run(folder / leader))
+        blocks += _failing(document, called(sweep, leader), more_failed=_has_more_k(sweep, leader))
     if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
@@ -173,7 +176,7 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
     yield say(f"brief.{key}", **values, fewest=FEWEST, runs=_differences(sweep, decided or cells))
     for verdict in (BETTER, WORSE):
         if names_of := [line for entry in others if (line := _runs_that_are(verdict, sweep, entry))]:
-            yield say(f"brief.{verdict}", baseline=baseline, metrics=listed(names_of, say))
+            yield say(f"brief.{verdict}", baseline=baseline, metrics=list_items(names_of, say))
 
 
 def _left_out(sweep: Sweep) -> Iterator[str]:
@@ -190,21 +193,22 @@ def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
         evidence = say("brief.evidence", difference=signed(cell["difference"], say, 3), interval=interval(cell, say, 3))
         verdict = f"{say.name('verdict', cell['verdict'])}, " if cell["verdict"] in (BETTER, WORSE) else ""
         sentences.append(f"{called(sweep, cell['folder'])} {verdict}{evidence}, p {p}")
-    return listed(sentences, say, QUESTIONS) if len(sentences) > QUESTIONS else "; ".join(sentences)
+    return list_items(sentences, say, QUESTIONS) if len(sentences) > QUESTIONS else "; ".join(sentences)
 
 
 def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
     folders = [cell["folder"] for cell in entry["cells"] if cell.get("verdict") == verdict]
     named = [called(sweep, folder) for folder in folders]
-    runs_named = listed(named, sweep.say, QUESTIONS) if len(named) > MOST_RUNS else ", ".join(named)
+    runs_named = list_items(named, sweep.say, QUESTIONS) if len(named) > MOST_RUNS else ", ".join(named)
     return f"{label(sweep, entry['name'])} ({runs_named})" if folders else ""
 
 
 # --- where questions fail -------------------------------------------------------------------------
 
 
-def _failing(document: Document, run: str) -> list[Block]:
-    """The most frequent stages of failure with some of their questions. `run`: which of several this is."""
+def _failing(document: Document, run: str, *, more_failed: bool = False) -> list[Block]:
+    """The most frequent stages of failure with some of their questions. `run`: which of several this is;
+    `more_failed`: others with more chunks are no better."""
     say, stages = document.say, sorted(stages_of(document), key=lambda entry: -entry[1])[:STAGES]
     if not stages:
         return []
@@ -219,9 +223,22 @@ def _failing(document: Document, run: str) -> list[Block]:
     total = sum(counts.values())
     title = say("lost.total", failing=total - counts.get("none", 0), total=total)
     lead = f"{title} ({run})" if run else title
-    remedy = say.texts.get(f"lost_meaning.{stages[0][0]}", "")
+    stage = stages[0][0]
+    remedy = (
+        say("brief.more_failed")
+        if (stage, more_failed) == (BELOW_K, True)
+        else say.texts.get(f"lost_meaning.{stage}", "")
+    )
     block = section("", lead, Table(["", "", ""], rows, right=(1,), media=TERMINAL), Note(remedy, media=TERMINAL))
     return [block] if block is not None else []
+
+
+def _has_more_k(sweep: Sweep, leader: str) -> bool:
+    """Whether a run differs from the best by more chunks, so that the advice to raise k is refuted."""
+    if not (has_others(sweep) and compared(sweep)):
+        return False
+    chunks = {cell.folder: int(cell.params.get("k") or 0) for cell in sweep.cells if cell.status == "completed"}
+    return len(sweep.params) == 1 and max(chunks.values(), default=0) > chunks.get(leader, 0)
 
 
 def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:
@@ -242,7 +259,7 @@ def _spending(sweep: Sweep) -> str:
     """Of all runs together."""
     uses = [use for cell in sweep.runs for use in cell.uses]
     if not uses:
-        return ""
+        return f"{sweep.say('cost.cost')}: {sweep.say('cost.free')}" if sweep.runs else ""
     live, cached = usage.total(use.live for use in uses), usage.total(use.cached for use in uses)
     line = f"{sweep.say('cost.cost')}: {usage.spending(live, sweep.say)}"
     return f"{line}; {sweep.say('cost.saved')}: {usage.spending(cached, sweep.say)}" if cached.requests else line

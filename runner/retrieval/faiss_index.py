@@ -12,22 +12,37 @@ from numpy.typing import NDArray
 
 from runner.retrieval.stores import Hits, IndexSettings, Recall
 
-FILE, FACTS = "index.faiss", "facts.json"
+FILE, FACTS, VECTORS = "index.faiss", "facts.json", "vectors.f32"
+ROWS = 1 << 16  # vectors that are added at a time
+REFINED = 4  # times as many candidates of ivf_pq as are wanted, by their codes; the best by their vectors stay
+TRAINED_ON = 64  # vectors a cluster of ivf_pq
+ROUNDS = 10  # of its clustering, which takes most of the time
+CODES = 256  # values of one byte of a code
 
 
 def build(folder: Path, vectors: NDArray[np.float32], settings: IndexSettings) -> None:
     """Write the index, and its facts for the report, into a folder."""
     import faiss
 
-    faiss.omp_set_num_threads(1)  # hnsw and ivf depend on the order of insertion
-    index = _filled(vectors, settings)
+    is_plain = settings.kind in ("flat", "ivf")  # hnsw and ivf depend on the order of insertion
+    faiss.omp_set_num_threads(1 if is_plain else settings.threads)
+    index = _compressed(vectors, settings) if settings.kind == "ivf_pq" else _filled(vectors, settings)
+    faiss.omp_set_num_threads(1)
     faiss.write_index(index, str(folder / FILE))
+    if settings.kind == "ivf_pq":
+        with (folder / VECTORS).open("wb") as file:
+            for start in range(0, len(vectors), ROWS):
+                file.write(vectors[start : start + ROWS].tobytes())
     facts: dict[str, Any] = {"kind": settings.kind, "n_chunks": len(vectors), "dim": vectors.shape[1]}
     if settings.kind != "flat":
 
         def search(queries: NDArray[np.float32], depth: int) -> Sequence[Sequence[int]]:
-            found: list[list[int]] = index.search(queries, depth, params=_effort(settings, 10))[1].tolist()
-            return found
+            numbers = _search(index, settings, queries, depth)[1]
+            if settings.kind != "ivf_pq":
+                found: list[list[int]] = numbers.tolist()
+                return found
+            pairs = zip(queries, numbers, strict=True)
+            return [_refined(vectors, query, row[row >= 0])[:depth].tolist() for query, row in pairs]
 
         facts["recall_at_10"] = Recall(vectors, settings.seed).of(search)
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
@@ -54,15 +69,57 @@ def _filled(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
     return index
 
 
-def _effort(settings: IndexSettings, wanted: int, among: Any = None) -> Any:
-    """`among`: what tells FAISS which vectors a filter leaves."""
+def _compressed(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
+    """Jégou et al. (2011), "Product quantization for nearest neighbor search", after a random rotation, which spreads
+    what vectors say evenly over the bytes of their codes."""
     import faiss
 
+    count, dim = vectors.shape
+    code_bytes, lists = settings.code_bytes or max(1, dim // 4), settings.lists_of(count)
+    wide = -(-dim // code_bytes) * code_bytes  # a multiple of the bytes
+    clusters = faiss.IndexIVFPQ(faiss.IndexFlatIP(wide), wide, lists, code_bytes, 8, faiss.METRIC_INNER_PRODUCT)
+    for training in (clusters.cp, clusters.pq.cp):
+        training.seed, training.min_points_per_centroid, training.niter = settings.seed, 1, ROUNDS
+    index = faiss.IndexPreTransform(faiss.RandomRotationMatrix(dim, wide), clusters)
+    index.train(_sample(vectors, max(TRAINED_ON * lists, TRAINED_ON * CODES), settings.seed))
+    for start in range(0, count, ROWS):
+        index.add(np.ascontiguousarray(vectors[start : start + ROWS]))
+    return index
+
+
+def _sample(vectors: NDArray[np.float32], size: int, seed: int) -> NDArray[np.float32]:
+    """At most `size` of the vectors, in their order; of few, each several times, as each value of a byte needs one."""
+    if len(vectors) > size:
+        chosen = np.random.default_rng(seed).choice(len(vectors), size, replace=False)
+        return np.ascontiguousarray(vectors[np.sort(chosen)])
+    return np.resize(vectors, (max(len(vectors), CODES), vectors.shape[1]))
+
+
+def _search(
+    index: Any, settings: IndexSettings, queries: NDArray[np.float32], wanted: int, among: Any = None
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Scores and numbers [n_queries, at least `wanted`], best first; -1 where there is no more. `among`: what tells
+    FAISS which vectors a filter leaves."""
+    import faiss
+
+    effort = None
     if settings.kind == "hnsw":
-        return faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted), sel=among)
-    if settings.kind == "ivf":
-        return faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
-    return None if among is None else faiss.SearchParameters(sel=among)
+        effort = faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted), sel=among)
+    elif settings.kind == "ivf":
+        effort = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
+    elif settings.kind == "ivf_pq":
+        wanted = min(index.ntotal, REFINED * wanted)
+        inner = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
+        effort = faiss.SearchParametersPreTransform(index_params=inner)
+    elif among is not None:
+        effort = faiss.SearchParameters(sel=among)
+    found: tuple[NDArray[np.float32], NDArray[np.int64]] = index.search(queries, wanted, params=effort)
+    return found
+
+
+def _refined(vectors: NDArray[np.float32], query: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers by the inner product of their vectors with a query, best first."""
+    return numbers[np.argsort(-(vectors[numbers] @ query), kind="stable")]
 
 
 class FaissIndex:
@@ -73,6 +130,9 @@ class FaissIndex:
 
         self._index = faiss.read_index(str(folder / FILE), faiss.IO_FLAG_MMAP_IFC)
         self._settings = settings
+        self._vectors: NDArray[np.float32] | None = None
+        if settings.kind == "ivf_pq":
+            self._vectors = np.memmap(folder / VECTORS, dtype=np.float32, mode="r", shape=(self.size, self.dim))
 
     @property
     def dim(self) -> int:
@@ -92,11 +152,12 @@ class FaissIndex:
 
         faiss.omp_set_num_threads(1)
         among = None if passing is None else faiss.IDSelectorBitmap(np.packbits(passing, bitorder="little"))
-        scores, numbers = self._index.search(vectors, wanted, params=_effort(self._settings, wanted, among))
+        scores, numbers = _search(self._index, self._settings, vectors, wanted, among)
         return [self._hits(row[row >= 0], own[row >= 0]) for row, own in zip(numbers, scores, strict=True)]
 
     def _hits(self, numbers: NDArray[np.int64], scores: NDArray[np.float32]) -> Hits:
-        return Hits(numbers, scores.astype(np.float64), self._index.reconstruct_batch(numbers))
+        known = self._index.reconstruct_batch(numbers) if self._vectors is None else self._vectors[numbers]
+        return Hits(numbers, scores.astype(np.float64), known)
 
     def close(self) -> None:
         """Nothing to do: the memory is freed with the object."""

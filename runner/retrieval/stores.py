@@ -43,7 +43,7 @@ from runner.system.store import fingerprint
 from runner.system.threads import LoopThread
 
 T = TypeVar("T")
-Kind = Literal["flat", "hnsw", "ivf"]
+Kind = Literal["flat", "hnsw", "ivf", "ivf_pq"]
 NAME = re.compile(r"runner_[0-9a-f]{24}")  # names of our collections; `clean stores` ignores others
 LAYOUT = 2  # version of the stored points, part of the collection name
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # seconds before a further attempt
@@ -54,7 +54,9 @@ RECALL_SAMPLE = 200  # points of which the recall of an index is measured
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
     """The kind of index: `flat` compares every vector; `hnsw` searches a graph with `links` neighbours a vector and
-    `effort` candidates; `ivf` searches `probes` of `lists` clusters."""
+    `effort` candidates; `ivf` searches `probes` of `lists` clusters; `ivf_pq` does so over codes of `code_bytes` bytes
+    a vector (None: a quarter of its length), then compares the best vectors in full. `threads`: for building, in FAISS
+    alone."""
 
     kind: Kind = "flat"
     links: int = 32
@@ -62,6 +64,8 @@ class IndexSettings:
     lists: int | None = None
     probes: int = 16
     seed: int = 42
+    code_bytes: int | None = None
+    threads: int = 1
 
     def lists_of(self, count: int) -> int:
         """The number of clusters for so many vectors: `lists`, or 4 x the square root where it is None; with at least
@@ -73,7 +77,8 @@ class IndexSettings:
         """The settings of this kind on which the content of the index depends."""
         if self.kind == "hnsw":
             return {"kind": self.kind, "links": self.links, "effort": self.effort}
-        return {"kind": self.kind, **({"lists": self.lists} if self.kind == "ivf" else {})}
+        lists = {"lists": self.lists} if self.kind in ("ivf", "ivf_pq") else {}
+        return {"kind": self.kind, **lists, **({"code_bytes": self.code_bytes} if self.kind == "ivf_pq" else {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def _demand_sqlite(database: Path) -> None:
 
 
 @contextmanager
-def reported(uri: str, what: str, remedy: str) -> Iterator[None]:
+def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
     """Whatever MLflow raises becomes a TrackingError of one line. A server that did not answer is left alone for half
     a minute: each run of a sweep would wait for it."""
     place = shown(uri)
@@ -115,7 +115,7 @@ def reported(uri: str, what: str, remedy: str) -> Iterator[None]:
 def download(uri: str, run_id: str, folder: Path, names: Iterable[str] = RESULTS) -> None:
     """Fetch those of these files that the run or sweep has which was uploaded as `run_id`; by default what tells
     its results. Raises TrackingError."""
-    with reported(uri, f"cannot fetch run {run_id}", "check the run id and --uri"):
+    with reporting(uri, f"cannot fetch run {run_id}", "check the run id and --uri"):
         client = connect(uri)
         present = {item.path for item in client.list_artifacts(run_id)}
         for name in names:

@@ -93,7 +93,7 @@ def test_the_pages_show_what_was_said(sweep: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["retriever.min_confidence=2"], "retriever.min_confidence: expected less than or equal to 1, got 2"),
+        (["retriever.min_confidence=2"], "retriever.min_confidence: expected 1 or less, got 2"),
         (["retriever.menu.ko=[{title: a}]"], "retriever.menu.ko.0.url: a value is required"),
         (["agent=nobody"], "agent: no choice 'nobody'; known: pydantic_ai, scripted"),
         (["dataset=faq_guide", "dataset.faq=x.jsonl"], "dataset.guide: a file is required beside the others"),

@@ -92,7 +92,7 @@ def test_files_with_a_bad_line_and_no_questions(chat: Chat) -> None:
         (["agent=scripted"], "agent: there are no documents to search; "),
         (["dataset=vault"], "dataset.notes: a value is required; give one with dataset.notes=VALUE"),
         (["dataset=faq_guid"], "dataset: no choice 'faq_guid'; did you mean 'faq_guide'?"),
-        (["dataset=faq_guide", "k=0"], "k: expected greater than or equal to 1, got 0"),
+        (["dataset=faq_guide", "k=0"], "k: expected 1 or more, got 0"),
         (["dataset=faq_guide", "fallback=never"], "fallback: expected 'confidence' or 'unanswered', got 'never'"),
         (["dataset=faq_guide", "dataset.faq=f.jsonl"], "dataset.guide: a file is required beside the others"),
     ],

@@ -47,6 +47,15 @@ def test_a_worker_goes_to_where_the_command_was_given(tmp_path: Path, monkeypatc
     monkeypatch.chdir(here)
 
 
+def test_without_any_launcher_of_an_extra_its_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after `pip install -e .`, which installs no plugin of Hydra."""
+    monkeypatch.setattr("runner.config.choices.find_spec", lambda name: None if name == "hydra_plugins" else 1 / 0)
+    assert main(["+experiment=retrieval_only", "k=1,2", "hydra/launcher=joblib"]) == 1
+    assert "hydra/launcher: joblib needs the extra `joblib`: pip install " in capsys.readouterr().err
+
+
 def test_a_launcher_whose_extra_is_missing_is_told_by_it(capsys: pytest.CaptureFixture[str]) -> None:
     from importlib.util import find_spec
 

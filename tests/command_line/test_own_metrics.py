@@ -478,7 +478,7 @@ def test_a_metric_is_a_class_with_a_score(
     assert 0 < read("a/summary.json")["metrics"]["words"]["value"] <= 5
     assert re.search(r"Words:\s+\d", capsys.readouterr().out)
     assert main([*words, "metric.words.most=many"]) == 1
-    assert "metric.words.most: expected a valid integer, got 'many'" in capsys.readouterr().err
+    assert "metric.words.most: expected a whole number, got 'many'" in capsys.readouterr().err
 
 
 def test_a_record_keeps_what_was_chosen(judged: list[str], server: ModelsServer) -> None:

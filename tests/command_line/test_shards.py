@@ -167,8 +167,8 @@ def test_a_launcher_makes_the_shards(launcher: str, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["shards=0"], "shards: expected greater than or equal to 1, got 0"),
-        (["shards=1000"], "shards: expected less than or equal to 256, got 1000"),
+        (["shards=0"], "shards: expected 1 or more, got 0"),
+        (["shards=1000"], "shards: expected 256 or less, got 1000"),
         (
             ["shards=2", "k=1,2", "hydra/launcher=joblib"],
             "shards: the launcher makes whole runs of a sweep side by side; expected shards=1, or no launcher",

@@ -10,6 +10,7 @@ import pytest
 
 from plugins.dataset import jsonl
 from runner.cli import main
+from runner.compare import case_index
 from runner.compare.sides import Finder
 from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import read_calls
@@ -68,6 +69,18 @@ def test_a_baseline_that_is_no_run_is_told_before_anything_runs(
     assert main([*data, "k=1,2", "out=s", "baseline=k=5"]) == 1
     assert "baseline: no run of this sweep is 'k=5'; expected one of 0 (k=1), 1 (k=2)" in capsys.readouterr().err
     assert not Path("s").exists()
+
+
+def test_the_first_command_that_lists_the_cases_of_a_cell_makes_their_columns(
+    data: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(case_index, "LARGE", 1)
+    assert main([*data, JSON, "k=1,2", "out=s"]) == 0
+    path = Path("s/1/per_item.jsonl")
+    assert not path.with_name(case_index.FILE).exists()
+    listed = case_index.indexed(path, writes=True)
+    assert len(listed) == 8
+    assert path.with_name(case_index.FILE).exists()
 
 
 # --- what cells share -----------------------------------------------------------------------------

@@ -21,8 +21,8 @@ def test_all_problems_of_all_cells_come_before_the_first_run(
         "error: 4 problems in the configuration:\n"
         "  generator: no choice 'extractiv'; did you mean 'extractive'?\n"
         "  retriver: unknown option; did you mean 'retriever'?\n"
-        "  judge.modle: unknown setting; known: health, on_failure, supported\n"
-        "  k: expected less than or equal to 50, got 99\n"
+        "  judge.modle: unknown setting; known: health, on_failure, supported; did you mean 'mode' of judge=openai?\n"
+        "  k: expected 50 or less, got 99\n"
     )
     assert not Path("outputs").exists()
 
@@ -93,7 +93,7 @@ def test_the_missing_files_of_all_runs_are_told_before_the_first_starts(
             ["cutoffs=1,3", "k=3,99"],
             "error: 2 problems in the configuration:\n"
             "  cutoffs: expected a list; cutoffs=1,3 is a sweep, cutoffs=[1,3] is a list\n"
-            "  k: expected less than or equal to 50, got 99\n",
+            "  k: expected 50 or less, got 99\n",
         ),
         (["cutoffs=3"], "cutoffs: expected a list (cutoffs=[3]), got 3\n"),
         (["scenario=locomo", "+experiment=memory", "scenario.categories=single,multi"], "scenario.categories=[single,"),

@@ -185,7 +185,7 @@ def test_wrong_settings_of_members_are_named():
         composed("judge.judges.first.modl=x:y", "judge.judges.second.repeats=21", "judge.combine=max")
     assert [str(problem) for problem in raised.value.problems] == [
         "judge.judges.first.modl: unknown setting; did you mean 'model'?",
-        "judge.judges.second.repeats: expected less than or equal to 20, got 21",
+        "judge.judges.second.repeats: expected 20 or less, got 21",
         "judge.combine: expected 'mean', 'median' or 'majority', got 'max'",
     ]
 

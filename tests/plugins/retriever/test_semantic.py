@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from plugins.embedder.lsa import LsaEmbedder
+from plugins.retriever import semantic
 from plugins.retriever.semantic import SemanticRetriever
 from runner.errors import CorpusError, StopRunError
 from runner.protocols import CachedRetriever, Workspace
@@ -108,7 +109,7 @@ def test_alone_or_in_a_batch_is_the_same_to_the_last_bit(tmp_path: Path, cloud: 
     assert retriever.search(queries, 30) == [retriever.search([query], 30)[0] for query in queries]
 
 
-@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+@pytest.mark.parametrize("kind", ["hnsw", "ivf", "ivf_pq"])
 def test_approximate_indexes_tell_their_recall(tmp_path: Path, cloud: tuple[Corpus, Table], kind: str) -> None:
     corpus, table = cloud
     few, facts = indexed(
@@ -122,7 +123,7 @@ def test_approximate_indexes_tell_their_recall(tmp_path: Path, cloud: tuple[Corp
     assert len(search(few, "text 3", depth=5).ids) <= 5
 
 
-@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf"])
+@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf", "ivf_pq"])
 def test_the_index_is_built_once_and_the_same_each_time(tmp_path: Path, cloud: tuple[Corpus, Table], kind: str) -> None:
     corpus, table = cloud
     first, _ = indexed(corpus, tmp_path / "1", table, index=kind)
@@ -138,7 +139,10 @@ def test_the_index_is_built_once_and_the_same_each_time(tmp_path: Path, cloud: t
 
 @pytest.mark.parametrize(
     ("kind", "changed"),
-    [("ivf", {"seed": 7}), ("ivf", {"ivf_lists": 3}), ("hnsw", {"hnsw_effort": 1}), ("hnsw", {"hnsw_links": 2})],
+    [
+        *(("ivf", {"seed": 7}), ("ivf", {"ivf_lists": 3}), ("hnsw", {"hnsw_effort": 1}), ("hnsw", {"hnsw_links": 2})),
+        *(("ivf_pq", {"seed": 7}), ("ivf_pq", {"ivf_lists": 3}), ("ivf_pq", {"pq_bytes": 7})),
+    ],
 )
 def test_settings_decide_how_an_approximate_index_turns_out(
     tmp_path: Path, cloud: tuple[Corpus, Table], kind: str, changed: dict[str, int]
@@ -149,6 +153,36 @@ def test_settings_decide_how_an_approximate_index_turns_out(
         (path,) = (tmp_path / str(number)).rglob("index.faiss")
         built.append(path.read_bytes())
     assert built[0] != built[1]
+
+
+def test_scores_of_compressed_vectors_are_those_of_whole_ones(tmp_path: Path, cloud: tuple[Corpus, Table]) -> None:
+    exact, _ = indexed(cloud[0], tmp_path / "1", cloud[1])
+    short, facts = indexed(cloud[0], tmp_path / "2", cloud[1], index="ivf_pq", pq_bytes=3, ivf_lists=10, ivf_probes=10)
+    scores = dict(zip(*(getattr(search(exact, "text 9", depth=400), name) for name in ("ids", "scores")), strict=True))
+    found = search(short, "text 9", depth=50)
+    assert found.scores == tuple(scores[id] for id in found.ids)
+    assert facts["recall_at_10"] < 1.0
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "ivf_pq"])
+def test_an_index_of_several_threads_finds_as_much(tmp_path: Path, cloud: tuple[Corpus, Table], kind: str) -> None:
+    recalls = [
+        indexed(cloud[0], tmp_path / str(threads), cloud[1], index=kind, ivf_probes=20, build_threads=threads)[1]
+        for threads in (1, None)
+    ]
+    assert min(facts["recall_at_10"] for facts in recalls) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["flat", "ivf_pq"])
+def test_a_corpus_that_is_embedded_by_blocks_is_the_same(
+    tmp_path: Path, cloud: tuple[Corpus, Table], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed(cloud[0], tmp_path / "1", cloud[1], index=kind)
+    monkeypatch.setattr(semantic, "BLOCK", 150)
+    indexed(cloud[0], tmp_path / "2", cloud[1], index=kind)
+    one, other = ([path.read_bytes() for path in sorted((tmp_path / n).rglob("*.f*"))] for n in "12")
+    assert one == other != []
+    assert sorted(path.name for path in (tmp_path / "2").iterdir()) == [".gitignore", "semantic"]
 
 
 def test_what_rankings_depend_on_besides_settings() -> None:
@@ -172,7 +206,7 @@ def test_a_damaged_index_is_built_again(tmp_path: Path, damage: str) -> None:
     assert search(indexed(compass(), tmp_path, Table(COMPASS))[0], "northeast") == expected
 
 
-@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf"])
+@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf", "ivf_pq"])
 def test_one_chunk(tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     retriever, _ = indexed(corpus_of({"a": "east"}), tmp_path, Table(COMPASS), index=kind)
     assert search(retriever, "northeast").ids == ("a#0",)

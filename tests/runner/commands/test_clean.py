@@ -120,8 +120,8 @@ PRIVATE = "this one holds user:password@, ? or #"
     ("words", "message"),
     [
         (["--idle"], "--idle: expected a value"),
-        (["--idle", "soon"], "idle: expected a valid number, got 'soon'"),
-        (["idle=-1"], "idle: expected greater than or equal to 0, got -1"),
+        (["--idle", "soon"], "idle: expected a number, got 'soon'"),
+        (["idle=-1"], "idle: expected 0 or more, got -1"),
         (["--dry"], "unknown option --dry; did you mean '--dry-run'?"),
         (["--dry-run=false"], "--dry-run takes no value"),
         (["acme"], "no command 'clean acme'; did you mean 'cache'?"),

@@ -182,9 +182,9 @@ def test_bad_lines_of_a_corpus_are_named(words: list[str], capsys: pytest.Captur
         (
             ["corpus=c", "out=o", "questions_per_chunk=11", "max_chunks_sample=0", "unanswerable_share=1.5"],
             [
-                "questions_per_chunk: expected less than or equal to 10, got 11",
-                "max_chunks_sample: expected greater than or equal to 1, got 0",
-                "unanswerable_share: expected less than or equal to 1, got 1.5",
+                "questions_per_chunk: expected 10 or less, got 11",
+                "max_chunks_sample: expected 1 or more, got 0",
+                "unanswerable_share: expected 1 or less, got 1.5",
             ],
         ),
         (

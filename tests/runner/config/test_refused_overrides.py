@@ -50,9 +50,19 @@ def problems(*overrides: str) -> list[str]:
             "retriever=null",
             "retriever: no choice 'null'; known: agentic, given, hybrid, keyword, oracle, semantic",
         ),
-        ("k.x=1", "k: expected a valid integer, got {'x': 1}"),
-        ("+k.x=1", "k: expected a valid integer, got {'x': 1}"),
-        ("dataset.queries.x=1", "dataset.queries: unknown setting; known: chunker, language, strict"),
+        ("k.x=1", "k: expected a whole number, got {'x': 1}"),
+        ("+k.x=1", "k: expected a whole number, got {'x': 1}"),
+        (
+            "dataset.queries.x=1",
+            "dataset.queries: unknown setting; known: chunker, language, strict; it is a setting of dataset=csv, "
+            "dataset=faq_guide, dataset=jsonl, dataset=vault",
+        ),
+        ("retriever.wieghts=1", "retriever.wieghts: unknown setting; did you mean 'weight'?"),
+        (
+            "retriever.confidense=1",
+            "retriever.confidense: unknown setting; known: fusion, graph_rerank, graph_weight, keyword, normalization, "
+            "pool, rrf_k, semantic, weight; did you mean 'min_confidence' of retriever=agentic?",
+        ),
         ("cutoffs={a:1}", "cutoffs: expected a list (cutoffs=[…]), got a mapping"),
         ("cutoffs.x=1", "cutoffs.x: expected the list as a whole: cutoffs=[…]"),
         ("cutoffs.4=1", "cutoffs.4: expected the list as a whole: cutoffs=[…]"),  # of four

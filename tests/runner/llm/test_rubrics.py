@@ -246,7 +246,7 @@ def with_mode(**changes: Any) -> dict[str, Any]:
     ("content", "message"),
     [
         ("- a\n", "the file: expected a valid dictionary or instance of _File"),
-        ("version: 0\nmodes: {}\n", "version: expected greater than or equal to 1"),
+        ("version: 0\nmodes: {}\n", "version: expected 1 or more"),
         (file_of("faithfulness", versions=2), "versions: unknown field"),
         (with_mode(ko=""), "modes.score.ko: String should have at least 1 character"),
         (with_mode(kr="…"), "modes.score.kr: unknown field"),

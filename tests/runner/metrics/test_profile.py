@@ -49,7 +49,7 @@ def test_weights_have_names_and_limits() -> None:
     ]
     assert problems(**WEIGHTS, outcom=0.1) == ["profile.weights.outcom: unknown setting; did you mean 'outcome'?"]
     (negative,) = problems(**{**WEIGHTS, "novelty": -0.3})
-    assert negative == "profile.weights.novelty: expected greater than or equal to 0, got -0.3"
+    assert negative == "profile.weights.novelty: expected 0 or more, got -0.3"
 
 
 def test_weights_of_a_memory_sum_to_one_too() -> None:
@@ -63,7 +63,7 @@ def test_weights_of_a_memory_sum_to_one_too() -> None:
     for more, message in (
         ({"memory": {**memory, "noise": 0.2}}, "profile.memory: expected weights that sum to 1 (these sum to 1.1)"),
         ({"memory": {**memory, "nois": 0.2}}, "profile.memory.nois: unknown setting"),
-        ({"margins": {"score": -1}}, "profile.margins.score: expected greater than or equal to 0, got -1"),
+        ({"margins": {"score": -1}}, "profile.margins.score: expected 0 or more, got -1"),
     ):
         found = check(OmegaConf.create({"profile": {**settings, **more}}).profile)
         assert str(found[0]).startswith(message)

@@ -72,6 +72,25 @@ def test_other_metrics_follow_the_first(tmp_path: Path) -> None:
     assert "Better than k=3: Answer Relevancy (k=5)." in text and "Worse than k=3" not in text
 
 
+def test_no_sweep_says_to_raise_k_where_a_higher_k_did_not_help(tmp_path: Path) -> None:
+    for name, first, second in (("no gain", HIGH, LOW), ("gain", LOW, HIGH)):
+        folder = swept(tmp_path / name, runs={3: {"faithfulness": first}, 5: {"faithfulness": second}})
+        for cell in ("0", "1"):
+            summary = json.loads((folder / cell / "summary.json").read_text(encoding="utf-8"))
+            dump(folder / cell / "summary.json", {**summary, "counts": {"lost_at": {"below_k": 4, "none": 36}}})
+        assert ("A higher k did not help in this sweep." in told(folder)) == (name == "no gain")
+        assert ("raise k" in told(folder)) == (name == "gain")
+
+
+def test_where_no_model_was_called_the_cost_is_none(tmp_path: Path) -> None:
+    swept_text = told(swept(tmp_path / "s", runs={3: {"faithfulness": LOW}, 5: {"faithfulness": HIGH}}))
+    assert "Cost: none (no model was called)" in swept_text
+    lines = lines_of(brief(open_run(write_run(tmp_path / "r", ["none"]))))
+    assert any(line.split() == ["Cost:", "none", "(no", "model", "was", "called)"] for line in lines)
+    stopped = write_run(tmp_path / "t", ["none"], status="partial", error_message="stopped by Ctrl-C")
+    assert not any("Cost" in line for line in lines_of(brief(open_run(stopped))))
+
+
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_commands_are_whole_and_real(tmp_path: Path, language: str) -> None:
     folder = swept(tmp_path / "s", runs={3: {"faithfulness": LOW}, 5: {"faithfulness": HIGH}}, language=language)

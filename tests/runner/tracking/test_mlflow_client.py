@@ -18,7 +18,7 @@ from runner.tracking.mlflow_client import (
     configured_uri,
     demand_store,
     download,
-    reported,
+    reporting,
     shown,
     sqlite_file,
     with_password,
@@ -44,7 +44,7 @@ def test_the_file_of_a_sqlite_store(uri: str, path: str | None) -> None:
 
 def test_credentials_are_never_shown() -> None:
     assert shown("https://user:secret@host:5000/x") == "https://host:5000/x"
-    with pytest.raises(TrackingError) as caught, reported("http://u:secret@h", "no upload", "try later"):
+    with pytest.raises(TrackingError) as caught, reporting("http://u:secret@h", "no upload", "try later"):
         raise RuntimeError("cannot reach http://u:secret@h\nbecause of the weather")
     assert str(caught.value) == (
         "no upload: MLflow at http://h failed (cannot reach http://h because of the weather); try later"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.words.bilingual import beside, in_language, translated
+from runner.words.bilingual import beside, in_language, translate
 from runner.words.wording import wording
 from tests.small_data import write_jsonl
 
@@ -65,6 +65,14 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
         (["completion", "tcsh"], "SHELL: 필요한 값: bash, zsh, fish 중 하나. 실제 값: 'tcsh'"),
         (["generate", "corpus=nix"], "설정에 문제가 1개 있습니다:\n  out: 값을 지정해야 합니다: out=VALUE"),
         (["k=3", "5"], "  5: KEY=VALUE, +KEY=VALUE, ~KEY 중 하나로 써야 합니다\n"),
+        (["out=/proc/x", "dataset=demo_en"], "out: 쓸 수 없는 위치입니다: /proc/x(그런 파일이나 폴더가 없음)"),
+        (["k=range(1,"], "  k: 쉼표 옆에 값이 빠졌습니다\n"),
+        (["dataset.queries=x"], "쓸 수 있는 이름: chunker, language, strict. 이 설정이 있는 선택지: dataset=csv, "),
+        (["embedder=lsa", "embedder.modle=x"], "비슷한 이름: embedder=openai에 있는 model\n"),
+        (["dataset=jsonl", "dataset.corpus=nothing.jsonl", "dataset.queries=q.jsonl"],
+         "오류: dataset.corpus: 쓸 수 있는 문서가 없는 파일입니다: nothing.jsonl"),
+        (["+experiment=full_rag", "system=http", "system.url=x"],
+         "  system.url: 주소 형식이 아닙니다(예: http://127.0.0.1:8080/v1): http://나 https://로 시작하지 않습니다\n"),
         (["dataset=jsonl"], "  dataset.corpus: 값을 지정해야 합니다: dataset.corpus=VALUE\n"),
         (["dataset=jsonl", "dataset.corpus=bad.jsonl", "dataset.queries=q.jsonl", "strict=true", "dry_run=true"],
          "데이터 파일에 오류가 1개 있습니다(strict=true이면 여기서 멈춥니다):\n  bad.jsonl:2: JSON 형식이 아닙니다("),
@@ -84,6 +92,7 @@ def test_what_users_meet_most(
     monkeypatch.chdir(tmp_path)
     Path("bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     Path("bad.jsonl").write_text('{"id": "a", "text": "t"}\nbroken\n', encoding="utf-8")
+    Path("nothing.jsonl").touch()
     write_jsonl(Path("q.jsonl"), [{"id": "1", "query": "a?", "answerable": False, "expected_documents": []}])
     assert main([*words, "report.language=ko"]) in (1, 2)
     english, _, told = capsys.readouterr().err.rpartition("error: ")[2].partition("\n오류: ")
@@ -142,7 +151,7 @@ def test_what_users_meet_most(
     ],
 )  # fmt: skip
 def test_what_runs_say(message: str, korean: str) -> None:
-    assert translated(message, "ko", 1) == korean
+    assert translate(message, "ko", 1) == korean
 
 
 def test_what_is_wrong_with_data_is_said_in_korean_where_there_are_words_for_it() -> None:

@@ -141,8 +141,8 @@ def test_what_is_not_there_or_does_not_fit_says_so(client: TestClient) -> None:
     assert told("GET", "runs/..%2Fdata", 404) != ""
     assert told("GET", "nothing", 404) == "Not Found"
     assert told("POST", "datasets/nope/runs", 404, json={}).startswith("dataset_id: no data set 'nope'; known: demo")
-    assert told("POST", "datasets/demo/runs", 422, json={"k": 51}) == "k: Input should be less than or equal to 50"
-    assert told("POST", "datasets/demo/runs", 422, json={"k": True}) == "k: Input should be a valid integer"
+    assert told("POST", "datasets/demo/runs", 422, json={"k": 51}) == "k: expected 50 or less"
+    assert told("POST", "datasets/demo/runs", 422, json={"k": True}) == "k: expected a whole number"
     assert told("POST", "datasets/demo/runs", 422, json={"a": 1}) == "a: Extra inputs are not permitted"
     assert told("DELETE", "datasets/demo", 409) == "data set demo: it comes with the configuration"
     json_type = {"content-type": "application/json"}
@@ -298,6 +298,17 @@ def test_a_queue_is_found_again_and_waits_in_order(tmp_path: Path) -> None:
         (job.id, status) for job, status in sorted([(first, "cancelled"), (second, "queued")], key=lambda e: e[0].id)
     ]
     assert found.get(second.id).words == ["k=2", f"out={tmp_path / second.id}"]  # type: ignore[union-attr]
+
+
+def test_jobs_of_one_second_start_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, limit=1)
+    begun: list[str] = []
+    jobs._start = lambda job: begun.append(job.id)  # type: ignore[method-assign]
+    came = [jobs.add("run", "a", []).id for _ in range(8)]
+    for id in came:
+        jobs.tick()
+        jobs.cancel(jobs.get(id))  # type: ignore[arg-type]
+    assert begun == came
 
 
 def test_a_run_of_the_command_line_is_resumed_where_a_request_could_have_started_it(
