@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -33,6 +33,7 @@ MARKER = ".mlflow_run.json"
 PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6000, 8000, 250  # characters that MLflow keeps
 PARAMS_A_BATCH, METRICS_A_BATCH = 100, 900  # of 1000 things in a request
 FILES_AT_ONCE = 4
+RACED = ("UNIQUE constraint", "duplicate key")  # of SQLite, of PostgreSQL
 SPANS_A_BATCH, BYTES_A_BATCH = 100, 500_000
 TRACE_TAG_LIMIT = 4000
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI opens at the table of runs
@@ -220,9 +221,10 @@ def _keep_view(client: Any, experiment: Any, entry: Entry) -> None:
     metrics, params = map(_name, entry.metrics), map(_name, entry.swept)
     view = state(metrics, params, experiment.tags.get(STATE_TAG))
     if view is not None and view != experiment.tags.get(STATE_TAG):
-        client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view)
+        _raced(lambda: client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view))
     if not experiment.tags.get(NOTE_TAG):
-        client.set_experiment_tag(experiment.experiment_id, NOTE_TAG, links(experiment.experiment_id, entry.say))
+        note = links(experiment.experiment_id, entry.say)
+        _raced(lambda: client.set_experiment_tag(experiment.experiment_id, NOTE_TAG, note))
 
 
 def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -232,21 +234,25 @@ def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 def _log_dataset(client: Any, run_id: str, entry: DatasetEntry) -> None:
     from mlflow.entities import Dataset, DatasetInput, InputTag
-    from mlflow.exceptions import MlflowException
 
     source, profile = redacted(json.dumps(dict(entry.source))), json.dumps({"cases": entry.n_cases})
     dataset = Dataset(redacted(entry.name), entry.digest, "local", source, profile=profile)
     inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "eval")])]
+    _raced(lambda: client.log_inputs(run_id, datasets=inputs))
+
+
+def _raced(insert: Callable[[], None]) -> None:
+    """Two runs that end together both find a data set or a tag of their experiment missing, and both insert it; the
+    store refuses the later one, which finds it when it looks again."""
+    from mlflow.exceptions import MlflowException
+
     for attempts_left in (2, 1, 0):
         try:
-            client.log_inputs(run_id, datasets=inputs)
-            return
+            return insert()
         except MlflowException as error:
-            # Two runs of one data set that end together both find it missing and both insert it; the store
-            # refuses the later one, which finds it when it looks again.
-            raced = "UNIQUE constraint" in str(error) or "duplicate key" in str(error)
-            if not raced or not attempts_left:
+            if not attempts_left or not any(words in str(error) for words in RACED):
                 raise
+    return None
 
 
 # --- traces ---------------------------------------------------------------------------------------

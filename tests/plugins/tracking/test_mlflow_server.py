@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -121,15 +121,12 @@ def test_it_hangs_and_goes_on(server: MlflowServer, tmp_path: Path, monkeypatch:
     assert tracking(uri).upload(folder) is not None
 
 
-def test_several_processes_make_one_experiment(server: MlflowServer, tmp_path: Path) -> None:
-    folders = [write_run(tmp_path / str(number), {"experiment": "at once"}) for number in range(4)]
-    ids: list[str | None] = []
-    uploads = [
-        threading.Thread(target=lambda own=own: ids.append(tracking(server.url_with_password).upload(own)))
-        for own in folders
-    ]
-    for each in uploads:
-        each.start()
-    for each in uploads:
-        each.join()
-    assert len(set(ids)) == 4 and None not in ids
+def test_several_at_once_make_one_experiment_and_one_data_set(server: MlflowServer, tmp_path: Path) -> None:
+    for attempt in range(3):
+        name = f"at once {attempt}"
+        folders = [
+            write_run(tmp_path / name / str(n), {"experiment": name, "choices": {"dataset": name}}) for n in range(4)
+        ]
+        with ThreadPoolExecutor(len(folders)) as pool:
+            ids = list(pool.map(tracking(server.url_with_password).upload, folders))
+        assert len(set(ids)) == len(folders) and None not in ids
