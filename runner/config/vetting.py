@@ -32,7 +32,7 @@ from runner.words.wording import LANGUAGES, supported
 
 OWN_PACKAGES = ("runner", "plugins")
 SHOWN = 400  # most characters of the arguments of a component
-REFERENCE = re.compile(r"\$\{\.*(?!hydra\b)\w[\w.]*\}")  # interpolations of settings; any other ${…} computes or looks up
+REFERENCE = re.compile(r"\$\{\.*(?!hydra\b)\w[\w.]*\}")  # a setting; any other ${…} computes or looks up
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+\S*")
 ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|endpoint)")
 DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
