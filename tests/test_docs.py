@@ -166,6 +166,7 @@ def test_what_is_not_run_here_is_known() -> None:
         "--help",
         "--help retriever=hybrid",
         "clean memory/store=redis memory.store.url=…",
+        "clean cache --at-most 500",
         "clean outputs --older-than 30",
         "clean stores store=lancedb --older-than 30",
         "compare BASELINE CANDIDATE",

@@ -187,9 +187,11 @@ def parsed_yaml(
     except GrowthError as problem:
         raise error(f"{key}: {path}: {problem}") from None
     except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
+        mark, what = getattr(problem, "problem_mark", None), getattr(problem, "problem", problem)
+        if "nesting depth" in str(what):  # libyaml from 6.0.4 of PyYAML on; others raise RecursionError
+            raise error(f"{key}: {path} is not YAML: nested too deeply") from None
         where = f":{mark.line + 1}" if mark is not None else ""
-        raise error(f"{key}: {path}{where} is not YAML: {getattr(problem, 'problem', problem)}") from None
+        raise error(f"{key}: {path}{where} is not YAML: {what}") from None
     except RecursionError:
         raise error(f"{key}: {path} is not YAML: nested too deeply") from None
     except ValueError as problem:  # an impossible date, or a number with thousands of digits
