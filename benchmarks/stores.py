@@ -1,6 +1,6 @@
 """What each store of vectors takes to be filled and searched, beside flat FAISS in the same run.
 
-    python benchmarks/stores.py [--passages 20000] [--queries 200] [--only NAME …]
+    python benchmarks/stores.py [--passages 10000] [--queries 200] [--only NAME …]
 
 Made vectors (384 numbers, in clusters), through the retriever as in a run: `build s` embeds nothing, and fills and
 indexes; `query ms` is the median of questions asked one at a time, which flat FAISS and the store take in turns;
@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["LANCE_LOG"] = os.environ["RUST_LOG"] = "error"
 
 import argparse
 import statistics
@@ -74,8 +75,8 @@ class Spent:
 def made(n_passages: int, n_queries: int) -> Made:
     random = np.random.default_rng(42)
     centres = random.standard_normal((CLUSTERS, DIM))
-    passages = centres[random.integers(CLUSTERS, size=n_passages)] + 0.8 * random.standard_normal((n_passages, DIM))
-    queries = passages[random.choice(n_passages, n_queries)] + 0.4 * random.standard_normal((n_queries, DIM))
+    passages = centres[random.integers(CLUSTERS, size=n_passages)] + 2.0 * random.standard_normal((n_passages, DIM))
+    queries = passages[random.choice(n_passages, n_queries)] + 1.0 * random.standard_normal((n_queries, DIM))
     return Made(_normalised(passages), _normalised(queries))
 
 
@@ -127,7 +128,7 @@ def measured(folder: Path, embedder: Made, store: Any, kind: str, corpus: Corpus
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--passages", type=int, default=20_000)
+    parser.add_argument("--passages", type=int, default=10_000)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--only", nargs="+", default=[], help="names of stores")
     options = parser.parse_args()

@@ -20,7 +20,7 @@ from runner import DISTRIBUTION, __version__
 from runner.config.completion import ASKS, answer
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
 from runner.system import redaction, terminal
-from runner.system.collector import collecting_seldom
+from runner.system.collector import collecting_seldom, end_quickly
 
 if TYPE_CHECKING:
     from runner.config.arguments import Line
@@ -34,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0 success, 1 input invalid, 2 corpus or index unusable, 3 evaluation failed,
     4 regression, 5 not comparable, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        end_quickly()
     end_as_by_ctrl_c()
     _ready_streams()
     redaction.learn_environment()
@@ -134,7 +136,7 @@ def _suggestion(word: str) -> str:
 def run(words: Sequence[str]) -> int:
     """Run the cells of an override line, or rehearse them (`dry_run=true`). Returns the exit code."""
     from runner.config import arguments
-    from runner.config.compose import plan_of, unused
+    from runner.config.compose import plan_of, unused_settings
     from runner.run.sweep import launch
     from runner.words.wording import LANGUAGES
 
@@ -142,7 +144,7 @@ def run(words: Sequence[str]) -> int:
     if line.asks_hydra:
         return _ask_hydra(line, words)
     plan = plan_of(line)
-    for name in unused(plan.cells):
+    for name in unused_settings(plan.cells):
         terminal.note(LANGUAGES[plan.cells[0].cfg.report.language]("progress.unused", name=name))
     if plan.cells[0].cfg.dry_run:
         from runner.run.dry_run import dry_run
@@ -167,10 +169,10 @@ def _ask_hydra(line: Line, words: Sequence[str]) -> int:
     from runner.config import arguments
     from runner.config.compose import frozen_of
     from runner.config.folders import with_search_path
-    from runner.config.frozen import unfolded
+    from runner.config.frozen import unfolding
 
     frozen, folders = frozen_of(line)
-    with unfolded(frozen) as folder:
+    with unfolding(frozen) as folder:
         if folder is not None:
             words = [*with_search_path([], folders, frozen), *line.words]
         return _hydra_main([arguments.quoted(word) for word in words], folder)

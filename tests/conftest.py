@@ -39,6 +39,7 @@ LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/t
 # For this process and every process that a test starts.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["DO_NOT_TRACK"] = "true"
+os.environ.pop("MLFLOW_TRACKING_URI", None)
 
 # Thousands of modules and test items are made, of which nothing goes before the end.
 gc.disable()

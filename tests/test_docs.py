@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -52,6 +53,7 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.
 INLINE = re.compile(r"`python -m runner ([^`\n]+)`")
 FILE = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.M | re.S)
 PRINTED = re.compile(r"^printf '(.*)' (?:> (\S+)|\| python -m runner (.+))$")
+SCRIPT = re.compile(r"^python (\S+\.py)$")
 RUN = re.compile(r"^python -m runner (.+?)(?:\s+# exit code (\d)|\s+#.*)?$")
 # What needs packages that are not among those of the tests.
 MORE_PACKAGES = re.compile(r".*memory=mem0,|.*store=lancedb$")
@@ -164,6 +166,7 @@ def test_what_is_not_run_here_is_known() -> None:
         "--help",
         "--help retriever=hybrid",
         "clean memory/store=redis memory.store.url=…",
+        "clean cache --at-most 500",
         "clean outputs --older-than 30",
         "clean stores store=lancedb --older-than 30",
         "compare BASELINE CANDIDATE",
@@ -264,7 +267,9 @@ def _run(unit: Unit, quick: list[str], url: str, monkeypatch: pytest.MonkeyPatch
                 continue
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
             line = f"python -m runner {command}"
-        if line and not line.startswith("mkdir -p "):
+        if script := SCRIPT.match(line):
+            runpy.run_path(script[1])
+        elif line and not line.startswith("mkdir -p "):
             run = RUN.match(line)
             assert run, line
             of_all = [word for word in quick if not word.startswith("sample=")]  # an exit code hangs on the cases

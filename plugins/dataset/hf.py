@@ -9,7 +9,7 @@ from typing import Any
 from runner.data.columns import GUESSED, ColumnSettings
 from runner.data.corpus import EMPTY, build_corpus
 from runner.data.documents import read_documents
-from runner.data.files import expanded, missing_files
+from runner.data.files import expand, missing_files
 from runner.data.gold import check_gold
 from runner.data.logs import logs_of
 from runner.data.problems import ProblemLog
@@ -77,7 +77,7 @@ class HfDataset:
             import datasets
         except ImportError:
             raise DataError(f"{KEY}: data sets of Hugging Face need datasets: {installing('hf')}") from None
-        folder: Path = expanded(self.path)
+        folder: Path = expand(self.path)
         try:
             if any((folder / name).is_file() for name in SAVED):
                 return datasets.load_from_disk(str(folder))

@@ -40,6 +40,9 @@ from runner.system.metadata import version_of
 
 CONNECTIONS = 4  # for the queries of one search
 MOST_LINKS, MOST_EFFORT = 100, 1000  # that pgvector takes
+SAMPLES_A_LIST, LEAST_SAMPLES = 50, 10_000  # vectors from which pgvector draws its clusters
+LEAST_MEMORY_MB = 64
+PASSING = re.compile(r"08...|40...|57P..|53300|55P03")  # of states: connections, conflicts, restarts, crowding
 URL = re.compile(r"postgres(ql)?://[\w.\-\[\]:,]*/[\w.\-]+")
 EXAMPLE = "postgresql://127.0.0.1:5432/DATABASE"
 NO_ACCESS = re.compile(r"authentication|password|pg_hba|role .* does not exist", re.I)
@@ -179,7 +182,9 @@ class PgvectorStore:
                 raise refused(self.transfer, "store.password_env", reason) from error
             if NO_DATABASE.search(reason):
                 raise StopRunError(f"store.url: {self._url}: {reason}") from error
-            raise AwayError(reason) from error
+            if error.sqlstate is None or PASSING.fullmatch(error.sqlstate):
+                raise AwayError(reason) from error
+            raise StopRunError(f"store.url: {self._url} answers: {reason}") from error
         except psycopg.Error as error:
             reason = " ".join(str(error).split())
             hint = ""
@@ -240,6 +245,7 @@ class _Table:
         async with self.connection() as connection:
             await connection.execute(f"DROP INDEX IF EXISTS {name}_near")
             if kind := _index(self._collection.index, self._collection.size):
+                await connection.execute(f"SET maintenance_work_mem = '{_memory_mb(self._collection)}MB'")
                 await connection.execute(f"CREATE INDEX {name}_near ON {name} {kind}")
             await connection.execute(f"ANALYZE {name}")
 
@@ -296,6 +302,17 @@ def _index(index: IndexSettings, size: int) -> str:
     if index.kind == "ivf":
         return f"USING ivfflat (vector vector_ip_ops) WITH (lists = {index.lists_of(size)})"
     return ""
+
+
+def _memory_mb(collection: Collection) -> int:
+    """What clustering needs, which pgvector refuses without: samples, their distances to all centres, and those of the
+    centres to each other. 64 is the default of PostgreSQL."""
+    if collection.index.kind != "ivf":
+        return LEAST_MEMORY_MB
+    lists = collection.index.lists_of(collection.size)
+    samples = max(SAMPLES_A_LIST * lists, LEAST_SAMPLES)
+    n_bytes = samples * (4 * collection.dim + 16) + 4 * samples * lists + 4 * lists * (lists + 4 * collection.dim)
+    return max(LEAST_MEMORY_MB, n_bytes * 5 // 4 // 2**20 + 1)
 
 
 def _kept(text: str) -> str:

@@ -12,8 +12,10 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,13 +25,15 @@ from pydantic import Field
 from runner.system.locks import lock
 from runner.system.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
-from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file
+from runner.tracking.mlflow_client import connect, reporting, shown, sqlite_file, with_password
 from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, links, state, tables_tag
 from runner.tracking.traces import CaseTrace, Span, case_traces
 
 MARKER = ".mlflow_run.json"
 PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6000, 8000, 250  # characters that MLflow keeps
-PARAMS_A_BATCH, METRICS_A_BATCH = 100, 1000
+PARAMS_A_BATCH, METRICS_A_BATCH = 100, 900  # of 1000 things in a request
+FILES_AT_ONCE = 4
+RACED = ("UNIQUE constraint", "duplicate key")  # of SQLite, of PostgreSQL
 SPANS_A_BATCH, BYTES_A_BATCH = 100, 500_000
 TRACE_TAG_LIMIT = 4000
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI opens at the table of runs
@@ -63,7 +67,7 @@ class MlflowTracking:
 
     def prepare(self) -> None:
         remedy = "results stay in the run folder; upload them later with: python -m runner track RUN_DIR"
-        with reported(self.uri, "tracking is not ready", remedy), _alone(self.uri):
+        with reporting(self.uri, "tracking is not ready", remedy), _alone(self.uri):
             client = connect(self.uri, self.timeout_s)
             client.search_experiments(max_results=1)
             if self.experiment is not None:
@@ -73,37 +77,34 @@ class MlflowTracking:
         entry, traces = run_entry(folder, slices=self.slices), case_traces(folder, self.traces)
         run_id = self._upload(folder, entry)
         if traces:
-            with reported(self.uri, f"traces of {folder} were not uploaded", _remedy(folder)):
+            with reporting(self.uri, f"traces of {folder} were not uploaded", _remedy(folder)):
                 client = connect(self.uri, self.timeout_s)
-                _log_traces(self.uri, client.get_run(run_id).info.experiment_id, run_id, traces)
+                _log_traces(with_password(self.uri), client.get_run(run_id).info.experiment_id, run_id, traces)
         return run_id
 
     def upload_sweep(self, folder: Path) -> str | None:
         return self._upload(folder, sweep_entry(folder))
 
     def _upload(self, folder: Path, entry: Entry) -> str:
-        with reported(self.uri, f"{folder} was not uploaded", _remedy(folder)):
+        with reporting(self.uri, f"{folder} was not uploaded", _remedy(folder)):
             client = connect(self.uri, self.timeout_s)
             experiment = _experiment(client, self.uri, redacted(self.experiment or entry.experiment))
             params = {_name(name): _shortened(value, PARAM_LIMIT) for name, value in entry.params.items()}
-            run_id = self._run_id(client, folder, entry, params, experiment.experiment_id)
+            run = self._run(client, folder, entry, params, experiment.experiment_id)
+            run_id = str(run.info.run_id)
             if entry.dataset is not None:
                 _log_dataset(client, run_id, entry.dataset)
-            _log_numbers(client, run_id, params, entry)
-            for path in entry.files:
-                client.log_artifact(run_id, str(path))
-            _log_tables(client, run_id, entry)
+            _log_numbers(client, run, params, entry)
+            _log_files(client, run_id, entry, folder if self._draws(entry) else None)
             _keep_view(client, experiment, entry)
             client.set_terminated(run_id, STATUS.get(entry.status, "FAILED"), entry.updated_ms)
-            if self._draws(entry):
-                _log_figures(client, run_id, folder)
             return run_id
 
     def _draws(self, entry: Entry) -> bool:
         """A chart of every cell of a sweep would cost more than the cell; that of the sweep shows them all."""
         return self.figures is True or (self.figures == "auto" and entry.tags.get("sweep_role") not in OF_A_SWEEP)
 
-    def _run_id(self, client: Any, folder: Path, entry: Entry, params: Mapping[str, str], experiment_id: str) -> str:
+    def _run(self, client: Any, folder: Path, entry: Entry, params: Mapping[str, str], experiment_id: str) -> Any:
         """The run of an earlier upload of this folder with its tags brought up to date, or a new one."""
         tags = _tags(entry, experiment_id)
         earlier = _earlier(client, folder, self.uri, experiment_id)
@@ -113,14 +114,14 @@ class MlflowTracking:
                     client.set_tag(earlier.info.run_id, name, value)
             for name in set(PASSING) & earlier.data.tags.keys() - tags.keys():
                 client.delete_tag(earlier.info.run_id, name)
-            return str(earlier.info.run_id)
+            return earlier
         if earlier is not None:
             for model in _models(earlier):
                 client.delete_logged_model(model)
             client.delete_run(earlier.info.run_id)
-        run_id = str(client.create_run(experiment_id, entry.created_ms, tags, redacted(entry.name)).info.run_id)
-        _mark(folder, {"uri": shown(self.uri), "experiment_id": experiment_id, "run_id": run_id})
-        return run_id
+        run = client.create_run(experiment_id, entry.created_ms, tags, redacted(entry.name))
+        _mark(folder, {"uri": shown(self.uri), "experiment_id": experiment_id, "run_id": str(run.info.run_id)})
+        return run
 
 
 def _remedy(folder: Path) -> str:
@@ -142,20 +143,20 @@ def _tags(entry: Entry, experiment_id: str) -> dict[str, str]:
     return {name: _shortened(value, TAG_LIMIT) for name, value in tags.items()}
 
 
-def _log_numbers(client: Any, run_id: str, params: Mapping[str, str], entry: Entry) -> None:
-    """Only what the run does not have yet: a metric logged twice would become a curve of two points."""
+def _log_numbers(client: Any, run: Any, params: Mapping[str, str], entry: Entry) -> None:
+    """Only what the run does not have yet: a metric logged twice would become a curve of two points. In one request,
+    as a rule: a server takes longer to check a password than to keep numbers."""
     from mlflow.entities import Metric, Param
 
-    run = client.get_run(run_id)
     metrics = {_name(name): value for name, value in entry.metrics.items()}
     new_params = [Param(name, value) for name, value in params.items() if name not in run.data.params]
     measured = {name: value for name, value in metrics.items() if run.data.metrics.get(name) != value}
     of_what = _model(client, run, entry) if measured or not _models(run) else {}
     new_metrics = [Metric(name, value, entry.updated_ms, entry.step, **of_what) for name, value in measured.items()]
-    for batch in _batches(new_params, PARAMS_A_BATCH):
-        client.log_batch(run_id, params=batch)
-    for batch in _batches(new_metrics, METRICS_A_BATCH):
-        client.log_batch(run_id, metrics=batch)
+    param_batches = [*_batches(new_params, PARAMS_A_BATCH)]
+    metric_batches = [*_batches(new_metrics, METRICS_A_BATCH)]
+    for some_params, some_metrics in zip_longest(param_batches, metric_batches, fillvalue=()):
+        client.log_batch(run.info.run_id, params=some_params, metrics=some_metrics)
 
 
 def _model(client: Any, run: Any, entry: Entry) -> dict[str, str]:
@@ -189,14 +190,28 @@ def _models(run: Any) -> list[str]:
     return [output.model_id for output in run.outputs.model_outputs] if run.outputs else []
 
 
-def _log_tables(client: Any, run_id: str, entry: Entry) -> None:
+def _log_files(client: Any, run_id: str, entry: Entry, drawn: Path | None) -> None:
+    """The files of the folder, tables, and the charts of the folder `drawn`; several at once."""
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        files: list[tuple[Path, str | None]] = [(path, None) for path in entry.files]
+        files += [(path, None) for path in _write_tables(scratch, entry)]
+        files += [] if drawn is None else [(path, "figures") for path in draw(drawn, scratch)]
+        first, place = files[0]
+        client.log_artifact(run_id, str(first), place)  # which looks up where the files of the run are
+        with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
+            logged = [pool.submit(client.log_artifact, run_id, str(path), place) for path, place in files[1:]]
+        for each in logged:
+            each.result()
+
+
+def _write_tables(folder: Path, entry: Entry) -> Iterator[Path]:
     """As mlflow.log_table writes them, which would append the rows to those of an earlier upload."""
-    with tempfile.TemporaryDirectory() as scratch:
-        for table in entry.tables:
-            path = Path(scratch) / f"{table.name}.json"
-            text = json.dumps({"columns": table.columns, "data": table.rows}, ensure_ascii=False)
-            path.write_text(redacted(text), encoding="utf-8", errors="replace")
-            client.log_artifact(run_id, str(path))
+    for table in entry.tables:
+        path = folder / f"{table.name}.json"
+        text = json.dumps({"columns": table.columns, "data": table.rows}, ensure_ascii=False)
+        path.write_text(redacted(text), encoding="utf-8", errors="replace")
+        yield path
 
 
 def _keep_view(client: Any, experiment: Any, entry: Entry) -> None:
@@ -206,9 +221,10 @@ def _keep_view(client: Any, experiment: Any, entry: Entry) -> None:
     metrics, params = map(_name, entry.metrics), map(_name, entry.swept)
     view = state(metrics, params, experiment.tags.get(STATE_TAG))
     if view is not None and view != experiment.tags.get(STATE_TAG):
-        client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view)
+        _raced(lambda: client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view))
     if not experiment.tags.get(NOTE_TAG):
-        client.set_experiment_tag(experiment.experiment_id, NOTE_TAG, links(experiment.experiment_id, entry.say))
+        note = links(experiment.experiment_id, entry.say)
+        _raced(lambda: client.set_experiment_tag(experiment.experiment_id, NOTE_TAG, note))
 
 
 def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -218,27 +234,25 @@ def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 def _log_dataset(client: Any, run_id: str, entry: DatasetEntry) -> None:
     from mlflow.entities import Dataset, DatasetInput, InputTag
-    from mlflow.exceptions import MlflowException
 
     source, profile = redacted(json.dumps(dict(entry.source))), json.dumps({"cases": entry.n_cases})
     dataset = Dataset(redacted(entry.name), entry.digest, "local", source, profile=profile)
     inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "eval")])]
+    _raced(lambda: client.log_inputs(run_id, datasets=inputs))
+
+
+def _raced(insert: Callable[[], None]) -> None:
+    """Two runs that end together both find a data set or a tag of their experiment missing, and both insert it; the
+    store refuses the later one, which finds it when it looks again."""
+    from mlflow.exceptions import MlflowException
+
     for attempts_left in (2, 1, 0):
         try:
-            client.log_inputs(run_id, datasets=inputs)
-            return
+            return insert()
         except MlflowException as error:
-            # Two runs of one data set that end together both find it missing and both insert it; the store
-            # refuses the later one, which finds it when it looks again.
-            raced = "UNIQUE constraint" in str(error) or "duplicate key" in str(error)
-            if not raced or not attempts_left:
+            if not attempts_left or not any(words in str(error) for words in RACED):
                 raise
-
-
-def _log_figures(client: Any, run_id: str, folder: Path) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        for path in draw(folder, Path(scratch)):
-            client.log_artifact(run_id, str(path), "figures")
+    return None
 
 
 # --- traces ---------------------------------------------------------------------------------------

@@ -179,9 +179,9 @@ class Command:
             if described:
                 lines += ["", say(title), *(_line(each, say(key, name=self.name), say) for each, key in described)]
         if self.settings:
-            from runner.config.settings import listed
+            from runner.config.settings import list_settings
 
-            lines += ["", say("settings"), "", listed(self.settings)]
+            lines += ["", say("settings"), "", list_settings(self.settings)]
         return [*lines, ""]
 
 

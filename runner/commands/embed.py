@@ -108,7 +108,7 @@ def _n_cached(embedder: CachedEmbedder, texts: Sequence[str], workspace: Workspa
 
 
 def _print_outcome(embedding: Embedding, embedded: Embedded, models: Models | None) -> None:
-    from runner.commands.chat.words import used
+    from runner.commands.chat.words import usage_lines
 
     say = wording(embedding.language, CONFIG)
     for problem in embedded.problems[:PROBLEMS]:
@@ -125,7 +125,7 @@ def _print_outcome(embedding: Embedding, embedded: Embedded, models: Models | No
     if embedded.facts is not None:
         lines.append(say("index", kind=embedded.facts.get("kind", ""), size=f"{embedded.facts.get('size_bytes', 0):,}"))
     terminal.write("\n".join(lines) + "\n")
-    for line in () if models is None or embedding.dry_run else used(models.usage(CONFIG), embedding.language):
+    for line in () if models is None or embedding.dry_run else usage_lines(models.usage(CONFIG), embedding.language):
         terminal.note(line)
 
 

@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     _write(site / MARK, "")
     _write(site / "serve.css", asset("static", "serve.css"))
     reports = _reports(runs, finished, site, say)
-    sides, n_pages = _sweeps(runs, root.resolve(), site, say)
+    sides, n_pages = _sweeps(runs, reports, site, say)
     values = {
         "runs": finished,
         "metrics": metric_columns(
@@ -77,17 +77,23 @@ def _reports(runs: Runs, finished: Sequence[Run], site: Path, say: Wording) -> d
     return pages
 
 
-def _sweeps(runs: Runs, root: Path, site: Path, say: Wording) -> tuple[dict[str, str], int]:
-    """Write the pages of each sweep; returns the first page of each, and the number of pages."""
+def _sweeps(runs: Runs, reports: Mapping[str, str], site: Path, say: Wording) -> tuple[dict[str, str], int]:
+    """Write the pages of each sweep, over its runs that have a page; returns the first page of each, and the number of
+    pages."""
     shelf, first, n_pages = Shelf(writes=False), {}, 0
     for sweep in runs.sweeps():
-        places = [runs.places()[id] for id in sweep["runs"] if runs.counted(runs.places()[id]).done][:12]
-        if len(places) > 1:
-            folder = f"side/{_name(sweep['id'])}"
-            finished = [runs.run(place) for place in places]
-            rubric_name = rubric_names(together(runs.declared(finished)), say.language)
-            n_pages += _side_pages(shelf.sides(places), finished, site / folder, say, rubric_name)
-            first[sweep["id"]] = f"{folder}/{'changed' if len(places) > 1 else 'all'}-1.html"
+        places = [runs.places()[id] for id in sweep["runs"] if id in reports][:12]
+        if len(places) < 2:
+            continue
+        folder = f"side/{_name(sweep['id'])}"
+        try:
+            with legible(places[0].path.parent):
+                finished = [runs.run(place) for place in places]
+                rubric_name = rubric_names(together(runs.declared(finished)), say.language)
+                n_pages += _side_pages(shelf.sides(places), finished, site / folder, say, rubric_name)
+            first[sweep["id"]] = f"{folder}/changed-1.html"
+        except RunnerError as error:
+            terminal.note(say("export.skipped", run=sweep["id"], reason=error))
     return first, n_pages
 
 

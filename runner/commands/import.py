@@ -11,7 +11,7 @@ import orjson
 from runner.commands import LANGUAGE, Command, Option, Place, demand_new_file
 from runner.data.columns import FIELDS
 from runner.data.logs import Logs, logs_of
-from runner.data.problems import ProblemLog, skipped
+from runner.data.problems import ProblemLog, skipped_lines
 from runner.data.tables import read_table
 from runner.errors import DataError
 from runner.system import terminal
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
         for _, case in logs.cases:
             file.write(orjson.dumps(case) + b"\n")
     say = wording(options.language or "en", "import")
-    for line in skipped(log.problems, wording(say.language, "outcomes")):
+    for line in skipped_lines(log.problems, wording(say.language, "outcomes")):
         terminal.note(line)
     terminal.lines(*_overview(options.file, out, logs, say))
     return 0

@@ -9,7 +9,7 @@ from runner.commands import LANGUAGE, SEED, Command, Option, Place, demand_new_f
 from runner.config.arguments import shell
 from runner.config.language import language_of
 from runner.data.notes import read_notes
-from runner.data.problems import ProblemLog, skipped
+from runner.data.problems import ProblemLog, skipped_lines
 from runner.domains.links.graph import VaultGraph
 from runner.domains.links.link_files import write_links
 from runner.domains.links.making import hidden_links
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _print_problems(log: ProblemLog, graph: VaultGraph, notes: str, say: Wording) -> None:
-    for line in skipped(log.problems, say):
+    for line in skipped_lines(log.problems, say):
         terminal.note(line)
     if graph.broken or graph.ambiguous:
         command = f"python -m runner validate {shell(str(notes))}"

@@ -76,13 +76,13 @@ def _recorded_runs(record: Record, plan: Plan) -> list[Recorded]:
 
 def _compare(record: Record, plan: Plan, wanted: Sequence[Recorded], folder: Path) -> int:
     from runner.commands.freeze.environment import changes
-    from runner.commands.freeze.reproduction import Reproduction, reproduced
+    from runner.commands.freeze.reproduction import Reproduction, reproduction
     from runner.commands.freeze.reproduction_report import show, write
     from runner.compare.sides import Place, open_place
 
     folders = [folder / str(number) for number in range(len(wanted))] if plan.is_sweep else [folder]
     runs = [
-        reproduced(recorded, open_place(Place(path, str(path))), path, seed=int(cell.cfg.seed))
+        reproduction(recorded, open_place(Place(path, str(path))), path, seed=int(cell.cfg.seed))
         for recorded, path, cell in zip(wanted, folders, plan.cells, strict=True)
     ]
     found = Reproduction(str(record.folder), folder, runs, changes(record.environment))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.commands import LANGUAGE, Command, Place
-from runner.compare.snapshot import FILE, encoded, write_bytes
+from runner.compare.snapshot import FILE, encode, write_bytes
 from runner.compare.snapshots import parse_snapshot, read_snapshot
 from runner.config.language import language_of
 from runner.errors import DataError, InputError
@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     if options.path is not None:
         _demand_free(path)
     with legible(options.run):
-        data = encoded(opened)
+        data = encode(opened)
     snapshot = parse_snapshot(data, str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, data)

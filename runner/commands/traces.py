@@ -11,7 +11,7 @@ import orjson
 
 from runner.commands import LANGUAGE, Command, Option, Place, demand_new_file, share
 from runner.config.language import language_of
-from runner.data.problems import ProblemLog, skipped, why_empty
+from runner.data.problems import ProblemLog, skipped_lines, why_empty
 from runner.domains.traces.chat_logs import read_chat_logs
 from runner.domains.traces.mlflow_traces import is_mlflow, read_mlflow
 from runner.domains.traces.otel_files import is_otel
@@ -73,7 +73,7 @@ def _why_empty(log: ProblemLog) -> str:
 def _print_outcome(
     log: ProblemLog, traces: Sequence[Trace], what: str, defaults: Mapping[str, Any], say: Wording
 ) -> None:
-    for line in skipped(log.problems, say):
+    for line in skipped_lines(log.problems, say):
         terminal.note(line)
     unread = [problem for problem in log.problems if problem.severity == "warning"]
     for problem in unread[:SHOWN]:

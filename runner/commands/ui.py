@@ -21,7 +21,7 @@ from runner.tracking.mlflow_client import (
     connect,
     demand_store,
     environment,
-    reported,
+    reporting,
     shown,
     sqlite_file,
 )
@@ -93,7 +93,7 @@ def _demand_store(uri: str) -> None:
     demand_store(uri)
     database = sqlite_file(uri)
     if database is None:
-        with reported(uri, "nothing to show", "check --uri"):
+        with reporting(uri, "nothing to show", "check --uri"):
             connect(uri).search_experiments(max_results=1)
     elif not database.is_file():
         raise InputError(

@@ -26,12 +26,13 @@ from runner.metrics.paired import Paired
 from runner.metrics.statistics import Floats
 from runner.system.folder import case_counts, open_run
 
+PARTS = ("run", "config", "depends", "metrics", "counts")  # of a snapshot, by which runs of a sweep differ little
 MOST_KNOWN = 10_000  # differences that are kept, half a KB each
 
 
 def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
     """The runs with results, by folder. Metrics with a `/` in the name (legs of a fusion, chunks) are left out. Columns
-    that are equal in several runs are one object. Raises DataError for an unusable snapshot."""
+    and settings that are equal in several runs are one object. Raises DataError for an unusable snapshot."""
     opened: dict[str, Snapshot] = {}
     shared, catalogues = dict[bytes, Any](), list[Catalogue]()
     for folder in folders:
@@ -41,8 +42,14 @@ def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
         declared = snapshot.catalogue.metrics
         catalogue = next((each for each in catalogues if each.metrics == declared), snapshot.catalogue)
         catalogues += [] if any(each is catalogue for each in catalogues) else [catalogue]
-        opened[folder] = replace(snapshot, cases=_with_shared(snapshot.cases, shared), catalogue=catalogue)
+        parts = {name: _shared_parts(getattr(snapshot, name), shared) for name in PARTS}
+        opened[folder] = replace(snapshot, cases=_with_shared(snapshot.cases, shared), catalogue=catalogue, **parts)
     return opened
+
+
+def _shared_parts(record: Mapping[str, Any], shared: dict[bytes, Any]) -> dict[str, Any]:
+    """The record with the `shared` part in place of an equal one: runs of a sweep differ in few of their settings."""
+    return {name: _equal(part, shared) if isinstance(part, dict | list) else part for name, part in record.items()}
 
 
 def _with_shared(cases: Cases, shared: dict[bytes, Any]) -> Cases:
@@ -53,15 +60,16 @@ def _with_shared(cases: Cases, shared: dict[bytes, Any]) -> Cases:
         if kind == "chunk_gold":
             continue
         if isinstance(column, Mapping):
-            columns[kind] = {name: _equal_column(each, shared) for name, each in column.items()}
+            columns[kind] = {name: _equal(each, shared) for name, each in column.items()}
         else:
-            columns[kind] = _equal_column(column, shared)
+            columns[kind] = _equal(column, shared)
     return Cases(**columns)
 
 
-def _equal_column(column: Any, shared: dict[bytes, Any]) -> Any:
-    data = orjson.dumps(column) if isinstance(column, list) else column.dtype.str.encode() + column.tobytes()
-    return shared.setdefault(blake2b(data, digest_size=16).digest(), column)
+def _equal(value: Any, shared: dict[bytes, Any]) -> Any:
+    is_json = isinstance(value, dict | list)
+    data = orjson.dumps(value) if is_json else value.dtype.str.encode() + value.tobytes()
+    return shared.setdefault(blake2b(data, digest_size=16).digest(), value)
 
 
 def _has_results(folder: Path) -> bool:

@@ -26,7 +26,7 @@ from runner.compare.verdicts import (
     Overall,
     Role,
     Verdict,
-    adjusted,
+    adjust,
     holds,
     main_metrics,
     overall,
@@ -146,7 +146,7 @@ def compare_all(
     for family in FAMILIES:
         places = [(number, name) for number, pair in enumerate(pairs) for name in pair.of_family(family)]
         numbers = [pairs[number].numbers[name] for number, name in places]
-        for (number, name), p_holm in zip(places, adjusted(numbers), strict=True):
+        for (number, name), p_holm in zip(places, adjust(numbers), strict=True):
             chances[number][name] = p_holm
         tests[family] = sum(pair.differs for pair in numbers)
     return [
@@ -264,7 +264,7 @@ class _Numbers:
             for difference in self._differing(self.main, mask).values()
         ]
         scored = [(*row[:3], row[3]) for row in found if row[3] is not None]
-        chances = adjusted([numbers for *_, numbers in scored])
+        chances = adjust([numbers for *_, numbers in scored])
         return [
             SliceRow(dimension, value, self._compare(difference, numbers, p_holm, margin))
             for (dimension, value, difference, numbers), p_holm in zip(scored, chances, strict=True)

@@ -13,13 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runner.compare.snapshot import FILE, encoded
+from runner.compare.snapshot import FILE, encode
 from runner.compare.snapshots import Snapshot, parse_snapshot, read_snapshot
 from runner.errors import DataError, InputError, TrackingError, did_you_mean
 from runner.system import terminal
 from runner.system.folder import is_sweep, legible, lines, open_run, open_sweep
 from runner.system.metadata import read_json
-from runner.tracking.mlflow_client import configured_uri, connect, download, reported, sqlite_file
+from runner.tracking.mlflow_client import configured_uri, connect, download, reporting, sqlite_file
 from runner.words.wording import spoken
 
 LATEST = "latest:"
@@ -146,7 +146,7 @@ class Finder:
         if database is not None and not database.is_file():
             return None
         try:
-            with reported(self._store, f"cannot look for the latest run of '{experiment}'", "name a run instead"):
+            with reporting(self._store, f"cannot look for the latest run of '{experiment}'", "name a run instead"):
                 client = connect(self._store)
                 found = client.get_experiment_by_name(experiment)
                 query = "tags.status = 'completed' and tags.evaluation != ''"
@@ -175,7 +175,7 @@ def open_place(place: Place) -> Side:
         reason = opened.run.get("error_message") or "it did not finish"
         raise InputError(f"{place.label}: the run has no results ({opened.run.get('status')}: {reason})")
     with legible(place.path):
-        made = encoded(opened)
+        made = encode(opened)
     return _side(parse_snapshot(made, str(place.path)), place, folder)
 
 

@@ -61,7 +61,7 @@ def write_snapshot(folder: Path) -> Path:
     return path
 
 
-def encoded(opened: RunFolder) -> bytes:
+def encode(opened: RunFolder) -> bytes:
     """The content of snapshot.json of a run folder."""
     return b"".join(_parts(opened))
 

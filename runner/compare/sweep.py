@@ -28,7 +28,7 @@ from runner.compare.front import front
 from runner.compare.judges import judges, same_judge
 from runner.compare.snapshots import Bools, Snapshot
 from runner.compare.timed import is_faster
-from runner.compare.verdicts import ALPHA, Verdict, adjusted, main_metrics, verdict
+from runner.compare.verdicts import ALPHA, Verdict, adjust, main_metrics, verdict
 from runner.config.references import CEILING, FLOORS, NAMES
 from runner.metrics import paired
 from runner.metrics.metric import LAST_QUALITY
@@ -147,7 +147,7 @@ def _metrics(cells: Cells, baseline: str, names: Sequence[str], margin: float) -
     p_holm: dict[tuple[str, str], float] = {}
     for family in families:
         tests = {(found.name, folder): test for found in family for folder, test in found.differences.items()}
-        p_holm |= zip(tests, adjusted(list(tests.values())), strict=True)
+        p_holm |= zip(tests, adjust(list(tests.values())), strict=True)
     return [_sweep_metric(cells, baseline, found, p_holm, margin) for found in measured]
 
 

@@ -67,7 +67,7 @@ def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
     return not beside or beside in comparable
 
 
-def adjusted(found: Sequence[Paired]) -> list[float]:
+def adjust(found: Sequence[Paired]) -> list[float]:
     """The p values adjusted together (Holm), in order; 1 where no case differs."""
     tests = [place for place, numbers in enumerate(found) if numbers.differs]
     chances = [1.0] * len(found)

@@ -20,7 +20,7 @@ COMPOSED = re.compile(r"^\w+:\n  _target_: runner\.(?:llm|commands)", re.M)  # w
 SHARED = {"SEED": "seed", "LANGUAGE": "language", "TRUST": "trust", "URI": "uri"}
 
 
-def offered(words: Sequence[str]) -> list[str]:
+def complete(words: Sequence[str]) -> list[str]:
     """The completions of the last word."""
     *before, current = words or [""]
     return sorted(
@@ -269,7 +269,7 @@ def answer(words: Sequence[str], write: Callable[[str], object]) -> int:
     """Answer the script of a shell, whose words follow `--`. Errors are hidden: nobody wants a traceback while
     typing."""
     try:
-        write("".join(f"{word}\n" for word in offered(words)))
+        write("".join(f"{word}\n" for word in complete(words)))
     except (OSError, ValueError):
         return 1
     return 0

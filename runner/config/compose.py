@@ -23,12 +23,12 @@ from runner.config.choices import (
 from runner.config.choices import SWEEPER as SWEEPER_GROUP
 from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
-from runner.config.frozen import Frozen, unfolded
+from runner.config.frozen import Frozen, unfolding
 from runner.config.hydra_internals import SWEEPER, as_written, grown, node_of, prefer_own, remember_files
 from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, reached, run_fingerprint
-from runner.config.provider_files import placed
+from runner.config.provider_files import place_problems
 from runner.config.references import chosen, reference_overrides
-from runner.config.refused_overrides import composed, refused
+from runner.config.refused_overrides import composed, refused_problems
 from runner.config.space import QUESTIONS, Space, axes_of, default_words, is_search
 from runner.config.vetting import Vetting
 from runner.errors import ConfigError, InputError, Problem
@@ -110,7 +110,7 @@ def plan_of(line: arguments.Line) -> Plan:
         overrides = arguments.checked(frozen.over(overrides, keys))
     if is_search(overrides):
         return _search(with_search_path(overrides, folders, frozen), folders, frozen, vet)
-    with composable(folders), unfolded(frozen) as main:
+    with composable(folders), unfolding(frozen) as main:
         overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main, vet)
         references = {
             name: replace(compose_cells(changed, main, vet)[1][0], swept=chosen(name))
@@ -132,7 +132,7 @@ def _search(
     fixed, axes, problems = axes_of(overrides)
 
     def compose(words: Sequence[str]) -> tuple[list[str], list[Cell]]:
-        with composable(list(folders)), unfolded(frozen) as main:
+        with composable(list(folders)), unfolding(frozen) as main:
             return compose_cells(words, main, vet)
 
     checked: list[Cell] = []
@@ -185,7 +185,7 @@ def compose_cells(
     are loaded."""
     problems: list[tuple[Sequence[str], list[Problem]]] = []
     cells = []
-    with initialized(folder):
+    with initialise(folder):
         overrides = _added_or_overridden(overrides)
         overrides += _profiles_of_others(overrides)
         jobs = arguments.cells(overrides)
@@ -204,7 +204,7 @@ def compose_cells(
 
 
 @contextmanager
-def initialized(folder: Path | None) -> Iterator[None]:
+def initialise(folder: Path | None) -> Iterator[None]:
     """Initialise Hydra with the configuration of the program or of a folder."""
     from hydra import initialize_config_dir, initialize_config_module
 
@@ -253,7 +253,7 @@ def _is_added(override: str) -> bool:
     return override.startswith("+") and not override.startswith("++")
 
 
-def unused(cells: Sequence[Cell]) -> list[str]:
+def unused_settings(cells: Sequence[Cell]) -> list[str]:
     """Problems of components that were chosen or set on the command line although no cell uses them."""
     named = {re.split(r"[=./]", override.lstrip("+"))[0] for cell in cells for override in cell.overrides}
     used = set().union(*(reached(cell.cfg) for cell in cells))
@@ -298,7 +298,7 @@ def _compose(
         problems += [
             Problem("experiment", f"missing a plus; expected +{word}") for word in job if word.startswith("experiment=")
         ]
-        problems += _new_problems(problems, refused(groups, values))
+        problems += _new_problems(problems, refused_problems(groups, values))
         return None, problems or [Problem("configuration", without_credentials(" ".join(str(error).split())))]
     if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
         problems += _not_in_use(job, {problem.key for problem in problems})
@@ -306,7 +306,7 @@ def _compose(
 
 
 def _of_component(cfg: DictConfig, path: Sequence[str]) -> list[Problem]:
-    return [with_other_choices(problem, path) for problem in placed(problems_of(cfg), path)]
+    return [with_other_choices(problem, path) for problem in place_problems(problems_of(cfg), path)]
 
 
 def _of_sweeper(hydra: DictConfig) -> list[Problem]:

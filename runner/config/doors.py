@@ -161,7 +161,7 @@ def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
 
 
 @contextmanager
-def guarded(door: Door) -> Iterator[None]:
+def guard(door: Door) -> Iterator[None]:
     """Convert the errors that leave the body as the door demands."""
     try:
         yield
@@ -183,7 +183,7 @@ def raise_passed(door: Door, error: BaseException) -> NoReturn:
 def made(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) -> Any:
     """Make the component of a `_target_`; errors of `__init__` name the component."""
     door = Door(key, target, "__init__", log)
-    with guarded(door):
+    with guard(door):
         component = make()
         if component is None:
             raise door.wrong("expected an object, got None")
@@ -361,7 +361,7 @@ def _provenance(own: Any, door: Door) -> property:
     property."""
 
     def provenance(self: Any) -> Any:
-        with guarded(door):
+        with guard(door):
             return _check_provenance(door, own.__get__(self, type(self)))
 
     return property(provenance)
@@ -398,22 +398,24 @@ def _checker(hint: Any, deep: bool) -> Problem:
 
 def _quick(hint: Any, thorough: Problem) -> Problem:
     """The checker with a shortcut for values of built-in types, which nearly all are."""
-    exact, arguments = _exact(hint), [_exact(each) for each in typing.get_args(hint) if each is not Ellipsis]
-    kind = typing.get_origin(hint)
+    exact, kind = _exact(hint), typing.get_origin(hint)
+    given = [each for each in typing.get_args(hint) if each is not Ellipsis]
+    arguments = list(map(_exact, given))
     if exact:
         return lambda value: None if type(value) in exact else thorough(value)
-    if not arguments or not all(arguments):
-        if kind is Mapping or kind is dict:
-            return lambda value: None if type(value) is dict and not value else thorough(value)
-        return thorough
-    if kind is Mapping or kind is dict:
+    is_mapping = (kind is Mapping or kind is dict) and len(arguments) == 2
+    if is_mapping and arguments[0] and (arguments[1] or given[1] is Any):
         names, parts = arguments
 
         def check_mapping(value: Any) -> str | None:
             is_right = type(value) is dict and names.issuperset(map(type, value))
-            return None if is_right and parts.issuperset(map(type, value.values())) else thorough(value)
+            return None if is_right and (not parts or parts.issuperset(map(type, value.values()))) else thorough(value)
 
         return check_mapping
+    if not arguments or not all(arguments):
+        if kind is Mapping or kind is dict:
+            return lambda value: None if type(value) is dict and not value else thorough(value)
+        return thorough
     if kind in (Sequence, list) or (kind is tuple and typing.get_args(hint)[1:] == (Ellipsis,)):
         (elements,) = arguments
 
@@ -502,8 +504,9 @@ def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool
             if (problem := check_part(part)) is not None:
                 return _place(str(name), problem)
     elif deep:
-        for name, check in _field_checkers(typing.cast(type, type(value))):
-            if (problem := check(getattr(value, name))) is not None:
+        for name, exact, check in _field_checkers(typing.cast(type, type(value))):
+            part = getattr(value, name)
+            if type(part) not in exact and (problem := check(part)) is not None:
                 return _place(name, problem)
     return None
 
@@ -530,13 +533,13 @@ def _place(place: str, problem: str) -> str:
 
 
 @functools.cache
-def _field_checkers(record: type) -> Sequence[tuple[str, Problem]]:
-    """The checkers of the fields of a record of runner."""
+def _field_checkers(record: type) -> Sequence[tuple[str, frozenset[type], Problem]]:
+    """The fields of a record of runner, with the types that need no checker, and the checker."""
     if not is_dataclass(record) or not record.__module__.startswith("runner."):
         return ()
     hints = _hints(record)
     annotated = [(each.name, hints.get(each.name, Any)) for each in fields(record)]
-    return [(name, _checker(hint, True)) for name, hint in annotated if hint is not Any]
+    return [(name, _exact(hint), _checker(hint, True)) for name, hint in annotated if hint is not Any]
 
 
 @functools.cache
@@ -581,6 +584,8 @@ def _json(door: Door, value: Any, of: str = "") -> None:
 
 def _storable(door: Door, value: Any, of: str = "") -> None:
     """Check a value of a row: JSON values, records and numpy numbers."""
+    if type(value) is dict and not value:
+        return
     try:
         orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # it may be a lone surrogate, which is written as a question mark

@@ -108,7 +108,7 @@ class Frozen:
 
 
 @contextmanager
-def unfolded(frozen: Frozen | None) -> Iterator[Path | None]:
+def unfolding(frozen: Frozen | None) -> Iterator[Path | None]:
     """A temporary configuration folder with the unfolded files; None for None."""
     if frozen is None:
         yield None

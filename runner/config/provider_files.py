@@ -16,7 +16,7 @@ UNNAMED = f"{METRIC}._target_"  # a choice of metric in place of all choices
 SETTINGS = frozenset(ProviderSettings.__annotations__)
 
 
-def placed(problems: Sequence[Problem], search_path: Sequence[str]) -> list[Problem]:
+def place_problems(problems: Sequence[Problem], search_path: Sequence[str]) -> list[Problem]:
     """The problems, where those that follow from a missing line in a file are replaced by one that names file and line.
     `search_path`: an override of hydra.searchpath. Only while Hydra is initialised."""
     if any(problem.key == UNNAMED for problem in problems):

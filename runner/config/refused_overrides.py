@@ -33,7 +33,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
         raise ConfigCompositionException(str(error)) from error
 
 
-def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
+def refused_problems(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
     """The problems of the overrides with which composing fails: `values`, or `groups` where these alone fail."""
     from hydra.errors import HydraException
 

@@ -12,10 +12,10 @@ from omegaconf.errors import OmegaConfBaseException
 from runner.config import arguments
 from runner.config.choices import choice_problem, known_groups, nested_problem
 from runner.config.components import check, note_misspelt
-from runner.config.compose import initialized
+from runner.config.compose import initialise
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.hydra_internals import as_written, grown
-from runner.config.provider_files import placed
+from runner.config.provider_files import place_problems
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.system.metadata import without_credentials
 from runner.system.redaction import learn
@@ -34,7 +34,7 @@ def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[
     several = [str(arguments.parse(override).key_or_group) for override in overrides if arguments.is_sweep(override)]
     if several:
         raise ConfigError([Problem(key, "one value only; a list is written [a,b]") for key in several])
-    with composable(line.config_folders), initialized(None):
+    with composable(line.config_folders), initialise(None):
         try:
             defaults = compose(command, with_search_path([], line.config_folders))
             chosen, problems = _sorted_out(command, overrides, defaults)
@@ -45,7 +45,7 @@ def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[
                 raise ConfigError([problem])
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigError([Problem("configuration", without_credentials(" ".join(str(error).split())))]) from None
-        problems += placed(_problems(cfg, defaults, root), search_path(overrides))
+        problems += place_problems(_problems(cfg, defaults, root), search_path(overrides))
     found = {problem.key: problem for problem in reversed(problems)}
     if found:
         raise ConfigError(list(found.values())[::-1])
@@ -98,7 +98,7 @@ def _problems(cfg: DictConfig, known: DictConfig, root: str) -> list[Problem]:
     ]
 
 
-def listed(command: str) -> str:
+def list_settings(command: str) -> str:
     """The settings in conf/COMMAND.yaml with their comments, for --help."""
     text = (Path(__file__).resolve().parent.parents[1] / "conf" / f"{command}.yaml").read_text(encoding="utf-8")
     return re.split(rf"\n(?:models|{command}):", text.partition("\n\n")[2])[0].rstrip()

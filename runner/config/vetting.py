@@ -7,6 +7,7 @@ the command line name as well.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,11 +27,12 @@ from runner.config.hydra_internals import key_of, node_of, written
 from runner.config.schema import load
 from runner.errors import InputError
 from runner.system import terminal
+from runner.system.redaction import by_form
 from runner.words.wording import LANGUAGES, supported
 
 OWN_PACKAGES = ("runner", "plugins")
 SHOWN = 400  # most characters of the arguments of a component
-REFERENCE = re.compile(r"\$\{(?!hydra\b)\w[\w.]*\}")  # interpolations of settings; any other ${…} computes or looks up
+REFERENCE = re.compile(r"\$\{\.*(?!hydra\b)\w[\w.]*\}")  # a setting; any other ${…} computes or looks up
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+\S*")
 ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|endpoint)")
 DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
@@ -372,6 +374,7 @@ def _packages(point: EntryPoint) -> Iterator[str]:
 def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
     """What must not stand in a component of an untrusted file, such as that of a run."""
     known = own((), ())
+    typed = {**typed, "environment": by_form(os.environ.get("MLFLOW_TRACKING_URI", ""))}
     texts = known.texts | set(typed.values()) | {_normalise(text) for text in typed.values()}
     found = _in_mapping(node, key_of(node), replace(known, texts=texts))
     return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing is sent

@@ -30,7 +30,7 @@ class Export:
     sources: Mapping[str, str]
 
 
-def recognised(table: Table) -> Export | None:
+def recognise(table: Table) -> Export | None:
     """The export in a table; None for an unknown form."""
     for matches, read in FORMS:
         if matches(table) and (export := read(table)).rows:

@@ -27,9 +27,9 @@ def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BU
     """Open a file for reading bytes; gzip and zstd are unpacked, whatever the name. Use buffering=LINE_BYTES to read
     single lines. Raises `error` with the configuration key for a path that is no readable file; reading damaged data
     raises OSError."""
-    place = expanded(path)
+    place = expand(path)
     try:
-        return unpacked(place.open("rb", buffering=buffering))
+        return unpack(place.open("rb", buffering=buffering))
     except FileNotFoundError:
         raise error(f"{key}: file not found: {path}{_near(place)}") from None
     except IsADirectoryError:
@@ -38,7 +38,7 @@ def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BU
         raise error(f"{key}: cannot read {path}: {_reason(problem)}") from None
 
 
-def unpacked(file: IO[bytes]) -> IO[bytes]:
+def unpack(file: IO[bytes]) -> IO[bytes]:
     """The file, or its unpacked content."""
     try:
         start = file.peek(len(ZSTD)) if isinstance(file, io.BufferedReader) and file.seekable() else b""
@@ -187,9 +187,11 @@ def parsed_yaml(
     except GrowthError as problem:
         raise error(f"{key}: {path}: {problem}") from None
     except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
+        mark, what = getattr(problem, "problem_mark", None), getattr(problem, "problem", problem)
+        if "nesting depth" in str(what):  # libyaml from 6.0.4 of PyYAML on; others raise RecursionError
+            raise error(f"{key}: {path} is not YAML: nested too deeply") from None
         where = f":{mark.line + 1}" if mark is not None else ""
-        raise error(f"{key}: {path}{where} is not YAML: {getattr(problem, 'problem', problem)}") from None
+        raise error(f"{key}: {path}{where} is not YAML: {what}") from None
     except RecursionError:
         raise error(f"{key}: {path} is not YAML: nested too deeply") from None
     except ValueError as problem:  # an impossible date, or a number with thousands of digits
@@ -261,7 +263,7 @@ def _check_alias(alias: Any, repeated: int, *, is_inside: bool) -> None:
 
 def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
     """A readable folder. Raises `error` with the configuration key for another path."""
-    place = expanded(path)
+    place = expand(path)
     try:
         next(place.iterdir(), None)
     except FileNotFoundError:
@@ -273,7 +275,7 @@ def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
     return place
 
 
-def expanded(path: str) -> Path:
+def expand(path: str) -> Path:
     """The path with `~` expanded; unchanged for an unknown user."""
     try:
         return Path(path).expanduser()

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.data.files import expanded
+from runner.data.files import expand
 from runner.data.problems import ProblemLog
 from runner.data.ratings import Scale
 from runner.errors import DataError, did_you_mean
@@ -40,7 +40,7 @@ Rows = Mapping[str, Mapping[str, Any]]  # rows of per_item.jsonl by id
 
 def sheets_in(path: str) -> list[str]:
     """The files of `anna.csv,ben.csv`; empty where it names no spreadsheets."""
-    parts = [path] if path.lower().endswith(".csv") and expanded(path).exists() else path.split(",")
+    parts = [path] if path.lower().endswith(".csv") and expand(path).exists() else path.split(",")
     return parts if all(part.lower().endswith(".csv") for part in parts) else []
 
 
@@ -99,7 +99,7 @@ def _cells(path: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 def _decode(path: str) -> str:
     try:
-        data = expanded(path).read_bytes()
+        data = expand(path).read_bytes()
     except OSError as error:
         raise DataError(f"LABELS: {path}: {error.strerror}") from None
     for encoding in ("utf-8-sig", "cp949"):

@@ -23,7 +23,7 @@ from typing import Any
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields
-from runner.data.files import expanded
+from runner.data.files import expand
 from runner.data.jsonl import read_jsonl
 from runner.data.label_sheets import Rows, read_sheets, sheets_in
 from runner.data.mtrag import SCALE, read_mtrag
@@ -74,7 +74,7 @@ def read_labels(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None = 
     """Read rated answers. A bad line and a repeated id are errors and left out; answers without a wanted rating are
     left out. Raises DataError for an unreadable file, for ratings on another scale, and where there is no wanted
     rating. `rows`: of the run whose answers a spreadsheet holds."""
-    if expanded(path).is_dir():
+    if expand(path).is_dir():
         wanted = replace(wanted, scale=wanted.scale or SCALE)
         found = read_mtrag(path, KEY, wanted, log)
     else:

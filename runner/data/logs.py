@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.data.columns import Cases, Column, chosen_columns, column_names, left_columns
-from runner.data.exports import LEFT, recognised
+from runner.data.exports import LEFT, recognise
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.tables import Row, Table
 from runner.errors import RunnerError
@@ -46,7 +46,7 @@ def logs_of(
     An unusable row is an error in the log and left out. Raises `error` for an unknown column, and for a table without
     questions.
     """
-    export = recognised(table)
+    export = recognise(table)
     rows = export.rows if export else [(line, row, {}) for line, row in table.rows]
     log.stop_if_strict()
     if not rows:

@@ -18,7 +18,7 @@ from typing import Any
 
 from runner.data.documents import is_new, read_documents
 from runner.data.fields import Fields
-from runner.data.files import expanded
+from runner.data.files import expand
 from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog
 from runner.data.queries import history_of
@@ -32,7 +32,7 @@ SCALE = Scale(1.0, 4.0)
 def read_mtrag(path: str, key: str, wanted: Wanted, log: ProblemLog) -> Iterator[RatedAnswer]:
     """A bad line and a repeated id are errors and left out. Raises DataError or CorpusError for a missing or unreadable
     file."""
-    folder = expanded(path)
+    folder = expand(path)
     corpus = {document.id: document for document in read_documents([str(folder / "corpus.jsonl")], key, log)}
     responses = str(folder / "responses.jsonl")
     seen: dict[str, str] = {}

@@ -18,7 +18,7 @@ import yaml
 
 from runner.data.fields import clean
 from runner.data.files import GrowthError, check_growth, open_folder
-from runner.data.problems import ProblemLog, listed
+from runner.data.problems import ProblemLog, list_problems
 from runner.errors import CorpusError
 from runner.records import Document
 from runner.text.markdown import headings
@@ -65,7 +65,7 @@ def read_notes(
     }
     log.stop_if_strict()
     if not documents:
-        errors = f"; what was found cannot be read:\n{listed(log.errors)}" if log.errors else ""
+        errors = f"; what was found cannot be read:\n{list_problems(log.errors)}" if log.errors else ""
         raise CorpusError(f"{key}: no notes (*{SUFFIX}) in {path}{errors}")
     return [documents[note] for note in sorted(documents)]
 

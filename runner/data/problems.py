@@ -54,10 +54,10 @@ class ProblemLog:
         errors = self.errors
         if self.strict and errors:
             count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-            raise DataError(f"{count} in the data files (strict=true stops at them):\n{listed(errors)}")
+            raise DataError(f"{count} in the data files (strict=true stops at them):\n{list_problems(errors)}")
 
 
-def listed(problems: list[DataProblem]) -> str:
+def list_problems(problems: list[DataProblem]) -> str:
     """The first `SHOWN` problems, one a line, and how many more there are."""
     lines = [f"  {problem}" for problem in problems[:SHOWN]]
     if len(problems) > SHOWN:
@@ -65,7 +65,7 @@ def listed(problems: list[DataProblem]) -> str:
     return "\n".join(lines)
 
 
-def skipped(problems: Sequence[DataProblem], say: Wording) -> Iterator[str]:
+def skipped_lines(problems: Sequence[DataProblem], say: Wording) -> Iterator[str]:
     """Lines on the first errors and the number of further skipped records; `say`: wording of the room `outcomes`."""
     errors = [problem for problem in problems if problem.severity == "error"]
     for problem in errors[:NAMED]:
@@ -77,4 +77,4 @@ def skipped(problems: Sequence[DataProblem], say: Wording) -> Iterator[str]:
 def why_empty(problems: ProblemLog, path: str) -> str:
     """The errors of a file's lines, to append to "nothing usable in this file"."""
     errors = [problem for problem in problems.errors if problem.path == path]
-    return f"; its lines have errors:\n{listed(errors)}" if errors else ""
+    return f"; its lines have errors:\n{list_problems(errors)}" if errors else ""

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from runner.data.corpus import CorpusDigest, build_corpus, chunks_in, shared_id
 from runner.data.documents import documents_in, read_documents
-from runner.data.files import expanded
+from runner.data.files import expand
 from runner.data.identity import DocumentsDigest
 from runner.data.problems import ProblemLog
 from runner.errors import CorpusError
@@ -60,7 +60,7 @@ class CorpusStore:
         """The corpus of these files. Raises what `read_documents` and `build_corpus` raise, and CorpusError for a file
         that changes meanwhile."""
         cutter = chunker if isinstance(chunker, Cutter) else offered(chunker, "cutter")
-        files = [expanded(path) for path in paths]
+        files = [expand(path) for path in paths]
         is_large = bool(files) and all(file.is_file() for file in files)
         is_large = is_large and sum(file.stat().st_size for file in files) >= self._large
         if self._root is None or not is_large or not isinstance(cutter, Cutter):

@@ -106,7 +106,7 @@ def read_table(
     if not content.strip():
         raise error(f"{key}: {path} is empty")
     if kind in ("csv", "tsv"):
-        text, used = decoded(content, path, key, error, encoding)
+        text, used = decode(content, path, key, error, encoding)
         return Table(kind, list(_csv_rows(text, kind, path, key, log, error)), encoding=used)
     if kind == "xlsx":
         return Table(kind, _excel_rows(content, path, key, error, sheet))
@@ -115,7 +115,7 @@ def read_table(
     return _parse(kind, content, path, key, log, error)
 
 
-def decoded(
+def decode(
     content: bytes, path: str, key: str, error: type[RunnerError], encoding: str | None = None
 ) -> tuple[str, str | None]:
     """The text, and its encoding if it is not UTF-8."""
@@ -242,7 +242,7 @@ def plain(value: Any) -> Any:
 
 def _parse(kind: Kind, content: bytes, path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Table:
     if kind == "yaml":
-        text, _ = decoded(content, path, key, error, "utf-8-sig")
+        text, _ = decode(content, path, key, error, "utf-8-sig")
         whole = plain(parsed_yaml(text, path, key, error))
     elif kind == "jsonl":
         return Table(kind, list(read_jsonl(path, key, log, error)))

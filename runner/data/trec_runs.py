@@ -24,7 +24,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NoReturn, cast
 
-from runner.data.files import unpacked
+from runner.data.files import unpack
 from runner.errors import DataError
 from runner.records import DataProblem
 
@@ -102,7 +102,7 @@ def read_run(path: Path) -> Run:
 def _open(path: Path) -> Iterator[Iterable[bytes]]:
     """The lines of a file, without its byte order mark. Raises DataError where it cannot be read."""
     try:
-        with unpacked(path.open("rb")) as packed:
+        with unpack(path.open("rb")) as packed:
             file = cast(BufferedReader, packed)
             if file.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
                 file.read(len(_BYTE_ORDER_MARK))

@@ -30,10 +30,10 @@ PORT = "the port of this one is not a number from 1 to 65535"
 def address_problem(address: str) -> str | None:
     """What is wrong with the address of a server; None for one that can be connected to and holds no secret."""
     fault = _fault(address)
-    return expected(fault) if fault else None
+    return expected_form(fault) if fault else None
 
 
-def expected(fault: str) -> str:
+def expected_form(fault: str) -> str:
     """The end of a message about an address: an example of a right one, and what is wrong."""
     return f"expected an address such as {EXAMPLE}; {fault}"
 

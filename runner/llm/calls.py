@@ -48,6 +48,7 @@ SKIPPABLE = 0x184D2A5C  # one of the sixteen magic numbers of a skippable frame
 LONGEST_HEAD = 2**20  # bytes of JSON
 # What stands before `=` or its code in an address with a secret (see runner.system.redaction).
 SECRETS = (b"password", b"passwd", b"passphrase", b"pwd", b"secret", b"token", b"key", b"signature", b"sig")
+ENDS = frozenset(name[-2:] for name in SECRETS)
 LONGEST_NAME = max(map(len, SECRETS))
 UNANSWERED = "no reply had come when the case ended"
 
@@ -245,14 +246,11 @@ def _encoded(call: Mapping[str, Any]) -> bytes:
 
 
 def _may_hold_secrets(line: bytes) -> bool:
-    if b"://" in line or b"%3d" in line or b"%3D" in line:
+    """Each request is searched, and most hold several `=`."""
+    if b"://" in line or (b"%" in line and b"%3d" in line.lower()):
         return True
-    place = line.find(b"=")
-    while place >= 0:
-        if line[max(0, place - LONGEST_NAME) : place].lower().endswith(SECRETS):
-            return True
-        place = line.find(b"=", place + 1)
-    return False
+    *named, _ = line.split(b"=")
+    return any(part[-2:].lower() in ENDS and part[-LONGEST_NAME:].lower().endswith(SECRETS) for part in named)
 
 
 def _now() -> int:

@@ -58,7 +58,8 @@ class Door:
 
     async def fetched(self, label: str, request: bytes, ask: Callable[[], Coroutine[Any, Any, ChatReply]]) -> ChatReply:
         """The reply that `ask` gets, or that another process got."""
-        with self.under_way(label):
+        number = self._begin(label)
+        try:
             while True:
                 is_ours, stored = self.cache.claim(request)
                 if stored is not None:
@@ -71,6 +72,8 @@ class Door:
             except BaseException:
                 self.cache.give_up(request)
                 raise
+        finally:
+            del self._under_way[number]
 
     def _finish(self, request: bytes, task: asyncio.Task[ChatReply]) -> None:
         self._tasks.discard(task)
@@ -81,12 +84,16 @@ class Door:
     @contextmanager
     def under_way(self, label: str) -> Iterator[None]:
         """List the label among the requests in flight while the block runs."""
-        number = next(self._numbers)
-        self._under_way[number] = (label, time.monotonic())
+        number = self._begin(label)
         try:
             yield
         finally:
             del self._under_way[number]
+
+    def _begin(self, label: str) -> int:
+        number = next(self._numbers)
+        self._under_way[number] = (label, time.monotonic())
+        return number
 
     def slowest(self, limit: int) -> list[str]:
         """The oldest requests in flight with their seconds, at most `limit` lines."""

@@ -91,22 +91,18 @@ class ChatReply:
         """Whether it reached its token limit, and may be incomplete."""
         return self.finish_reason == "length" and (self.limit is None or self.usage.output_tokens >= self.limit)
 
-    # Written out, as each reply is changed three times and `dataclasses.replace` takes four times as long.
+    # Written out, as each reply is changed and `dataclasses.replace` takes four times as long.
 
-    def counting(self, usage: Usage) -> ChatReply:
-        """With these counts of tokens."""
-        told = self.text, self.finish_reason, self.refusal
-        return ChatReply(*told, usage, self.calls, self.attempts, self.waited_s, self.limit)
-
-    def after(self, attempts: int, waited_s: float) -> ChatReply:
-        """With what it took to get it."""
-        told = self.text, self.finish_reason, self.refusal
-        return ChatReply(*told, self.usage, self.calls, attempts, waited_s, self.limit)
+    def live(self, usage: Usage, attempts: int, waited_s: float, limit: int | None) -> ChatReply:
+        """As it came just now."""
+        return ChatReply(self.text, self.finish_reason, self.refusal, usage, self.calls, attempts, waited_s, limit)
 
     def within(self, limit: int | None) -> ChatReply:
         """As the reply to a request that named this limit."""
-        told = self.text, self.finish_reason, self.refusal
-        return ChatReply(*told, self.usage, self.calls, self.attempts, self.waited_s, limit)
+        if limit == self.limit:
+            return self
+        told = self.text, self.finish_reason, self.refusal, self.usage, self.calls
+        return ChatReply(*told, self.attempts, self.waited_s, limit)
 
     @property
     def broke_off(self) -> bool:

@@ -24,7 +24,7 @@ from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
 from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, made_up_calls
-from runner.llm.replies import Vectors, chat_reply, miscounted, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.replies import Vectors, chat_reply, miscounts, reply_of_stored, stored_of_reply, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
 from runner.llm.structured import Ask, structured
@@ -276,23 +276,20 @@ class Model:
         reply, counted = answered.content
         usage = counted or _counted(body, reply, longest)
         try:
-            stored = self._stored(key, reply, usage)
+            used = usage
+            if self._door.cache.stores:
+                reply = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
+                used = reply.usage
         finally:
             self._pay(toll, usage, answered.attempts)
-        return stored.after(answered.attempts, answered.waited_s)
-
-    def _stored(self, key: bytes, reply: ChatReply, usage: Usage) -> ChatReply:
-        """The reply that the cache has for all, with what it counts."""
-        if not self._door.cache.stores:
-            return reply.counting(usage)
-        return reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
+        return reply.live(used, answered.attempts, answered.waited_s, _limit(body))
 
     def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
         """Tells once of a server whose counts of tokens cannot be."""
 
         def reading(said: Mapping[str, Any]) -> T:
             found = read(said)
-            if not self.provider.is_miscounting and (counts := miscounted(said)):
+            if not self.provider.is_miscounting and (counts := miscounts(said)):
                 self.provider.is_miscounting = True
                 server = {"model": self.name, "address": self.provider.address}
                 terminal.note(spoken()("progress.miscounted", counts=counts, **server))

@@ -125,12 +125,18 @@ class Models:
                 server.begin()
                 closing.push_async_callback(server.provider.close)
             closing.push_async_callback(self._door.close)
-            if (self.used or self.services) and self._door.rehearsal is None and self._door.cache.mode != "replay":
+            if self.may_send:
                 self._get_ready()
             try:
                 yield
             finally:
                 self._is_over, self._door.calls = True, None
+
+    @property
+    def may_send(self) -> bool:
+        """Whether a model or a system may be asked, for whose reply one waits then."""
+        is_live = self._door.rehearsal is None and self._door.cache.mode != "replay"
+        return is_live and bool(self.used or self.services)
 
     def _get_ready(self) -> None:
         """Load what takes long, so that the first request does not include it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from runner.llm.messages import Usage
-from runner.llm.names import undated
+from runner.llm.names import without_date
 from runner.llm.settings import Price, Prices
 
 
@@ -15,7 +15,7 @@ def price_of(prices: Prices, base_url: str, model: str) -> Price | None:
     if (prices.get("base_url") or base_url).rstrip("/") != base_url:
         return None
     table = prices.get("usd_per_million", {})
-    for name in (model, undated(model)):
+    for name in (model, without_date(model)):
         if name in table:
             return table[name]
     fitting = [pattern for pattern in table if fnmatchcase(model, pattern)]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import orjson
 
 from runner.errors import InputError, Problem
-from runner.llm.address import HOST, address_problem, expected
+from runner.llm.address import HOST, address_problem, expected_form
 from runner.llm.limiter import Limiter, limiter_of
 from runner.llm.loose_json import loosely
 from runner.llm.messages import ChatRequest, Message
@@ -172,7 +172,7 @@ class Provider:
             try:
                 self._transport = transport_to(server)
             except AddressError:  # a host name with invalid characters
-                raise InputError(f"{self._url_key}: {expected(HOST)}") from None
+                raise InputError(f"{self._url_key}: {expected_form(HOST)}") from None
         return self._transport
 
     async def send(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -121,17 +121,19 @@ def _usage(usage: Any, answer: str | None = None) -> Usage | None:
     return Usage(n_input, n_output, min(n_input, _count(cached) or 0))
 
 
-def miscounted(said: Mapping[str, Any]) -> str:
+def miscounts(said: Mapping[str, Any]) -> str:
     """The implausible token counts of a response, in words; empty where there are none."""
     usage = said.get("usage")
-    counts = {name: usage.get(name) for name in COUNTS} if isinstance(usage, Mapping) else {}
-    return ", ".join(
-        f"{name}={str(count)[:40]}" for name, count in counts.items() if count is not None and _count(count) is None
-    )
+    if not isinstance(usage, Mapping):
+        return ""
+    wrong = [name for name in COUNTS if usage.get(name) is not None and _count(usage[name]) is None]
+    return ", ".join(f"{name}={str(usage[name])[:40]}" for name in wrong)
 
 
 def _count(value: Any) -> int | None:
     """A plausible token count, also where it is sent as a float; else None."""
+    if type(value) is int and 0 <= value <= MOST:  # as nearly all are
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
         return None
     return int(value) if value == int(value) else None

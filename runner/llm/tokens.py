@@ -20,7 +20,7 @@ PER_MESSAGE = 4  # what a chat format adds to each message
 
 _FENCE = late(r"(?<=\n)(?=</?data-)")
 
-# What `estimated` counts.
+# What `estimate` counts.
 _WORD = late(r"[A-Za-z]+")
 _HANGUL = late(r"[가-힣]")
 _OTHER_CJK = late(r"[ぁ-ヿ㐀-䶿一-鿿]")
@@ -37,12 +37,12 @@ def count_tokens(text: str) -> int:
     other prompts hold, too."""
     encoding = _encoding()
     if len(text) < LONG:
-        return int(estimated(text) if encoding is None else encoding.count(text))
+        return int(estimate(text) if encoding is None else encoding.count(text))
     key = encoding is None, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     if (tokens := _counted.get(key)) is None:
         if len(_counted) >= MOST_COUNTED:
             _counted.clear()
-        tokens = _counted[key] = estimated(text) if encoding is None else _exactly(text, encoding)
+        tokens = _counted[key] = estimate(text) if encoding is None else _exactly(text, encoding)
     return tokens
 
 
@@ -70,7 +70,7 @@ def counter(encoding: Encoding) -> Counter:
     if encoding == "auto":
         return count_tokens
     if encoding == "estimate":
-        return estimated
+        return estimate
     if problem := encoding_problem(encoding, "encoding"):
         raise ConfigError([problem])
     found = _encoding(encoding)
@@ -89,7 +89,7 @@ def is_exact() -> bool:
     return _encoding() is not None
 
 
-def estimated(text: str) -> int:
+def estimate(text: str) -> int:
     """Of Korean and English prose within 6 % of o200k_base over a corpus and within 15 % for nine paragraphs in ten;
     code, tables and other languages are further off, and so are the encodings of other models."""
     words = sum(max(1.0, len(word) / 6.2) for word in _WORD.findall(text))

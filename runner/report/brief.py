@@ -21,7 +21,7 @@ from runner.metrics.paired import FEWEST
 from runner.report import thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
 from runner.report.case import case_brief
-from runner.report.comparison_words import Record, chance, interval, listed, signed
+from runner.report.comparison_words import Record, chance, interval, list_items, signed
 from runner.report.diagnosis import withheld
 from runner.report.document import Document
 from runner.report.page import FILE
@@ -176,7 +176,7 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
     yield say(f"brief.{key}", **values, fewest=FEWEST, runs=_differences(sweep, decided or cells))
     for verdict in (BETTER, WORSE):
         if names_of := [line for entry in others if (line := _runs_that_are(verdict, sweep, entry))]:
-            yield say(f"brief.{verdict}", baseline=baseline, metrics=listed(names_of, say))
+            yield say(f"brief.{verdict}", baseline=baseline, metrics=list_items(names_of, say))
 
 
 def _left_out(sweep: Sweep) -> Iterator[str]:
@@ -193,13 +193,13 @@ def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
         evidence = say("brief.evidence", difference=signed(cell["difference"], say, 3), interval=interval(cell, say, 3))
         verdict = f"{say.name('verdict', cell['verdict'])}, " if cell["verdict"] in (BETTER, WORSE) else ""
         sentences.append(f"{called(sweep, cell['folder'])} {verdict}{evidence}, p {p}")
-    return listed(sentences, say, QUESTIONS) if len(sentences) > QUESTIONS else "; ".join(sentences)
+    return list_items(sentences, say, QUESTIONS) if len(sentences) > QUESTIONS else "; ".join(sentences)
 
 
 def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
     folders = [cell["folder"] for cell in entry["cells"] if cell.get("verdict") == verdict]
     named = [called(sweep, folder) for folder in folders]
-    runs_named = listed(named, sweep.say, QUESTIONS) if len(named) > MOST_RUNS else ", ".join(named)
+    runs_named = list_items(named, sweep.say, QUESTIONS) if len(named) > MOST_RUNS else ", ".join(named)
     return f"{label(sweep, entry['name'])} ({runs_named})" if folders else ""
 
 

@@ -38,7 +38,7 @@ def in_order(calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def fact_of(calls: Sequence[Call], say: Wording) -> Fact:
     """The calls of a case as a fact: model, tokens, time, request and reply of each."""
     items = [
-        Item(name_of(call, say), lead=f"{number}.", note=f"({measured(call, say)})", text=_texts(call, say))
+        Item(name_of(call, say), lead=f"{number}.", note=f"({measures(call, say)})", text=_texts(call, say))
         for number, call in enumerate(calls, start=1)
     ]
     return Fact(say("calls"), "", items, size="call", media=PAGE)
@@ -50,7 +50,7 @@ def name_of(call: Call, say: Wording) -> str:
     return f"{say.name('role', call['role'])}{about}, {call['model']}"
 
 
-def measured(call: Call, say: Wording) -> str:
+def measures(call: Call, say: Wording) -> str:
     """Tokens, cost, time, attempts."""
     parts = []
     if call["input_tokens"] is not None:
@@ -105,4 +105,4 @@ def shown_calls(calls: Sequence[Call], say: Wording) -> Iterator[RenderableType]
         for who, text in messages_of(call, say):
             body = "\n".join(INDENT + line for line in text.splitlines())
             texts += [Text(who, "bold cyan"), Text(body)]
-        yield Group(Rule(title, align="left", style="dim"), Text(measured(call, say), "dim"), *texts)
+        yield Group(Rule(title, align="left", style="dim"), Text(measures(call, say), "dim"), *texts)

@@ -120,8 +120,8 @@ def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED)
 def _metrics(document: Document) -> list[str]:
     """Those that are declared to be shown beside cases; where there are none, whatever the run has."""
     metrics, say = document.metrics, document.say
-    scored = metric.scored(metrics, say.catalogue.shown(metrics, "cases"))
-    scored = scored or metric.scored(metrics, metric.result_names(metrics, say))
+    scored = metric.scores(metrics, say.catalogue.shown(metrics, "cases"))
+    scored = scored or metric.scores(metrics, metric.result_names(metrics, say))
     return [value.name for value in scored[:COLUMNS]]
 
 

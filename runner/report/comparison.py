@@ -43,14 +43,14 @@ from runner.report.comparison_words import (
     headline,
     interval,
     k_of,
-    listed,
+    list_items,
     of_role,
     own,
     plain,
     reason_text,
     rule_name,
     signed,
-    unfired,
+    unfired_lines,
     warnings,
 )
 from runner.report.markdown import Markdown, markdown
@@ -159,7 +159,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
     yield Note(headline(record, say))
     yield from (Note(line) for line in changes(record, say))
     yield from (Note(line) for line in gate_lines(record, say))
-    yield from (Note(line, "strong") for line in unfired(record, say))
+    yield from (Note(line, "strong") for line in unfired_lines(record, say))
 
 
 def sections(record: Record, say: Wording) -> list[Section]:
@@ -198,7 +198,7 @@ def _in_short(record: Record, say: Wording) -> Iterator[Block]:
         *(Note(line, fired) for line in gate_lines(record, say)),
         *_flips_in_short(record, say),
         Note(say("compare.pointer"), "quiet"),
-        *(Note(line, "alarm") for line in unfired(record, say)),
+        *(Note(line, "alarm") for line in unfired_lines(record, say)),
     ]
     yield from (replace(block, media=TERMINAL) for block in blocks)
 
@@ -265,11 +265,11 @@ def _pairs(record: Record, say: Wording) -> Iterator[str]:
     yield say("compare.paired", n=pairing["n_paired"], by_id=pairing["by_id"], by_content=pairing["by_content"])
     for side in SIDES:
         if alone := pairing[f"only_{side}"]:
-            cases = listed(alone, say, CASES)
+            cases = list_items(alone, say, CASES)
             yield say("compare.unpaired", n=len(alone), side=say(f"compare.{side}"), cases=cases)
     for name in ("new_question", "new_gold"):
         if pairing[name]:
-            yield say(f"compare.{name}", n=len(pairing[name]), cases=listed(pairing[name], say, CASES))
+            yield say(f"compare.{name}", n=len(pairing[name]), cases=list_items(pairing[name], say, CASES))
     if (pairing["anchored"] or {}).get("cases"):
         yield say("compare.anchored", **pairing["anchored"])
 
@@ -398,7 +398,7 @@ def not_comparable(record: Record, say: Wording) -> Section | None:
     for entry in record["not_comparable"]:
         why = "; ".join(reason_text(reason, say) for reason in entry["reasons"])
         grouped[why].append(metric.label(entry["metric"], None, say))
-    rows = [[why, listed(names, say, 4 * NAMED)] for why, names in grouped.items()]
+    rows = [[why, list_items(names, say, 4 * NAMED)] for why, names in grouped.items()]
     table = Table([say("compare.why"), say("compare.metrics")], rows, right=())
     return section("not_comparable", say("compare.head.not_comparable"), table, folded=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.report import metric
 from runner.report.blocks import FILES, MARKDOWN, PAGE, Cell, Facts, Note, Section, Stretch, Table, section
-from runner.report.comparison_words import Record, k_of, listed
+from runner.report.comparison_words import Record, k_of, list_items
 from runner.report.markdown import shorten
 from runner.words.wording import Wording
 
@@ -87,7 +87,7 @@ def _kind(record: Record, kind: str, say: Wording) -> Section | None:
 
 
 def _more(others: list[Record], most: int, say: Wording) -> str:
-    named = listed([name_of(flip, say) for flip in others], say, most)
+    named = list_items([name_of(flip, say) for flip in others], say, most)
     return f"{say('compare.flips.more', count=len(others))} {named}" if others else ""
 
 

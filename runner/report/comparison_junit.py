@@ -21,7 +21,7 @@ from runner.report.comparison_words import (
     own,
     reason_text,
     rule_name,
-    unfired,
+    unfired_lines,
     warnings,
 )
 from runner.report.document import Document
@@ -65,7 +65,7 @@ def _suite(root: Element, record: Record, say: Wording) -> None:
     problems = warnings(record, say)
     if record["exit_code"] == 5:
         _failure(comparable, " ".join(problems))
-    for message in unfired(record, say):
+    for message in unfired_lines(record, say):
         SubElement(_case(suite, "verdict"), "skipped", message=_clean(message))
     for rule in record["gate"]["rules"]:
         _rule(_case(suite, rule_name(rule, record, say)), rule, record, say)

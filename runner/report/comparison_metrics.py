@@ -13,7 +13,7 @@ from runner.report.comparison_words import (
     differs,
     interval,
     label,
-    listed,
+    list_items,
     metrics_of,
     nothing,
     of_role,
@@ -63,7 +63,7 @@ def secondary(record: Record, role: str, name: str, say: Wording) -> Section | N
     entries = of_role(record, role)
     moved = [entry for entry in entries if differs(entry)]
     still = [label(entry, record, say) for entry in entries if not differs(entry)]
-    same = Note(say("compare.same", metrics=listed(still, say, SAME)) if still else "", "quiet")
+    same = Note(say("compare.same", metrics=list_items(still, say, SAME)) if still else "", "quiet")
     return section(name, say(f"compare.head.{name}"), table(moved, record, say), same, folded=True)
 
 
@@ -122,11 +122,11 @@ def _candidate(row: Row) -> Cell:
 def _difference(row: Row) -> Cell:
     """All bars of a table have one scale."""
     entry, span = row.entry, _span(row.entry, row.say)
-    bar = drawn(entry, row.widest * span or reach(entry, row.say) or 1.0, row.record["margin"] * span)
+    bar = draw_difference(entry, row.widest * span or reach(entry, row.say) or 1.0, row.record["margin"] * span)
     return Cell(signed(entry["difference"], row.say), drawing=bar, detail=interval(entry, row.say))
 
 
-def drawn(entry: Record, widest: float, margin: float) -> Difference | None:
+def draw_difference(entry: Record, widest: float, margin: float) -> Difference | None:
     """The interval of a difference as a picture; None where there is no difference."""
     if entry["difference"] is None:
         return None

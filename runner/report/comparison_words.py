@@ -111,7 +111,7 @@ def plain(value: float) -> str:
     return f"{value:g}"
 
 
-def listed(items: Sequence[str], say: Wording, most: int = NAMED) -> str:
+def list_items(items: Sequence[str], say: Wording, most: int = NAMED) -> str:
     """At most `most` items, and how many more there are."""
     joined = ", ".join(items[:most])
     return say("compare.and_more", items=joined, count=len(items) - most) if len(items) > most else joined
@@ -136,7 +136,7 @@ def headline(record: Record, say: Wording) -> str:
     names = [label(entry, record, say) for entry in groups["inconclusive"]]
     pairs = max((entry["n_paired"] for entry in of_role(record, "main")), default=0)
     counts = {"pairs": pairs, "fewest": FEWEST}
-    values = {"margin": plain(record["margin"]), "open": listed(names, say), **counts, **changes}
+    values = {"margin": plain(record["margin"]), "open": list_items(names, say), **counts, **changes}
     if first := deciding(record, say):
         values["first"] = label(first, record, say)
     verdict = record["verdict"]
@@ -171,7 +171,7 @@ def _against(record: Record, say: Wording) -> list[str]:
             for entry in entries
         ]
         if changes and record["verdict"] not in (verdict, "mixed"):
-            lines.append(say(f"compare.say.other_{verdict}", changes=listed(changes, say)))
+            lines.append(say(f"compare.say.other_{verdict}", changes=list_items(changes, say)))
     return lines
 
 
@@ -187,7 +187,7 @@ def gate_lines(record: Record, say: Wording) -> list[str]:
     if fired:
         lines.append(say("compare.fired", count=len(fired), total=len(rules), rules=", ".join(fired)))
     if broken:
-        lines.append(say("compare.fired_cases", cases=listed(broken, say, 20)))
+        lines.append(say("compare.fired_cases", cases=list_items(broken, say, 20)))
     if (rules or cases) and not gate["fired"]:
         lines.append(say("compare.fired_not"))
     if unsure:
@@ -195,7 +195,7 @@ def gate_lines(record: Record, say: Wording) -> list[str]:
     return lines
 
 
-def unfired(record: Record, say: Wording) -> list[str]:
+def unfired_lines(record: Record, say: Wording) -> list[str]:
     """A verdict that no rule stands up for, which an exit code would not tell; nothing where there is none."""
     if record["verdict"] != "worse" or record["gate"]["fired"]:
         return []
@@ -240,7 +240,7 @@ def changes(record: Record, say: Wording) -> list[str]:
 
 
 def _of_cases(lines: Iterable[tuple[str, Sequence[str]]], say: Wording) -> list[str]:
-    return [say(key, n=len(ids), cases=listed(ids, say, 20)) for key, ids in lines if ids]
+    return [say(key, n=len(ids), cases=list_items(ids, say, 20)) for key, ids in lines if ids]
 
 
 def _grave(reasons: Iterable[Record]) -> list[Record]:

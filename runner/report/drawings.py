@@ -100,7 +100,7 @@ def ends_of(difference: Difference) -> Signed:
     return Signed(SIGNED, x(low), x(difference.value), x(high), x(0), x(-margin), x(margin))
 
 
-def plotted(chart: Chart, width: int = WIDE) -> Plot:
+def plot_of(chart: Chart, width: int = WIDE) -> Plot:
     """Numbers on the x axis stand where they are, names side by side, without lines between them unless they are an
     order."""
     numbers = [place for place in chart.places if isinstance(place, int | float)]

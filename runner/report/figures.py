@@ -142,7 +142,7 @@ def _histogram(block: Histogram) -> Figure:
 
 def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure | None:
     there = [
-        value for cell in cells if (measures := cell.get("metrics")) for value in metric.scored(measures, measures)
+        value for cell in cells if (measures := cell.get("metrics")) for value in metric.scores(measures, measures)
     ]
     names = say.catalogue.headlines(dict.fromkeys(value.name for value in there))
     if not names:

@@ -57,7 +57,7 @@ def _render(block: Block, level: int) -> Iterator[str]:
         case Warnings(notes=notes):
             yield quote(bold(note.text) if note.mark in ("strong", "alarm") else note.text for note in notes)
         case Steps(items=items):
-            yield numbered(items)
+            yield number_items(items)
         case Points(items=items, mark=mark):
             yield "\n".join(f"- {bold(item) if mark else escape(item)}" for item in items)
         case Table(headers=headers, rows=rows):
@@ -163,7 +163,7 @@ def quote(paragraphs: Iterable[str]) -> str:
     return "\n>\n".join(f"> {escape(text)}" for text in paragraphs)
 
 
-def numbered(items: Iterable[str]) -> str:
+def number_items(items: Iterable[str]) -> str:
     """A numbered list, escaped."""
     return "\n".join(f"{number}. {escape(item)}" for number, item in enumerate(items, start=1))
 

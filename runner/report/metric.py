@@ -60,7 +60,7 @@ def values(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
     return [value_of(metrics, name) for name in names if applies(metrics.get(name))]
 
 
-def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
+def scores(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
     """The metrics of `names` that have a value, in that order."""
     return [value for value in values(metrics, names) if value.value is not None]
 

@@ -126,7 +126,7 @@ def _legs(document: Document) -> Section | None:
     legs = metric.legs(measures)
     if not legs:
         return None
-    names = [name for name in _of_legs(document) if metric.scored(measures, [f"{leg}/{name}" for leg in legs])]
+    names = [name for name in _of_legs(document) if metric.scores(measures, [f"{leg}/{name}" for leg in legs])]
     prefixes = ["", *(f"{leg}/" for leg in legs)]
     rows = [[label(name, document.k, say), *(_cell(document, prefix + name) for prefix in prefixes)] for name in names]
     alone = f".{legs[0]}" if len(legs) == 1 else ""  # what was added to a single ranking has words of its own
@@ -152,7 +152,7 @@ def _cutoffs(document: Document) -> Section | None:
     cutoffs = [
         cutoff
         for cutoff in metric.cutoffs(document.metrics)
-        if metric.scored(document.metrics, [f"{name}_at_{cutoff}" for name in names])
+        if metric.scores(document.metrics, [f"{name}_at_{cutoff}" for name in names])
     ]
     rows = [[str(cutoff), *(_cell(document, f"{name}_at_{cutoff}") for name in names)] for cutoff in cutoffs]
     headers = [say("cutoffs.cutoff"), *(label(name, None, say) for name in names)]
@@ -200,7 +200,7 @@ def slices(document: Document) -> Section | None:
 def _by_tag(document: Document, tags: Mapping[str, Any]) -> Iterator[Chart]:
     """The largest tags, as a figure for each headline."""
     say, catalogue = document.say, document.say.catalogue
-    scored = dict.fromkeys(value.name for group in tags.values() for value in metric.scored(group, group))
+    scored = dict.fromkeys(value.name for group in tags.values() for value in metric.scores(group, group))
     names = catalogue.headlines(scored)[:BARS]
     largest = sorted(tags, key=lambda tag: (-metric.value_of(tags[tag], names[0]).n if names else 0, tag))[:MAX_BARS]
     places = [f"{tag} (n={metric.value_of(tags[tag], names[0]).n})" for tag in largest] if names else []
@@ -214,13 +214,13 @@ def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> Ite
     """One row a group, largest first; groups to which none of the metrics applies are left out."""
     say, catalogue = document.say, document.say.catalogue
     names = catalogue.headlines(document.metrics) if dimension == "tag" else catalogue.shown(document.metrics, "slices")
-    columns = [value.name for value in metric.scored(document.metrics, names)]
-    sizes = {name: max((value.n for value in metric.scored(groups[name], columns)), default=0) for name in groups}
+    columns = [value.name for value in metric.scores(document.metrics, names)]
+    sizes = {name: max((value.n for value in metric.scores(groups[name], columns)), default=0) for name in groups}
     ordered = sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))
     if not ordered:
         return
     rows: list[list[str | Cell]] = [
-        [Cell(name, is_data=True), *(measured(metric.value_of(groups[name], each), say) for each in columns)]
+        [Cell(name, is_data=True), *(measured_cell(metric.value_of(groups[name], each), say) for each in columns)]
         for name in ordered
     ]
     headers = [say.name("slice", dimension), *(label(name, document.k, say) for name in columns)]
@@ -229,7 +229,7 @@ def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> Ite
         yield Note(say("slices.more", count=len(rows) - MAX_SLICES), "quiet")
 
 
-def measured(value: Value, say: Wording, *, is_best: bool = False) -> Cell:
+def measured_cell(value: Value, say: Wording, *, is_best: bool = False) -> Cell:
     """`0.85 [0.78, 0.91] (40)`; with unscored cases `(38/40)`."""
     if value.value is None:
         return Cell(say("none"), "quiet")

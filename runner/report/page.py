@@ -39,6 +39,7 @@ LIMITS: Mapping[Size, int] = {
     "question": 3000, "answer": 3000, "whole": 3000, "context": 1500, "reason": 1000, "detail": 1000, "call": 12_000,
 }  # fmt: skip
 NAME, ITEMS = 200, 30
+TEMPLATES = ("blocks.html.j2", "page.html.j2")  # of every page
 
 
 def write_page(path: Path, say: Wording, blocks: Iterable[Block]) -> None:
@@ -90,7 +91,7 @@ def environment() -> Environment:
         quoted=partial(quote, safe="!'()*~"),  # as encodeURIComponent of the script
         wide=drawings.WIDE,
         narrow=drawings.NARROW,
-        **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plotted", "corners", "px")},
+        **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plot_of", "corners", "px")},
     )
     return jinja
 

@@ -324,7 +324,7 @@ def _number(value: str) -> int | float | str:
     return value
 
 
-def swept(sweep: Sweep) -> list[list[str]]:
+def swept_columns(sweep: Sweep) -> list[list[str]]:
     """Columns with what sets the runs apart: a name and its values, or the folders."""
     params = [[name, *(cell.params.get(name, "") for cell in sweep.cells)] for name in sweep.params]
     return params or [[sweep.say("sweep.folder"), *(cell.folder for cell in sweep.cells)]]

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.report import metric
 from runner.report.blocks import EVERYWHERE, PAGE, TERMINAL, Block, Cell, Fit, Note, Section, Stack, Table, section
-from runner.report.comparison_metrics import drawn
+from runner.report.comparison_metrics import draw_difference
 from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed
 from runner.report.markdown import Markdown
 from runner.report.sweep import Sweep
@@ -237,7 +237,7 @@ def _from_baseline(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell
         return ["", "", "", "", say("sweep.baseline")]
     ends = [abs(each.get(end) or 0.0) for each in entry["cells"] for end in ("ci_low", "ci_high", "difference")]
     matters = record["margin"] * say.catalogue.span(entry["name"])
-    bar = drawn(cell, max(*ends, 1.5 * matters) or 1.0, matters)
+    bar = draw_difference(cell, max(*ends, 1.5 * matters) or 1.0, matters)
     return [
         Cell(signed(cell["difference"], say), drawing=bar, detail=interval(cell, say)),
         interval(cell, say),

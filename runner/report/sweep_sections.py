@@ -32,7 +32,7 @@ from runner.report.blocks import (
     text_of,
 )
 from runner.report.figures import series_along, x_axis
-from runner.report.metrics import measured
+from runner.report.metrics import measured_cell
 from runner.report.page import FILE
 from runner.report.reporting import sections_of_sweep
 from runner.report.search import search
@@ -178,7 +178,7 @@ def _value(sweep: Sweep, view: View, cell: Run, name: str, mark: str) -> Cell:
     stands_out = sweep.stands_out(view, cell.folder, name)
     limits = metric.narrow(metric.interval(value.low, value.high, digits=2)).replace(", ", " ")
     short = f"{mark if stands_out else ''}{metric.four(value.value, sweep.say)}{limits and chr(10)}{limits}"
-    return replace(measured(value, sweep.say, is_best=stands_out), short=short)
+    return replace(measured_cell(value, sweep.say, is_best=stands_out), short=short)
 
 
 def _charts(sweep: Sweep, view: View) -> Section | None:
@@ -205,7 +205,7 @@ def _chart(sweep: Sweep, x: str, title: str, members: Sequence[Mapping[str, Any]
 
 
 def _headlines(cells: Sequence[Mapping[str, Any]], sweep: Sweep) -> list[str]:
-    names = dict.fromkeys(value.name for cell in cells for value in metric.scored(cell["metrics"], cell["metrics"]))
+    names = dict.fromkeys(value.name for cell in cells for value in metric.scores(cell["metrics"], cell["metrics"]))
     return sweep.say.catalogue.headlines(names)
 
 

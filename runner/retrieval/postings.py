@@ -21,7 +21,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Literal, Self
 
@@ -66,9 +65,10 @@ def build(
 ) -> None:
     """Write the index of the terms of chunks, which are taken one at a time, into a folder."""
     with tempfile.TemporaryFile(dir=folder) as file:
-        spool = _Spool(file)
-        for batch in _batched(chunks, batch_size):
-            spool.add(batch)
+        spool = _Spool(file, batch_size)
+        for terms in chunks:
+            spool.add(terms)
+        spool.flush()
         write_names(folder, spool.vocabulary)
         spool.vocabulary.clear()
         indptr = np.concatenate(([0], np.cumsum(spool.frequencies)))
@@ -120,29 +120,38 @@ class _Counts:
 class _Spool:
     """The counts of batches of chunks in a file; in memory the terms, and the length of each chunk."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], batch_size: int) -> None:
         self.vocabulary: defaultdict[str, int] = defaultdict()
         self.vocabulary.default_factory = self.vocabulary.__len__  # numbers in order of first occurrence
         self.lengths = array("i")
-        self._file = file
+        self._file, self._batch_size = file, batch_size
+        self._terms = array("i")  # of the chunks since the last batch
+        self._written = 0  # chunks
         self._frequencies = array("q")
         self._batches: list[_Stored] = []
 
-    def add(self, chunks: Sequence[Sequence[str]]) -> None:
-        """Count the terms of the next chunks."""
-        number = self.vocabulary.__getitem__
-        terms = np.fromiter(map(number, chain.from_iterable(chunks)), dtype=np.int64)
-        lengths = np.array([len(terms) for terms in chunks], dtype=np.int32)
-        keys = terms * len(chunks) + np.repeat(np.arange(len(chunks)), lengths)
+    def add(self, terms: Sequence[str]) -> None:
+        """Take in the terms of the next chunk."""
+        self._terms.extend(map(self.vocabulary.__getitem__, terms))
+        self.lengths.append(len(terms))
+        if len(self.lengths) - self._written >= self._batch_size:
+            self.flush()
+
+    def flush(self) -> None:
+        """Count the terms of the chunks since the last time, and write the counts."""
+        lengths = np.array(self.lengths[self._written :], dtype=np.int64)
+        n_chunks = max(1, len(lengths))
+        keys = np.array(self._terms, dtype=np.int64) * n_chunks + np.repeat(np.arange(len(lengths)), lengths)
         keys.sort()
         firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-        numbers, places = np.divmod(keys[firsts], len(chunks))
+        numbers, places = np.divmod(keys[firsts], n_chunks)
         times = np.diff(firsts, append=len(keys))
         self._batches.append(_Stored(self._file.fileno(), self._file.tell(), len(firsts)))
-        for column in (numbers, places + len(self.lengths), times):
+        for column in (numbers, places + self._written, times):
             self._file.write(column.astype(np.int32).tobytes())
         self._file.flush()
-        self.lengths.frombytes(lengths.tobytes())
+        self._written = len(self.lengths)
+        del self._terms[:]
         self._frequencies.frombytes(bytes(8 * (len(self.vocabulary) - len(self._frequencies))))
         held = np.frombuffer(self._frequencies, dtype=np.int64)
         held += np.bincount(numbers, minlength=len(held))
@@ -200,12 +209,6 @@ class _Column:
     def write(self, numbers: NDArray[Any]) -> None:
         """Append the next numbers."""
         self._file.write(numbers.tobytes())
-
-
-def _batched(chunks: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
-    source = iter(chunks)
-    while batch := list(islice(source, size)):
-        yield batch
 
 
 class Postings:

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 from runner.config.doors import kept_of
 from runner.errors import InputError, RunnerError, StopRunError, text_of, unexpected
-from runner.llm.metering import asking_for, charge, metering
+from runner.llm.metering import asking_for, charge, metering, so_far
 from runner.protocols import Case, Evaluation, Rejudging
 from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status, Timing
 from runner.run.inflight import PATIENCE_S, Flight, Place, patient
@@ -129,10 +129,8 @@ async def run_case(
 ) -> Row:
     """Run one case and return its row, resuming from `earlier`, an unfinished row. Raises only what ends the run:
     cancellation, StopRunError, InputError."""
-    with metering() as meter, asking_for(case.id):
-        row = await _run_case(evaluation, case, timeout_s, place or Place(), earlier)
-    cost = meter.by_role
-    return replace(row, cost=cost) if cost else row
+    with metering(), asking_for(case.id):
+        return await _run_case(evaluation, case, timeout_s, place or Place(), earlier)
 
 
 async def _run_case(
@@ -258,6 +256,7 @@ def _row(
         judgements=judgements,
         stage=stage,
         error=error,
+        cost=so_far(),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from runner.config.arguments import as_typed, parse, single_quoted
-from runner.config.compose import Cell, Plan, initialized
+from runner.config.compose import Cell, Plan, initialise
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import as_written, start, yaml_of
 from runner.run import launchers, shards, waves
@@ -192,7 +192,7 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     cells = plan.runs if jobs is None else [*jobs.values()]
     try:
         frozen = None if plan.frozen is None else folder / UNFOLDED
-        with initialized(frozen), _watched(plan, folder, words, jobs):
+        with initialise(frozen), _watched(plan, folder, words, jobs):
             launchers.prepare(cell.hydra for cell in plan.runs)
             told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
             start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from runner.llm.projection import KINDS, Kind, Projection
 from runner.llm.rehearsal import Expected
 from runner.run.planning import CellPlan, Planned
 from runner.words.wording import Wording, wording
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
 
 
 def plan_view(planned: Planned, language: str) -> list[RenderableType]:
@@ -34,6 +35,8 @@ def _projections(planned: Planned, language: str) -> Iterator[RenderableType]:
 
 
 def _asked_view(planned: Planned, language: str) -> list[RenderableType]:
+    from rich.text import Text
+
     say = wording(language, "plan")
     if not any(cell.expected or cell.stopped for cell in planned.cells):
         return [Text(say("nothing"))]
@@ -42,6 +45,8 @@ def _asked_view(planned: Planned, language: str) -> list[RenderableType]:
 
 
 def _table(planned: Planned, say: Wording) -> Table:
+    from rich.table import Table
+
     first = 1 if len(planned.cells) == 1 else 0  # a single run needs no name
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for number, column in enumerate(say("columns").split(",")[first:], start=first):
@@ -137,6 +142,9 @@ def projection_view(
     projection: Projection, nano_usd_a_question: Sequence[int | None], language: str
 ) -> list[RenderableType]:
     """`nano_usd_a_question`: cost of the models for one question, in 1e-9 USD, for each run that calls any."""
+    from rich.table import Table
+    from rich.text import Text
+
     say = wording(language, "projection")
     title = say("title", days=projection.days, sessions=f"{projection.sessions_per_day:,}")
     table = Table(box=None, padding=(0, 2, 0, 0))

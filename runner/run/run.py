@@ -133,14 +133,14 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     head[DECLARED] = declared_by(built.root).record()
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
-    head |= score_identity(built, identified(job.cfg)) | _reference(built.parts.values())
+    head |= _reference(built.parts.values())
     code = fingerprint([code_digest(*ROWS_BY), built.identities[id(built.root)]])
     _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
     with Journal(job.folder / ROWS, again=job.before is None and not job.wave.is_closing) as journal:
         service = Service(job, options, built, cases, journal, started)
         try:
-            preparation, stop = serve(service)
+            preparation, stop = _served(service, head)
         except FallsShortError as error:
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
             summary = redacted_value(summary_of(job, head, options, built, finished, journal))
@@ -160,6 +160,15 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     summary |= thresholds_in(job, summary, declared_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _served(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | None]:
+    """The pass over the run. What its scores depend on, which takes a while to hash, comes to the head after it: a run
+    that waits for models has made it ready by then."""
+    try:
+        return serve(service)
+    finally:
+        head |= score_identity(service.built, identified(service.job.cfg))
 
 
 def _index_cases(journal: Journal, ids: Sequence[str], telling: Sequence[str]) -> None:

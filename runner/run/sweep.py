@@ -23,7 +23,6 @@ from runner.run.job import OUTCOME, Outcome
 from runner.run.passes import serve
 from runner.run.preflight import preflight
 from runner.run.run import tracking_failure
-from runner.run.search import objectives_of, search
 from runner.system import terminal
 from runner.system.collector import collecting_seldom
 from runner.system.metadata import SCHEMA, now, read_json, write_json
@@ -52,6 +51,8 @@ def _launch(plan: Plan) -> tuple[Path, int]:
     shards.check(plan.cells[0].cfg, is_one=not plan.is_sweep, is_here=is_here)
     checked = plan.runs if plan.space is None else [*plan.runs, *plan.space.checked]
     if plan.space is not None:
+        from runner.run.search import objectives_of
+
         objectives_of(plan.cells[0], plan.space.axes)
     if hosts := preflight(checked):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
@@ -67,6 +68,8 @@ def _launch(plan: Plan) -> tuple[Path, int]:
         if plan.space is None:
             code = serve(plan, folder)
         else:
+            from runner.run.search import search
+
             plan, code = search(plan, plan.space, folder, _prepare)
         return folder, _gather(plan, folder, code)
 

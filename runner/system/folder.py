@@ -167,6 +167,12 @@ def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     return (lambda _, line: parsed(line)) if kept is None else kept.at
 
 
+def kept_values(path: Path) -> Mapping[int, Mapping[str, Any]]:
+    """The values by place that `reader` has without the line."""
+    kept = _kept.get(path)
+    return {} if kept is None else kept.values
+
+
 def lines(path: Path) -> Iterator[Mapping[str, Any]]:
     """The JSON objects of a file, one a line. A line torn by a crash is passed over; no file, no lines."""
     return (value for _, value in lines_at(path))

@@ -19,7 +19,7 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import KEPT_VOTES, Row
-from runner.system.folder import reader
+from runner.system.folder import kept_values, reader
 from runner.system.redaction import redacted_bytes
 from runner.system.writing import in_words, replacing
 
@@ -92,13 +92,12 @@ class Journal:
 
     def placed(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The same, each with its place in the file, in bytes."""
-        read = reader(self.path)
+        read, kept = reader(self.path), kept_values(self.path)
         with self.path.open("rb") as file:
-            for case_id in ids:
-                if case_id in self._index:
-                    row = read(self._index[case_id][0], _line(file, self._index[case_id]))
-                    if row is not None:
-                        yield self._index[case_id][0], row
+            for place in filter(None, map(self._index.get, ids)):
+                row = kept.get(place[0]) or read(place[0], _line(file, place))
+                if row is not None:
+                    yield place[0], row
 
     def earlier(self, id: str) -> dict[str, Any] | None:
         """The row, not finished, that this case has of an earlier command."""

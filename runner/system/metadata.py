@@ -80,10 +80,10 @@ def without_credentials(value: Any) -> Any:
 def write_json(path: Path, value: Any) -> None:
     """Atomic: a reader sees the old file or the new one."""
     with replacing(path) as scratch:
-        scratch.write_text(indented(value) + "\n", encoding="utf-8")
+        scratch.write_text(indent_json(value) + "\n", encoding="utf-8")
 
 
-def indented(value: Any) -> str:
+def indent_json(value: Any) -> str:
     """json.dumps(value, ensure_ascii=False, indent=2), for nearly all values in a fifth of the time: Python indents by
     itself. orjson writes some numbers in another way, of which the text on one line tells."""
     line = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -3,7 +3,8 @@
 A secret is
 
 - the value of an environment variable that a configuration names (`api_key_env`, `password_env`, `${oc.env:NAME}`),
-  or that is called as secrets are (OPENAI_API_KEY, MLFLOW_TRACKING_PASSWORD), but not a place (HOME, TMPDIR …);
+  or that is called as secrets are (OPENAI_API_KEY, MLFLOW_TRACKING_PASSWORD), but not a place (HOME, TMPDIR …,
+  MLFLOW_TRACKING_URI);
 - what a URL of the configuration, of the command line or of the environment holds as `user:password@`, `?password=`
   or the like, and a setting that is called `password`, `token` or the like.
 
@@ -42,6 +43,7 @@ SHORTEST, SHORTEST_WORD = 8, 16  # characters of a secret, and of one of a singl
 LONG = 10 ** (SHORTEST_WORD - 1)  # the least number of so many digits
 WORD = re.compile(r"[a-z_.\- ]+|[A-Z_.\- ]+|[\d_.\- ]+")
 PLACES = frozenset({"HOME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "HOSTNAME", "SHELL", "LANG"})
+ADDRESSES = frozenset({"MLFLOW_TRACKING_URI"})  # of which only user and password are secrets
 SECRET_VARIABLE = re.compile(
     r"(^|_)(PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_KEY|CREDENTIALS?)(_|$)", re.I
 )
@@ -173,11 +175,11 @@ def _learn_address(text: str) -> None:
 def learn_variable(name: str) -> None:
     """That its value is a secret, where it is set."""
     value = os.environ.get(name, "")
-    if value and name not in PLACES:
+    if value and name not in PLACES and name not in ADDRESSES:
         _known.add(value)
         _known.add(value.strip())
-        if "://" in value:
-            _learn_address(value)
+    if "://" in value:
+        _learn_address(value)
 
 
 def learn_environment() -> None:
@@ -327,6 +329,8 @@ def _variable(name: str, *default: str | None) -> Any:
     """A function of the module, since a launcher sends it to the processes of its workers by name."""
     from omegaconf.resolvers import oc
 
+    if name in ADDRESSES:  # shown as it is, without user and password; an empty one is none, as for MLflow
+        return oc.env(name, *default) if os.environ.get(name) or not default else default[0]
     mode = _shown.get()
     if mode:
         told = ",".join([name, *("null" if value is None else str(value) for value in default)])

@@ -70,11 +70,13 @@ class Spool(Lazy[T], Generic[T]):
         finalize(self, self._file.close)
         self._begins = array("q", [0])
         self._made: dict[int, T] = {}
-        pickler = _Pickler(self._file, pickle.HIGHEST_PROTOCOL)
-        for record in records:
+        pickler, room = _Pickler(self._file, pickle.HIGHEST_PROTOCOL), _room()
+        for place, record in enumerate(records):
             pickler.dump(record)
             pickler.clear_memo()
             self._begins.append(self._file.tell())
+            if self._begins[-1] <= room:
+                self._made[place] = record
         self._file.flush()
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from importlib.resources import files
@@ -13,11 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError, TrackingError
-from runner.system.redaction import redacted
+from runner.system.redaction import redacted, watch
 
 STORES = "sqlite:///FILE, another database, or http://ADDRESS"
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+TIMED_OUT, SILENT, PAUSE_S = "timed out", "it did not answer a moment ago and is not asked again yet", 30.0
+AWAY = re.compile(
+    r"Connection refused|timed out|Name or service not known|Temporary failure[^'\")]*|No route to host|"
+    r"Network is unreachable|Connection reset by peer|Remote end closed connection|certificate verify failed[^'\")]*",
+    re.I,
+)
+STATUS = re.compile(r"error code (\d{3})|\b(\d{3}) (?:Client|Server) Error|too many (\d{3}) error responses")
+REFUSALS = {
+    "401": "401: MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD need a user and a password that it knows",
+    "403": "403: this user may not do that",
+}
 RESULTS = ("run.json", "summary.json", "sweep.json")
+
+_silent_until: dict[str, float] = {}  # by place, on the clock of `time.monotonic`
 
 
 def environment(timeout_s: int = 5) -> dict[str, str]:
@@ -30,6 +44,7 @@ def environment(timeout_s: int = 5) -> dict[str, str]:
         "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "0",
         "MLFLOW_ALLOW_HTTP_REDIRECTS": "false",
         "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
         "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
         "GIT_PYTHON_REFRESH": "quiet",
     }
@@ -45,7 +60,13 @@ def connect(uri: str, timeout_s: int = 5) -> Any:
     from mlflow import MlflowClient
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)
-    return MlflowClient(tracking_uri=uri)
+    return MlflowClient(tracking_uri=with_password(uri))
+
+
+def with_password(uri: str) -> str:
+    """As MLFLOW_TRACKING_URI has it, where that is the same place: what is kept of a run names no user."""
+    own = os.environ.get("MLFLOW_TRACKING_URI", "")
+    return own if own and shown(own) == uri else uri
 
 
 def demand_store(uri: str) -> None:
@@ -74,20 +95,27 @@ def _demand_sqlite(database: Path) -> None:
 
 
 @contextmanager
-def reported(uri: str, what: str, remedy: str) -> Iterator[None]:
-    """Whatever MLflow raises becomes a TrackingError of one line."""
+def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
+    """Whatever MLflow raises becomes a TrackingError of one line. A server that did not answer is left alone for half
+    a minute: each run of a sweep would wait for it."""
+    place = shown(uri)
     try:
+        if time.monotonic() < _silent_until.get(place, 0.0):
+            raise TimeoutError(SILENT)
         yield
     except TrackingError:
         raise
     except Exception as error:
-        raise TrackingError(f"{what}: MLflow at {shown(uri)} failed ({_reason(error)}); {remedy}") from error
+        reason = _reason(error)
+        if reason == TIMED_OUT:
+            _silent_until[place] = time.monotonic() + PAUSE_S
+        raise TrackingError(f"{what}: MLflow at {place} failed ({reason}); {remedy}") from error
 
 
 def download(uri: str, run_id: str, folder: Path, names: Iterable[str] = RESULTS) -> None:
     """Fetch those of these files that the run or sweep has which was uploaded as `run_id`; by default what tells
     its results. Raises TrackingError."""
-    with reported(uri, f"cannot fetch run {run_id}", "check the run id and --uri"):
+    with reporting(uri, f"cannot fetch run {run_id}", "check the run id and --uri"):
         client = connect(uri)
         present = {item.path for item in client.list_artifacts(run_id)}
         for name in names:
@@ -107,12 +135,13 @@ def shown(uri: str) -> str:
 
 
 def default_settings() -> dict[str, Any]:
-    """conf/tracking/mlflow.yaml."""
-    import yaml
+    """conf/tracking/mlflow.yaml, with the store of MLFLOW_TRACKING_URI where that is set."""
+    from omegaconf import OmegaConf
 
+    watch()
     text = files("conf").joinpath("tracking", "mlflow.yaml").read_text(encoding="utf-8")
-    settings: dict[str, Any] = yaml.safe_load(text)
-    return settings
+    settings: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=True)
+    return dict(settings)
 
 
 def configured_uri() -> str:
@@ -123,7 +152,12 @@ def configured_uri() -> str:
 def _reason(error: BaseException) -> str:
     """The innermost cause that says something, on one line."""
     text = " ".join(str(error).split())
-    refused = re.search(r"Connection refused|timed out|Name or service not known|Temporary failure[^'\")]*", text)
-    if refused:
-        return refused[0].lower()
+    if away := AWAY.search(text):
+        return away[0].lower()
+    if found := STATUS.search(text):
+        status = next(filter(None, found.groups()))
+        if status in REFUSALS:
+            return REFUSALS[status]
+        if status >= "500":
+            return f"it answers {status}, as where its own database is away"
     return shown(text)[:300] or type(error).__name__

@@ -72,13 +72,13 @@ def case_traces(folder: Path, count: int) -> list[CaseTrace]:
         return []
     with legible(folder):
         run = open_run(folder)
-        rows = chosen(run, count)
+        rows = choose(run, count)
         calls = calls_of(folder / FILE, [str(row["id"]) for row in rows])
         catalogue = declared_in(run.run)
         return [_trace(run, row, in_order(calls[str(row["id"])]), catalogue) for row in rows]
 
 
-def chosen(run: RunFolder, count: int) -> list[Row]:
+def choose(run: RunFolder, count: int) -> list[Row]:
     """The rows to be traced: failing ones first, in each group drawn by the run's seed."""
     seed = (run.run.get("config") or {}).get("seed", 0)
 

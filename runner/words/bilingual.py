@@ -24,7 +24,7 @@ def beside(message: str, language: str, exit_code: int, lead: str = "") -> str:
     if language not in LABELS:
         return f"{lead}{message}"
     english = "\n".join(_in_english(line, language) or line for line in message.splitlines())
-    other = translated(message, language, exit_code)
+    other = translate(message, language, exit_code)
     if ALREADY[language].search(message) and other == _of_kind(language, exit_code):
         other = message
     return f"{lead}{other}" if english == other else f"{lead}{english}\n{LABELS[language]}: {lead}{other}"
@@ -45,7 +45,7 @@ def _in_english(text: str, language: str) -> str | None:
     return None
 
 
-def translated(message: str, language: str, exit_code: int) -> str:
+def translate(message: str, language: str, exit_code: int) -> str:
     """The lines of a message, without the usage of a command; those that have no words stay as they are. Where none
     has, the sentence of the exit code."""
     lines = [line for line in message.splitlines() if not line.startswith("usage: ")]

@@ -47,7 +47,7 @@ def cluster(home: Path) -> Iterator[None]:
     noted = home / "ray" / "ray_current_cluster"
     for _ in range(STARTS):
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 120
+        until = time.monotonic() + 240
         while not noted.exists() and process.poll() is None and time.monotonic() < until:
             time.sleep(0.2)
         if noted.exists():
@@ -70,9 +70,8 @@ def test_a_sweep_joins_the_cluster_that_runs_on_this_machine(home: Path, monkeyp
     monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
     monkeypatch.syspath_prepend(Path.cwd())
     words = [*killed_at(1, 2), *small_data(Path("data")), "cache_dir=cache", "format=json"]
-    words += ["tracking.uri=sqlite:///runs.db"]
     done = subprocess.run(
-        [sys.executable, "-m", "runner", *words, "hydra/launcher=ray", "out=there"],
+        [sys.executable, "-m", "runner", *words, "tracking.uri=sqlite:///runs.db", "hydra/launcher=ray", "out=there"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

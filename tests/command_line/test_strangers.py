@@ -261,6 +261,7 @@ def test_settings_of_hydra() -> None:
 
 COMPUTING = [
     "${oc.env:OPENAI_API_KEY}", "${oc.decode:'1'}", "${now:%Y}", "a${oc.env:HOME}b", "${hydra.runtime.cwd}",
+    "${..hydra.runtime.cwd}",
     "${${x}:y}", "${oc.create:{a:1}}", "\\\\${oc.env:HOME}", "${oc.select:x,${oc.env:HOME}}", "${ oc.env:HOME}",
 ]  # fmt: skip
 

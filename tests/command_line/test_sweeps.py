@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from plugins.dataset import jsonl
 from runner.cli import main
+from runner.compare import case_index
 from runner.compare.sides import Finder
+from runner.data import stored
 from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import read_calls
 from tests.command_line.result_files import read
@@ -68,6 +69,18 @@ def test_a_baseline_that_is_no_run_is_told_before_anything_runs(
     assert main([*data, "k=1,2", "out=s", "baseline=k=5"]) == 1
     assert "baseline: no run of this sweep is 'k=5'; expected one of 0 (k=1), 1 (k=2)" in capsys.readouterr().err
     assert not Path("s").exists()
+
+
+def test_the_first_command_that_lists_the_cases_of_a_cell_makes_their_columns(
+    data: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(case_index, "LARGE", 1)
+    assert main([*data, JSON, "k=1,2", "out=s"]) == 0
+    path = Path("s/1/per_item.jsonl")
+    assert not path.with_name(case_index.FILE).exists()
+    listed = case_index.indexed(path, writes=True)
+    assert len(listed) == 8
+    assert path.with_name(case_index.FILE).exists()
 
 
 # --- what cells share -----------------------------------------------------------------------------
@@ -307,12 +320,12 @@ def test_two_deterministic_sweeps_differ_in_nothing_but_timing_nor_does_a_cell_t
     """The plan, two cells and three references ask for one data set; another command reads it again, for the files may
     have changed."""
     reads: list[Any] = []
-    own = jsonl.read_documents
-    monkeypatch.setattr(jsonl, "read_documents", lambda *given: (reads.append(given), own(*given))[1])
+    own = stored.read_documents
+    monkeypatch.setattr(stored, "read_documents", lambda *given: (reads.append(given), own(*given))[1])
     summaries = []
-    for number, stored in enumerate(("one", "other"), start=1):
+    for number, cache in enumerate(("one", "other"), start=1):
         shutil.rmtree("s", ignore_errors=True)
-        assert main([*data, JSON, "k=1,2", "baselines=auto", "out=s", f"cache_dir={stored}"]) == 0
+        assert main([*data, JSON, "k=1,2", "baselines=auto", "out=s", f"cache_dir={cache}"]) == 0
         assert len(reads) == number
         summaries.append(read("s/summary.json"))
     one, other = ({**summary, "id": "s"} for summary in summaries)

@@ -15,7 +15,7 @@ from typing import Any
 from runner import errors
 from runner.cli import COMMANDS
 from runner.commands import REQUIRED, Command, Option, Place, _api, _value_text
-from runner.config.settings import listed
+from runner.config.settings import list_settings
 from runner.words.wording import Wording, wording
 from tests.docs.of_conf import Choice, groups, korean
 
@@ -48,7 +48,7 @@ def _command(command: Command, say: Wording, head: tuple[str, ...]) -> Iterator[
         yield "\n".join([*rows, *(_row(each, say(f"{command.name}.{each.name}"), say) for each in arguments)])
     if command.settings:
         yield f"{say('settings')}:"
-        yield f"```yaml\n{listed(command.settings).strip()}\n```"
+        yield f"```yaml\n{list_settings(command.settings).strip()}\n```"
     for part in command.parts.values():
         yield from (f"#{text}" if text.startswith("## ") else text for text in _command(part, say, head))
 

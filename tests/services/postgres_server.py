@@ -19,13 +19,13 @@ USER, PASSWORD, VARIABLE = "runner", "맞는 열쇠 s3cret", "TEST_POSTGRES_PASS
 MISSING = "no PostgreSQL with pgvector is installed (postgresql and postgresql-NN-pgvector, or the package pgserver)"
 
 
-def programs() -> Path | None:
-    """The folder with initdb and postgres of an installation that has pgvector."""
+def programs(*, needs_vector: bool = True) -> Path | None:
+    """The folder with initdb and postgres of an installation that has pgvector, where that is needed."""
     wheel = importlib.util.find_spec("pgserver")
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     if wheel is not None and wheel.origin is not None:
         folders.append(Path(wheel.origin).parent / "pginstall" / "bin")
-    return next((folder for folder in folders if _has_vector(folder)), None)
+    return next((folder for folder in folders if not needs_vector or _has_vector(folder)), None)
 
 
 def _has_vector(folder: Path) -> bool:
@@ -67,9 +67,9 @@ class PostgresServer:
 
 
 @contextmanager
-def serving_postgres() -> Iterator[PostgresServer | None]:
-    """None where no PostgreSQL with pgvector is installed."""
-    folder = programs()
+def serving_postgres(*, needs_vector: bool = True) -> Iterator[PostgresServer | None]:
+    """None where no PostgreSQL is installed, with pgvector where that is needed."""
+    folder = programs(needs_vector=needs_vector)
     if folder is None:
         yield None
         return

@@ -25,7 +25,7 @@ from runner.config.compose import plan_of
 from runner.config.options import RunOptions, resolved, validate
 from runner.data.label_sheets import picks_in
 from runner.data.labels import Labels, read_labels
-from runner.data.problems import ProblemLog, listed
+from runner.data.problems import ProblemLog, list_problems
 from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem
 from runner.llm.chosen import Chosen
@@ -79,7 +79,7 @@ def main(argv: Sequence[str]) -> int:
     labels = read_labels(arguments.labels, own.wanted, log, None if run is None else _answered_rows(run))
     say = wording_in(cfg.report.language)
     if log.errors:
-        terminal.note(say("calibration.left_out", labels=arguments.labels) + f"\n{listed(log.errors)}")
+        terminal.note(say("calibration.left_out", labels=arguments.labels) + f"\n{list_problems(log.errors)}")
     labels = _select(labels, options)
     if run is not None and (picks := [pick for pick in picks_in(arguments.labels) if pick != "random"]):
         terminal.note(say("calibration.picked", picks=", ".join(picks)))

@@ -86,7 +86,7 @@ async def _entry(cell: Cell, name: str) -> dict[str, Any]:
             )
         scores.append(record["answer_score"] or 0.0)  # nothing was found
         unanswerable.append(not record["answerable"])
-    numbers = measured(np.array(scores), np.array(unanswerable, dtype=bool), options.min_score, options.seed)
+    numbers = measure(np.array(scores), np.array(unanswerable, dtype=bool), options.min_score, options.seed)
     return {"retriever": name, "failed": failed, **numbers}
 
 
@@ -96,7 +96,7 @@ def _choice(cell: Cell, words: Sequence[str]) -> str:
     return asked["retriever"]
 
 
-def measured(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -> dict[str, Any]:
+def measure(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -> dict[str, Any]:
     """Raises InputError where there are too few questions of a kind."""
     n_unanswerable, n_answerable = int(unanswerable.sum()), int((~unanswerable).sum())
     if min(n_unanswerable, n_answerable) < LEAST:

@@ -70,7 +70,7 @@ def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) 
     ]
 
 
-def judged(entry: Mapping[str, Any], say: Wording) -> str:
+def answer_count(entry: Mapping[str, Any], say: Wording) -> str:
     """The number of answers behind the numbers of a rubric."""
     counted = say("calibration.judged", judged=entry["n_judged"], n=entry["n"], groups=entry["n_groups"])
     if not entry["n_failed"]:

@@ -12,9 +12,9 @@ from rich.panel import Panel
 from rich.text import Text
 
 from runner.commands.calibrate.numbers import (
+    answer_count,
     correction_notes,
     findings,
-    judged,
     measures,
     wording_of_calibration,
 )
@@ -146,7 +146,7 @@ def _notes(result: Mapping[str, Any], say: Wording) -> Iterator[Note]:
 def _rubric(
     rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], items: Mapping[str, Any], say: Wording
 ) -> Section | None:
-    title, counted = metric.rubric(rubric, say), Note(judged(entry, say))
+    title, counted = metric.rubric(rubric, say), Note(answer_count(entry, say))
     if not entry["n_judged"]:
         return section(rubric, title, counted)
     rows = [
@@ -197,7 +197,7 @@ def _worst(
 
 
 def _in_short(rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) -> list[Block]:
-    blocks: list[Block] = [Note(judged(entry, say))]
+    blocks: list[Block] = [Note(answer_count(entry, say))]
     if entry["n_judged"]:
         blocks += [Note(""), _measures(entry, result, say), Note(_confusion_counts(entry["confusion"], say)), Note("")]
         blocks += [Points(list(findings(entry, say)), "strong"), *_corrected_in_short(rubric, result, say)]

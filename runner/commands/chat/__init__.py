@@ -227,9 +227,9 @@ class _Chat:
 
 def _tell_of_use(models: Models | None, language: Language) -> None:
     from runner.commands.chat.talk import CELL
-    from runner.commands.chat.words import used
+    from runner.commands.chat.words import usage_lines
 
-    for line in () if models is None else used(models.usage(CELL), language):
+    for line in () if models is None else usage_lines(models.usage(CELL), language):
         terminal.note(line)
 
 

@@ -129,7 +129,7 @@ def _short(context: Context) -> str:
     return text
 
 
-def used(usage: Mapping[str, Any], language: Language) -> Iterator[str]:
+def usage_lines(usage: Mapping[str, Any], language: Language) -> Iterator[str]:
     """A line for each model that was called, from `Models.usage`."""
     say = wording(language, "outcomes")
     for role, models in (usage.get("usage") or {}).items():

@@ -13,7 +13,7 @@ from runner.commands.freeze.source import Run, Source
 from runner.config import arguments
 from runner.config.compose import Cell, compose_cells
 from runner.config.folders import with_search_path
-from runner.config.frozen import CONF, Frozen, read_mapping, unfolded
+from runner.config.frozen import CONF, Frozen, read_mapping, unfolding
 from runner.config.vetting import Vetting
 from runner.errors import InputError
 
@@ -97,7 +97,7 @@ def _sweep(runs: Sequence[Run]) -> dict[str, str]:
 def _check(
     frozen: Frozen, source: Source, expected: Sequence[Mapping[str, Any]], vet: Callable[[DictConfig], None]
 ) -> list[Cell]:
-    with unfolded(frozen) as folder:
+    with unfolding(frozen) as folder:
         overrides = arguments.checked(frozen.over([], []))
         _, cells = compose_cells(with_search_path(overrides, [], frozen), folder, vet)
     ran = [run.swept for run in source.runs]

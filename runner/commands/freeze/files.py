@@ -20,7 +20,7 @@ from runner.commands.freeze.portable import outside, portable, portable_text
 from runner.commands.freeze.readme import Record, readme
 from runner.commands.freeze.source import Run, Source
 from runner.compare.snapshot import FILE as SNAPSHOT
-from runner.compare.snapshot import encoded
+from runner.compare.snapshot import encode
 from runner.compare.snapshots import parse_snapshot
 from runner.config.arguments import WHERE, typed
 from runner.config.compose import Cell
@@ -108,7 +108,7 @@ def _variables_read(source: Source, frozen: Frozen) -> set[str]:
 def _snapshot(run: Run, cell: Cell) -> str:
     """The snapshot of a run with the configuration of the record."""
     path = run.opened.path / SNAPSHOT
-    data = path.read_bytes() if path.is_file() else encoded(run.opened)
+    data = path.read_bytes() if path.is_file() else encode(run.opened)
     parse_snapshot(data, str(path))
     snapshot = orjson.loads(data)
     snapshot["config"] = resolved(cell.cfg)

@@ -76,7 +76,7 @@ class Reproduction:
         return EXIT_CODES[self.outcome]
 
 
-def reproduced(recorded: Recorded, now: Side, folder: Path, *, seed: int) -> Reproduced:
+def reproduction(recorded: Recorded, now: Side, folder: Path, *, seed: int) -> Reproduced:
     """Compare a recorded run with its repeated run, strictly and without a gate."""
     comparison = compare(recorded.side, now, Regression(rules=[], must_not_break=[]), seed=seed, strict=True)
     changes = changes_of(recorded.side.snapshot, now.snapshot)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from runner.commands import SPOKEN, Command
 from runner.config.language import language_of
-from runner.data.files import expanded
-from runner.data.problems import skipped
+from runner.data.files import expand
+from runner.data.problems import skipped_lines
 from runner.errors import EvaluationError, InputError
 from runner.system import terminal
 from runner.words.wording import Wording, wording
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
 
     cfg = settings([word for word in COMMAND.read(argv).words if not word.startswith(f"{SPOKEN}=")])
     say = wording(language_of(argv), "outcomes")
-    out = expanded(cfg.out)
+    out = expand(cfg.out)
     spent = out.with_name(f".{out.stem}.ledger")
     cfg.models.out = str(spent)
     built = build(cfg.testset)
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     announce(cfg, built, say.language)
     ledger.begin_again(spent, cfg.budget)
     batch = maker.ordered()
-    for line in skipped(batch.problems, say):
+    for line in skipped_lines(batch.problems, say):
         terminal.note(line)
     asyncio.run(_ask(maker, batch, cfg.budget.confirm_over, say))
     if not batch.kept:
@@ -60,9 +60,9 @@ def main(argv: Sequence[str]) -> int:
 
 async def _ask(maker: QuestionMaker, batch: Batch, confirm_over: float | None, say: Wording) -> None:
     """Show the expected cost and make the questions. Raises InputError where the person at the terminal refuses."""
-    from runner.commands.generate.maker import expected
+    from runner.commands.generate.maker import expected_requests
 
-    estimate = await expected(maker, batch)
+    estimate = await expected_requests(maker, batch)
     usd = None if estimate.nano_usd is None else estimate.nano_usd / 1e9
     cost = say("unknown_cost") if usd is None else f"${usd:.4f}"
     tokens = f"{estimate.input_tokens + estimate.output_tokens:,}"

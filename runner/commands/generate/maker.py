@@ -20,7 +20,7 @@ from runner.commands.generate.orders import MIN_WORDS, Difficulty, Order, Questi
 from runner.commands.generate.self_contained import refers_outside
 from runner.data.corpus import build_corpus
 from runner.data.documents import read_documents
-from runner.data.files import expanded
+from runner.data.files import expand
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
 from runner.data.settings import CutterSettings, cutter_of
@@ -157,7 +157,7 @@ class QuestionMaker:
 
     def _load(self, log: ProblemLog) -> tuple[Corpus, Cutter]:
         path = self.corpus
-        is_folder = isinstance(path, str) and expanded(path).is_dir()
+        is_folder = isinstance(path, str) and expand(path).is_dir()
         chunker = cutter_of({"headings": is_folder, **self.chunker}, "chunker")
         if isinstance(path, str):
             documents = read_notes(path, "corpus", log) if is_folder else read_documents([path], "corpus", log)
@@ -292,7 +292,7 @@ class Neighbours:
 REPLY_TOKENS = 120  # tokens of a question or a finding
 
 
-async def expected(maker: QuestionMaker, batch: Batch) -> Expected:
+async def expected_requests(maker: QuestionMaker, batch: Batch) -> Expected:
     """The expected requests: one for each order and one check for each question. Comparisons of two answers and retries
     are not included; checks of questions that are dropped earlier are."""
     total = Expected()

@@ -23,7 +23,7 @@ from runner.commands.serve.jobs import Ended, commanded, error_in, removed
 from runner.commands.serve.runs import confined
 from runner.config.arguments import single_quoted
 from runner.data.columns import FIELDS
-from runner.data.files import GZIP, PACKED, ZSTD, unpacked
+from runner.data.files import GZIP, PACKED, ZSTD, unpack
 from runner.data.tables import SUFFIXES
 from runner.errors import InputError, did_you_mean
 from runner.system.folder import lines
@@ -243,7 +243,7 @@ def _archive(name: str, file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
 
 def _blocks(name: str, source: IO[bytes], *, is_unpacked: bool) -> Iterator[bytes]:
     """Of what was sent. Raises InputError for what is damaged."""
-    content = unpacked(io.BufferedReader(source)) if is_unpacked else source  # type: ignore[type-var]
+    content = unpack(io.BufferedReader(source)) if is_unpacked else source  # type: ignore[type-var]
     try:
         yield from iter(lambda: content.read(BLOCK), b"")
     except OSError as error:

@@ -139,7 +139,7 @@ class Jobs:
             for job in self.all():
                 if job.status == "running":
                     self._look_after(job)
-            waiting = sorted((job for job in self.all() if job.status == "queued"), key=lambda each: each.id)
+            waiting = [job for job in self.all() if job.status == "queued"]
             n_running = sum(job.status == "running" for job in self.all())
             for job in waiting[: max(0, self.limit - n_running)]:
                 self._start(job)

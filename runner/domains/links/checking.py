@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from runner.data.files import expanded
+from runner.data.files import expand
 from runner.data.problems import ProblemLog
 from runner.domains.links.graph import Edge, LooseLink, VaultGraph
 from runner.domains.links.links import Link
@@ -26,7 +26,7 @@ def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: 
         if reason := _missing_place(edge, by_id[edge.target].text):
             problems.setdefault(edge.source, []).append((edge.link, reason))
     for id in sorted(problems):
-        note, path = by_id[id], str(expanded(folder) / id)
+        note, path = by_id[id], str(expand(folder) / id)
         for link, reason in sorted(problems[id], key=lambda entry: entry[0].start):
             log.warning(path, f"{note.text[link.start : link.end]}: {reason}", link.line_of(note))
 
@@ -36,7 +36,7 @@ def links_in_code(folder: str, notes: Sequence[Document], graph: VaultGraph) -> 
     by_id = {note.id: note for note in notes}
     leading = sorted((loose for loose in graph.in_code if loose.candidates), key=lambda loose: loose.source)
     return [
-        f"in code: {expanded(folder) / note.id}:{link.line_of(note)}: {note.text[link.start : link.end]}: "
+        f"in code: {expand(folder) / note.id}:{link.line_of(note)}: {note.text[link.start : link.end]}: "
         f"no link; would lead to {' or '.join(candidates)}"
         for note, link, candidates in ((by_id[loose.source], loose.link, loose.candidates) for loose in leading)
     ]

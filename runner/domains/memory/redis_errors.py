@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from traceback import walk_tb
 
 from runner.errors import StopRunError
 
@@ -37,7 +38,16 @@ def is_passing(error: Exception) -> bool:
     if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
         return False
     taken_over = isinstance(error, passing | exceptions.ReadOnlyError) or str(error).startswith(BUSY)
-    return _is_lost(error) or taken_over
+    return taken_over or _is_lost(error) or is_closed_meanwhile(error)
+
+
+def is_closed_meanwhile(error: Exception) -> bool:
+    """Whether redis-py used a connection that it had closed itself: a task that finds a node of a cluster gone closes
+    all connections, also those that other tasks are about to write to."""
+    if not isinstance(error, AttributeError) or error.obj is not None:
+        return False
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("redis.")
 
 
 def _is_lost(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from runner.domains.memory.redis_errors import Place, in_words, is_passing
+from runner.domains.memory.redis_errors import Place, in_words, is_closed_meanwhile, is_passing
 from runner.domains.memory.stored import PATTERN
 
 Script = Literal["append", "commit", "read", "clean", "novelty", "lease"]
@@ -147,6 +147,8 @@ class Link:
         """In words where it is the server's; a mistake of this program stays as it is."""
         from redis.exceptions import DataError, RedisClusterException, RedisError
 
+        if is_closed_meanwhile(error):
+            error = ConnectionError("connection closed")
         is_theirs = isinstance(error, RedisError | RedisClusterException | OSError) and not isinstance(error, DataError)
         return in_words(error, self.place) if is_theirs else error
 

@@ -10,7 +10,7 @@ from runner.metrics.judged import CORRECTNESS
 from runner.report.blocks import EVERYWHERE, FILES, PAGE, Block, Cell, Chart, Fact, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.metric import Value, four, interval, label, value_of
-from runner.report.metrics import measured
+from runner.report.metrics import measured_cell
 from runner.report.reporting import Pipeline
 from runner.report.sweep import Sweep
 from runner.system.folder import identities
@@ -53,7 +53,7 @@ def _by_category(document: Document) -> Table:
     judged = {name: value.n for name, group in groups.items() if (value := value_of(group, CORRECTNESS)).n}
     metrics = (right.NAME, CORRECTNESS)
     rows = [
-        [Cell(name, is_data=True), *(measured(value_of(groups[name], each), say) for each in metrics)]
+        [Cell(name, is_data=True), *(measured_cell(value_of(groups[name], each), say) for each in metrics)]
         for name in sorted(judged, key=lambda name: (-judged[name], name))
     ]
     return Table([say.name("slice", "tag"), *(label(name, document.k, say) for name in metrics)], rows)

@@ -31,7 +31,7 @@ from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
 from runner.data.files import LINE_BYTES, open_file
 from runner.data.jsonl import described, parsed_line, placed_jsonl
-from runner.data.problems import ProblemLog, listed, why_empty
+from runner.data.problems import ProblemLog, list_problems, why_empty
 from runner.domains.traces.records import Step, StepType, Trace
 from runner.errors import DataError
 from runner.metrics.tool_use import ToolUse
@@ -72,7 +72,7 @@ def trace_of(data: Mapping[str, Any]) -> Trace:
     log = ProblemLog()
     trace = read_trace(Fields(data, "trace", None, log))
     if trace is None:
-        raise DataError(f"this is not a trace:\n{listed(log.errors)}")
+        raise DataError(f"this is not a trace:\n{list_problems(log.errors)}")
     return trace
 
 

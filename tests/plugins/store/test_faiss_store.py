@@ -9,7 +9,7 @@ from hydra import compose
 from plugins.retriever.semantic import SemanticRetriever
 from plugins.store.faiss import FaissStore
 from runner.config.components import build, identity
-from runner.config.compose import initialized
+from runner.config.compose import initialise
 from tests.store_kinds import Cloud, filters_as_exact_search, indexed, rankings
 
 
@@ -26,7 +26,7 @@ def test_is_the_index_of_the_retriever_itself(tmp_path: Path) -> None:
 
 def test_leaves_the_identity_of_what_takes_it_as_it_was() -> None:
     """Of results that were made before a store could be chosen."""
-    with initialized(None):
+    with initialise(None):
         cfg = compose("config", ["evaluation=retrieval_only", "retriever=semantic"])
         other = compose("config", ["evaluation=retrieval_only", "retriever=semantic", "store=lancedb"])
     before = compose_without_store(cfg.copy())

@@ -10,7 +10,7 @@ pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
 
 from plugins.store.pgvector import PgvectorStore
 from runner.errors import RunnerError, StopRunError
-from runner.retrieval.stores import Collection, IndexSettings, StoreIndex
+from runner.retrieval.stores import AwayError, Collection, IndexSettings, StoreIndex
 from tests.services.ports import free_port
 from tests.services.postgres_server import MISSING, PASSWORD, USER, VARIABLE, PostgresServer, serving_postgres
 from tests.store_kinds import (
@@ -119,3 +119,22 @@ def test_a_password_that_is_not_set_is_told_before_the_run(monkeypatch: pytest.M
 def test_filters_and_tells_what_it_holds(tmp_path: Path, store: Any) -> None:
     filters_as_exact_search(tmp_path / "filtered", store())
     tells_texts(tmp_path / "told", store())
+
+
+def test_many_clusters_get_the_memory_that_they_need(tmp_path: Path, store: Any) -> None:
+    """More than the 64 MB that PostgreSQL gives by default."""
+    retriever, facts = indexed(tmp_path, store(), Cloud(3000), index="ivf", ivf_lists=2900, ivf_probes=2900)
+    retriever.close()
+    assert facts["recall_at_10"] > 0.99
+
+
+def test_what_no_further_attempt_mends_is_not_told_as_a_server_that_is_away(store: Any) -> None:
+    import psycopg
+
+    made = store()
+    for error in (psycopg.errors.ProgramLimitExceeded("too much"), psycopg.errors.DiskFull("no room")):
+        with pytest.raises(StopRunError, match=r"^store\.url: .* answers: (too much|no room)$"), made.errors():
+            raise error
+    for error in (psycopg.errors.AdminShutdown("bye"), psycopg.OperationalError("no connection")):
+        with pytest.raises(AwayError), made.errors():
+            raise error

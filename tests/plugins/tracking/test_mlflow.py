@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -43,7 +44,10 @@ def artifacts(client: Any, run_id: str, path: str | None = None) -> list[str]:
 def table(client: Any, run_id: str, name: str) -> Any:
     """A frame of a table, as MLflow reads it back, with a client of its own."""
     mlflow.set_tracking_uri(client.tracking_uri)
-    return client.load_table(client.get_run(run_id).info.experiment_id, f"{name}.json", [run_id])
+    try:
+        return client.load_table(client.get_run(run_id).info.experiment_id, f"{name}.json", [run_id])
+    finally:
+        os.environ.pop("MLFLOW_TRACKING_URI", None)  # which MLflow sets
 
 
 def test_a_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:

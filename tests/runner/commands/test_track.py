@@ -65,6 +65,18 @@ def test_a_run_without_a_store_goes_to_that_of_the_configuration(
     assert re.fullmatch(rf"{re.escape(str(folder))}: [0-9a-f]{{32}}\n", capsys.readouterr().out)
 
 
+def test_a_server_that_a_variable_names_is_ones_own(
+    closed_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """run.json may be somebody else's, and names a server to which results would go."""
+    folder = write_run(tmp_path, configured(f"http://127.0.0.1:{closed_port}"))
+    with pytest.raises(InputError, match="your configuration does not name this address"):
+        track.main([str(folder)])
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://me:secret@127.0.0.1:{closed_port}")
+    with pytest.raises(TrackingError, match=r"^tracking is not ready: MLflow at http://127[^@]* failed \(connection"):
+        track.main([str(folder)])
+
+
 def test_a_server_that_is_down(closed_port: int, tmp_path: Path) -> None:
     folder = write_run(tmp_path, configured("sqlite:///elsewhere.db"))
     with pytest.raises(TrackingError, match=r"^tracking is not ready: MLflow at .* failed \(connection refused\)"):

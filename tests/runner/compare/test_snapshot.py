@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import conf
-from runner.compare.snapshot import NOT_IDENTITY, TREATMENTS, content_hash, depends_on, encoded, write_snapshot
+from runner.compare.snapshot import NOT_IDENTITY, TREATMENTS, content_hash, depends_on, encode, write_snapshot
 from runner.compare.snapshots import read_snapshot
 from runner.errors import InputError
 from runner.metrics.catalogue import built_in
@@ -133,7 +133,7 @@ def test_a_case_counts_once_and_a_torn_or_damaged_row_does_not(tmp_path: Path) -
     with (tmp_path / "per_item.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({**row("b"), "metrics": {"mrr": "high"}}) + "\n")
         file.write(json.dumps(row("c"))[:80])
-    cases = json.loads(encoded(open_run(tmp_path)))["cases"]
+    cases = json.loads(encode(open_run(tmp_path)))["cases"]
     assert (cases["ids"], cases["values"]["mrr"]) == (["a"], [0.25])
 
 
@@ -159,7 +159,7 @@ def test_no_run(tmp_path: Path) -> None:
 def test_a_component_of_a_kind_that_only_another_package_has_may_vary(tmp_path: Path) -> None:
     run = {"components": {"critic": "1"}, "identity": {"panel": "3"}, "declared": []}
     write_run(tmp_path, merged(RUN, run), {"metrics": {"charm": {"value": 0.5, "n": 1}}})
-    depends = json.loads(encoded(open_run(tmp_path)))["depends"]["charm"]
+    depends = json.loads(encode(open_run(tmp_path)))["depends"]["charm"]
     assert "panel" in depends and "critic" not in depends
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.compare.verdicts import adjusted, holds, main_metrics, overall, verdict
+from runner.compare.verdicts import adjust, holds, main_metrics, overall, verdict
 from runner.metrics.catalogue import built_in
 from runner.metrics.paired import Paired
 from tests.runner.paired_scores import of_one
@@ -107,8 +107,8 @@ def test_fewer_than_ten_pairs_tell_nothing() -> None:
 def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
     same, tested = numbers(0.0, 0.0, p=1.0), numbers(0.01, 0.2, p=0.03)
     assert not same.differs and tested.differs
-    assert adjusted([same, tested, same]) == [1.0, 0.03, 1.0]
-    assert adjusted([tested, tested]) == [0.06, 0.06]
+    assert adjust([same, tested, same]) == [1.0, 0.03, 1.0]
+    assert adjust([tested, tested]) == [0.06, 0.06]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from runner.config import arguments
 from runner.config.choices import of_all_jobs
-from runner.config.compose import Plan, plan_of, unused
+from runner.config.compose import Plan, plan_of, unused_settings
 from runner.config.options import plain_value
 from runner.errors import ConfigError, Problem
 
@@ -51,7 +51,7 @@ def test_it_is_chosen_and_set_whatever_the_outer_choice(folder: Path) -> None:
     sweep = plan(folder, "evaluation=reading", "notebook=lined,blank", "notebook/shelf=pine")
     assert boards(sweep) == [3, 3]
     assert [plain_value(cell.cfg, "notebook").get("pages") for cell in sweep.cells] == [None, 99]
-    assert unused(sweep.cells) == []
+    assert unused_settings(sweep.cells) == []
     assert boards(plan(folder, "evaluation=reading", "notebook/shelf=pine", "notebook.shelf.boards=7")) == [7]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from runner.config import arguments
-from runner.config.compose import Plan, initialized, plan_of
+from runner.config.compose import Plan, initialise, plan_of
 from runner.config.frozen import Frozen, unfold
 from runner.config.hydra_internals import Composed
 from runner.config.options import resolved
@@ -62,7 +62,7 @@ def test_jobs_get_what_was_checked_as_if_hydra_composed_it_again(record: Path, t
     made = plan(record, "k=3,4")
     assert made.frozen is not None
     unfold(made.frozen, tmp_path / "files")
-    with initialized(tmp_path / "files"):
+    with initialise(tmp_path / "files"):
         own = GlobalHydra.instance().config_loader()
         master = own.load_configuration("config", [*made.overrides, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
         for words in (["k=3", "out=x"], ["k=4", "out=x"]):

@@ -16,7 +16,7 @@ from yaml import YAMLError
 
 from runner.config import arguments, hydra_internals
 from runner.config.choices import known_groups
-from runner.config.compose import compose_cells, initialized
+from runner.config.compose import compose_cells, initialise
 from runner.config.hydra_internals import Composed, holds, load
 
 
@@ -50,7 +50,7 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 )
 def test_hydra_gets_what_it_would_compose(words: list[str]) -> None:
     overrides, cells = compose_cells(arguments.checked(words))
-    with initialized(None):
+    with initialise(None):
         own = GlobalHydra.instance().config_loader()
         master = own.load_configuration("config", [*overrides, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
         composed = Composed(Refusing(), cells)  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def test_hydra_gets_what_it_would_compose(words: list[str]) -> None:
 
 def test_folders_and_launcher_of_a_sweep_are_known_before_its_cells() -> None:
     _, cells = compose_cells(["+experiment=full_rag", "k=3,5", "hydra/launcher=basic", "hydra.verbose=true"])
-    with initialized(None):
+    with initialise(None):
         composed = Composed(Refusing(), cells)  # type: ignore[arg-type]
         words = ["out='x'", "+experiment=full_rag", "k=3,5", "hydra.mode=MULTIRUN", "hydra.sweep.subdir=gold"]
         cfg = composed.load_configuration("config", words, RunMode.MULTIRUN)
@@ -74,7 +74,7 @@ def test_folders_and_launcher_of_a_sweep_are_known_before_its_cells() -> None:
 
 def test_what_was_not_composed_before_is_composed_by_hydra() -> None:
     _, cells = compose_cells(["+experiment=full_rag", "k=3"])
-    with initialized(None):
+    with initialise(None):
         own = GlobalHydra.instance().config_loader()
         composed = Composed(own, cells)
         assert composed.load_configuration("config", ["+experiment=full_rag", "k=4"], RunMode.RUN).k == 4
@@ -84,7 +84,7 @@ def test_what_was_not_composed_before_is_composed_by_hydra() -> None:
 def test_what_hydra_gets_is_copied_as_omegaconf_copies_it() -> None:
     _, cells = compose_cells(["+experiment=full_rag", "k=3"])
     cfg = Composed(Refusing(), cells)._copy(cells[0])  # type: ignore[arg-type]
-    with initialized(None):
+    with initialise(None):
         own = GlobalHydra.instance().config_loader().load_configuration("config", ["+experiment=full_rag"], RunMode.RUN)
     for node, of_omegaconf in ((cfg, own), (cfg.hydra, own.hydra)):
         copied = deepcopy(node)
@@ -123,10 +123,10 @@ def test_choices_that_come_while_the_program_runs_are_known(tmp_path: Path) -> N
     (tmp_path / "retriever").mkdir()
     for name in ("first", "second"):
         (tmp_path / "retriever" / f"{name}.yaml").write_text("_target_: nothing.There\n", encoding="utf-8")
-        with initialized(None):
+        with initialise(None):
             known = known_groups(searched)["retriever"]
             assert name in known and "keyword" in known
-    with initialized(None):
+    with initialise(None):
         assert "second" not in known_groups([])["retriever"]
 
 
@@ -331,7 +331,7 @@ def test_choices_that_were_composed_before_are_composed_as_by_hydra(words: list[
             return type(error).__name__, str(error), type(error.__cause__).__name__
         return (OmegaConf.to_yaml(cfg), str(OmegaConf.is_struct(cfg)), str(cfg._metadata.flags))
 
-    with warnings.catch_warnings(action="ignore"), initialized(None):
+    with warnings.catch_warnings(action="ignore"), initialise(None):
         loader: Any = GlobalHydra.instance().config_loader()
         theirs = text(loader.loader)
         assert text(loader) == text(loader) == theirs

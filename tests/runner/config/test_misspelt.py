@@ -17,6 +17,7 @@ from runner.config.compose import compose_cells
 from runner.config.schema import misspelt
 from runner.domains.memory.protocols import Memory
 from runner.protocols import Judge, Workspace, offered
+from runner.retrieval import stores
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -110,11 +111,8 @@ def test_no_component_of_the_program_is_warned_of(path: Path) -> None:
 
 
 def test_what_is_asked_with_a_default_is_declared_in_a_protocol() -> None:
-    declared = {
-        name
-        for each in (*protocols.ANY, *(one for group in protocols.OPTIONAL.values() for one in group))
-        for name in get_protocol_members(each)
-    }
+    optional = [group for listed in (protocols.OPTIONAL, stores.OPTIONAL) for group in listed.values()]
+    declared = {name for group in (protocols.ANY, *optional) for each in group for name in get_protocol_members(each)}
     assert set(protocols.ABSENT) <= declared
     with pytest.raises(KeyError):
         offered(object(), "provenence")

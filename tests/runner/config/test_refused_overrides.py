@@ -35,7 +35,7 @@ def problems(*overrides: str) -> list[str]:
         (
             "retriever.keyword=[1]",
             "retriever.keyword: expected a mapping (retriever.keyword.NAME=VALUE), got a list; "
-            "known: b, graph_rerank, graph_weight, k1, method, tokenizer",
+            "known: b, filter, graph_rerank, graph_weight, k1, method, tokenizer",
         ),
         (
             "dataset.chunker=3",
@@ -60,8 +60,8 @@ def problems(*overrides: str) -> list[str]:
         ("retriever.wieghts=1", "retriever.wieghts: unknown setting; did you mean 'weight'?"),
         (
             "retriever.confidense=1",
-            "retriever.confidense: unknown setting; known: fusion, graph_rerank, graph_weight, keyword, normalization, "
-            "pool, rrf_k, semantic, weight; did you mean 'min_confidence' of retriever=agentic?",
+            "retriever.confidense: unknown setting; known: filter, fusion, graph_rerank, graph_weight, keyword, "
+            "normalization, pool, rrf_k, semantic, weight; did you mean 'min_confidence' of retriever=agentic?",
         ),
         ("cutoffs={a:1}", "cutoffs: expected a list (cutoffs=[…]), got a mapping"),
         ("cutoffs.x=1", "cutoffs.x: expected the list as a whole: cutoffs=[…]"),

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.config.settings import listed, settings_of
+from runner.config.settings import list_settings, settings_of
 from runner.errors import ConfigError, InputError
 
 
@@ -51,8 +51,8 @@ def test_words_that_are_no_settings() -> None:
 
 
 def test_help_holds_the_settings_and_not_what_is_made_of_them() -> None:
-    assert "session: default " in listed("chat")
-    assert "_target_: runner.commands.chat" not in listed("chat")
+    assert "session: default " in list_settings("chat")
+    assert "_target_: runner.commands.chat" not in list_settings("chat")
 
 
 def test_a_deletion_that_hydra_cannot_read() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.data.problems import ProblemLog, listed
+from runner.data.problems import ProblemLog, list_problems
 from runner.errors import DataError
 from runner.records import DataProblem
 
@@ -39,10 +39,10 @@ def test_strict_stops_at_errors_only() -> None:
 
 def test_a_long_list_is_cut() -> None:
     problems = [DataProblem("error", "a", "bad", line) for line in range(1, 24)]
-    lines = listed(problems).splitlines()
+    lines = list_problems(problems).splitlines()
     assert len(lines) == 21
     assert lines[19:] == ["  a:20: bad", "  … and 3 more"]
-    assert "more" not in listed(problems[:20])
+    assert "more" not in list_problems(problems[:20])
 
 
 def test_the_count_of_errors() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from runner.llm.messages import ChatReply, Usage
-from runner.llm.replies import chat_reply, miscounted, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.replies import chat_reply, miscounts, reply_of_stored, stored_of_reply, vectors_of
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 60}}
 
@@ -133,8 +133,8 @@ def test_what_is_stored_comes_back_as_from_the_cache() -> None:
 def test_a_count_of_tokens_that_cannot_be_is_none(count: Any) -> None:
     usage = {**USAGE, "completion_tokens": count}
     assert chat_reply(said({"content": "a"}, usage))[1] is None
-    assert miscounted(said({"content": "a"}, usage)).startswith("completion_tokens=")
-    assert len(miscounted(said({"content": "a"}, usage))) < 60
+    assert miscounts(said({"content": "a"}, usage)).startswith("completion_tokens=")
+    assert len(miscounts(said({"content": "a"}, usage))) < 60
 
 
 def test_counts_of_tokens_may_be_whole_floats_or_missing() -> None:
@@ -142,4 +142,4 @@ def test_counts_of_tokens_may_be_whole_floats_or_missing() -> None:
     assert chat_reply(said({"content": "a"}, usage))[1] == Usage(100, 7)
     for counts in (None, {}, [], {"prompt_tokens": None}):
         assert chat_reply(said({"content": "a"}, counts))[1] is None
-        assert miscounted(said({"content": "a"}, counts)) == ""
+        assert miscounts(said({"content": "a"}, counts)) == ""

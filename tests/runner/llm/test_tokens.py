@@ -4,7 +4,7 @@ import pytest
 
 from runner.llm import tokens
 from runner.llm.fencing import fenced
-from runner.llm.tokens import Encoding, count_tokens, counter, estimated, is_exact
+from runner.llm.tokens import Encoding, count_tokens, counter, estimate, is_exact
 from runner.records import Context
 
 KOREAN = """한강은 태백산맥에서 발원하여 한반도의 중부를 지나 서해로 흘러든다. 길이는 약 494킬로미터이고
@@ -27,7 +27,7 @@ MIXED = """# 설치 방법 (Installation)
 @pytest.mark.parametrize("text", [KOREAN, ENGLISH, MIXED, ENGLISH + KOREAN])
 def test_prose_is_estimated_within_15_percent(text: str) -> None:
     assert is_exact()
-    assert estimated(text) == pytest.approx(count_tokens(text), rel=0.15)
+    assert estimate(text) == pytest.approx(count_tokens(text), rel=0.15)
 
 
 def test_the_exact_count_is_that_of_o200k() -> None:
@@ -39,8 +39,8 @@ def test_the_exact_count_is_that_of_o200k() -> None:
     "text", ["Привет, как дела?", "สวัสดีครับ", "日本語のテキスト", "مرحبا", "━━━━━━━━ 🎉", "1234567"]
 )
 def test_no_script_counts_nothing_or_more_than_its_bytes(text: str) -> None:
-    assert 0 < estimated(text) <= len(text.encode())
-    assert estimated(text) == pytest.approx(count_tokens(text), rel=1, abs=2)
+    assert 0 < estimate(text) <= len(text.encode())
+    assert estimate(text) == pytest.approx(count_tokens(text), rel=1, abs=2)
 
 
 def test_a_long_text_is_counted_once_by_each_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_a_long_text_is_counted_once_by_each_encoding(monkeypatch: pytest.Monkey
     assert [count_tokens(long), count_tokens(long), count_tokens("짧다"), count_tokens("짧다")] == [7, 7, 7, 7]
     assert counted == [long, "짧다", "짧다"]
     monkeypatch.setattr(tokens, "_encoding", lambda: None)
-    assert count_tokens(long) == estimated(long) != 7
+    assert count_tokens(long) == estimate(long) != 7
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_a_prompt_has_the_tokens_of_its_parts(data: str) -> None:
 
 
 def test_an_empty_text_has_no_tokens() -> None:
-    assert estimated("") == 0
+    assert estimate("") == 0
 
 
 def test_what_cannot_be_seen_counts_too() -> None:
-    assert estimated("\u200b" * 400) == pytest.approx(count_tokens("\u200b" * 400), rel=0.1)
+    assert estimate("\u200b" * 400) == pytest.approx(count_tokens("\u200b" * 400), rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.metrics.ranking import MEASURES, ranked, ranking_metrics, score_rankings
+from runner.metrics.ranking import MEASURES, found_in, ranked, ranking_metrics, score_rankings, values_at
 from tests.trec_eval import measured
 
 CUTOFFS = (1, 2, 3, 5, 10)
@@ -136,6 +136,13 @@ def test_many_queries_at_once_score_as_one_by_one(queries, cutoffs):
         assert row_of_all == pytest.approx(
             {name: math.nan if value is None else value for name, value in one.items()}, abs=1e-12, nan_ok=True
         )
+
+
+@given(rankings, judgements, st.sets(st.integers(1, 20), min_size=1))
+def test_what_was_found_to_a_depth_has_the_values_of_all_cutoffs_above_it(ranking, relevance, cutoffs):
+    cutoffs = tuple(sorted(cutoffs))
+    deep = values_at(found_in(ranking, relevance, 100), cutoffs)
+    assert deep == tuple(ranking_metrics(ranking, relevance, cutoffs).values())
 
 
 def test_many_queries_without_any_document_or_judgement():

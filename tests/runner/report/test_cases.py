@@ -8,7 +8,7 @@ from runner.metrics.catalogue import built_in
 from runner.report import blocks
 from runner.report.cases import OF_CELL, Cases, cases, cases_of
 from runner.report.document import Document
-from runner.report.worst import worst_cases
+from runner.report.worst import worst_cases, worst_of
 from runner.system.folder import open_run
 from tests.run_folders import ROWS, dump, estimate, row, write_run
 
@@ -21,6 +21,10 @@ def test_the_worst_come_first_as_in_the_other_report(tmp_path: Path) -> None:
     shown = found(write_run(tmp_path))
     worst = [row["id"] for row in worst_cases(ROWS, 10, built_in())]
     assert list(shown.ids)[: len(worst)] == worst
+    for count in (2, 10):
+        assert shown.ordered is not None
+        assert worst_of(shown.ordered, count, built_in()) == worst_cases(ROWS, count, built_in())
+    assert cases_of(Document.of(open_run(tmp_path)), {}, 2).ordered is None
     assert sorted(shown.ids) == sorted(row["id"] for row in ROWS)
 
 

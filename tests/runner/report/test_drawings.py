@@ -3,7 +3,7 @@
 import pytest
 
 from runner.report.blocks import Chart, Difference
-from runner.report.drawings import BAR, HEIGHT, LEFT, RIGHT, SIGNED, WIDE, corners, ends_of, plotted, px, span_of
+from runner.report.drawings import BAR, HEIGHT, LEFT, RIGHT, SIGNED, WIDE, corners, ends_of, plot_of, px, span_of
 from runner.report.metric import Value
 
 
@@ -37,17 +37,17 @@ def test_a_difference_around_0() -> None:
 
 def test_numbers_stand_where_they_are_and_names_side_by_side() -> None:
     lines = {"a": [value(0.0), value(1.0), value(0.5)]}
-    at = plotted(Chart("c", "k", [0, 5, 10], lines))
+    at = plot_of(Chart("c", "k", [0, 5, 10], lines))
     ends = (LEFT + 24, WIDE - RIGHT - 24)
     assert [place.x for place in at.places] == [ends[0], sum(ends) / 2, ends[1]]
-    named = plotted(Chart("c", "k", ["a", "b", "c"], lines))
+    named = plot_of(Chart("c", "k", ["a", "b", "c"], lines))
     assert ends[0] < named.places[0].x < named.places[1].x < named.places[2].x < ends[1]
     assert at.lines[0].path and not named.lines[0].path  # names are no order
-    assert plotted(Chart("c", "k", ["a", "b", "c"], lines, connected=True)).lines[0].path
+    assert plot_of(Chart("c", "k", ["a", "b", "c"], lines, connected=True)).lines[0].path
 
 
 def test_higher_values_stand_higher_and_what_is_missing_is_left_out() -> None:
-    line = plotted(Chart("c", "k", [1, 2, 3], {"a": [value(0.2, 0.1, 0.3), None, value(0.8)]})).lines[0]
+    line = plot_of(Chart("c", "k", [1, 2, 3], {"a": [value(0.2, 0.1, 0.3), None, value(0.8)]})).lines[0]
     assert len(line.points) == 2
     first, second = line.points
     assert 0 < second.y < first.y < HEIGHT
@@ -56,7 +56,7 @@ def test_higher_values_stand_higher_and_what_is_missing_is_left_out() -> None:
 
 
 def test_lines_at_one_place_do_not_cover_each_other() -> None:
-    at = plotted(Chart("c", "k", [1, 2], {"a": [value(0.5)] * 2, "b": [value(0.5)] * 2}))
+    at = plot_of(Chart("c", "k", [1, 2], {"a": [value(0.5)] * 2, "b": [value(0.5)] * 2}))
     assert at.lines[1].points[0].x - at.lines[0].points[0].x == pytest.approx(5.0)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from runner.report.markdown import Markdown, bold, code_block, escape, numbered, quote, shorten, table
+from runner.report.markdown import Markdown, bold, code_block, escape, number_items, quote, shorten, table
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.text(
@@ -73,7 +73,7 @@ def test_numbers_are_right_aligned_on_request() -> None:
 
 
 def test_lists_and_quotes() -> None:
-    assert numbered(["a", "b|c"]) == "1. a\n2. b\\|c"
+    assert number_items(["a", "b|c"]) == "1. a\n2. b\\|c"
     assert quote(["a", "b"]) == "> a\n>\n> b"
 
 

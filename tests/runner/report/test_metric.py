@@ -93,7 +93,7 @@ def test_a_metric_that_applies_to_no_case_is_left_out() -> None:
 def test_a_metric_that_applies_but_was_never_scored_has_no_value() -> None:
     metrics = {"mrr": estimate(None, 3, 0)}
     assert [value.name for value in metric.values(metrics, ["mrr"])] == ["mrr"]
-    assert metric.scored(metrics, ["mrr"]) == []
+    assert metric.scores(metrics, ["mrr"]) == []
 
 
 def test_metrics_of_an_unknown_kind_are_among_the_results() -> None:

@@ -1,5 +1,9 @@
 import gc
+import subprocess
+import sys
 import weakref
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +38,42 @@ def test_what_was_there_is_left_alone_until_the_end_and_what_comes_is_not(
         assert gc.get_threshold() == usual
     finally:
         gc.freeze()  # as the suite has it
+
+
+def test_what_stays_is_left_alone_from_the_first_collection_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And from later ones on where that is said; a cycle that begins afterwards is collected."""
+    monkeypatch.setattr(collector, "_is_frozen", False)
+    gc.unfreeze()
+    try:
+        with collecting_seldom():
+            counts, kept = [gc.get_freeze_count()], []
+            for settles in (False, False, True):
+                kept.append([Node() for _ in range(1_000)])
+                passing = weakref.ref(Node())
+                collect(settles=settles)
+                assert passing() is None
+                counts.append(gc.get_freeze_count())
+            first, second, third = (after - before for before, after in pairwise(counts))
+            assert first >= 1_000
+            assert abs(second) < 500
+            assert third >= 2_000
+        assert gc.get_freeze_count() == 0
+    finally:
+        gc.freeze()  # as the suite has it
+
+
+def test_a_process_that_ends_quickly_flushes_what_is_open(tmp_path: Path) -> None:
+    """A file that only a cycle holds is closed by nobody."""
+    program = (
+        "import gc, sys\n"
+        "from runner.system.collector import end_quickly\n"
+        "class Node: pass\n"
+        "end_quickly()\n"
+        "node = Node()\n"
+        "node.itself, node.file = node, open(sys.argv[1], 'w')\n"
+        "node.file.write('written')\n"
+        "del node\n"
+    )
+    path = tmp_path / "file"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True)
+    assert path.read_text() == "written"

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import sqlite3
 import subprocess
@@ -7,8 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from plugins.tracking.mlflow import MlflowTracking
+from runner.config.compose import compose_cells
+from runner.config.options import resolved
 from runner.errors import InputError, TrackingError
-from runner.tracking.mlflow_client import configured_uri, demand_store, download, reported, shown, sqlite_file
+from runner.system.redaction import redacted
+from runner.tracking import mlflow_client
+from runner.tracking.mlflow_client import (
+    configured_uri,
+    demand_store,
+    download,
+    reporting,
+    shown,
+    sqlite_file,
+    with_password,
+)
+from runner.words.bilingual import in_language
+from tests.run_folders import write_run
+from tests.services.raw_server import http, saying
 
 
 @pytest.mark.parametrize(
@@ -27,7 +44,7 @@ def test_the_file_of_a_sqlite_store(uri: str, path: str | None) -> None:
 
 def test_credentials_are_never_shown() -> None:
     assert shown("https://user:secret@host:5000/x") == "https://host:5000/x"
-    with pytest.raises(TrackingError) as caught, reported("http://u:secret@h", "no upload", "try later"):
+    with pytest.raises(TrackingError) as caught, reporting("http://u:secret@h", "no upload", "try later"):
         raise RuntimeError("cannot reach http://u:secret@h\nbecause of the weather")
     assert str(caught.value) == (
         "no upload: MLflow at http://h failed (cannot reach http://h because of the weather); try later"
@@ -59,8 +76,85 @@ def test_a_store_that_somebody_writes_to_is_one(mlflow_store: str) -> None:
         demand_store(mlflow_store)
 
 
-def test_the_store_of_the_configuration() -> None:
+def test_the_store_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run is told by itself comes first, then MLFLOW_TRACKING_URI, then the file beside it."""
+    words = ["+experiment=retrieval_only", "retriever=keyword"]
+    for own, there in (("", "sqlite:///mlflow.db"), ("http://127.0.0.1:5000", "http://127.0.0.1:5000")):
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", own)
+        for given, wanted in (([], there), (["tracking.uri=sqlite:///own.db"], "sqlite:///own.db")):
+            (cell,) = compose_cells([*words, *given])[1]
+            assert cell.cfg.tracking.uri == wanted
+        assert configured_uri() == there
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
     assert configured_uri() == "sqlite:///mlflow.db"
+
+
+def test_a_password_in_the_variable_is_used_and_never_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://me:Open%20Sesame7@127.0.0.1:5000")
+    (cell,) = compose_cells(["+experiment=retrieval_only", "retriever=keyword"])[1]
+    assert cell.cfg.tracking.uri == "http://me:Open%20Sesame7@127.0.0.1:5000"
+    kept = resolved(cell.cfg)["tracking"]["uri"]
+    assert kept == "http://127.0.0.1:5000"
+    assert with_password(kept) == cell.cfg.tracking.uri
+    assert with_password("http://127.0.0.1:5001") == "http://127.0.0.1:5001"
+    assert [redacted(text) for text in ("Open Sesame7", "see http://127.0.0.1:5000/#/")] == [
+        "***", "see http://127.0.0.1:5000/#/",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            http(401, "You are not authenticated. Please see …"),
+            "401: MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD need a user and a password that it knows",
+        ),
+        (http(403, "Permission denied"), "403: this user may not do that"),
+        (
+            http(503, '{"error_code": "TEMPORARILY_UNAVAILABLE", "message": "(psycopg.OperationalError) connection"}'),
+            "it answers 503, as where its own database is away",
+        ),
+        (http(500, "<html>"), "it answers 500, as where its own database is away"),
+    ],
+)
+async def test_what_a_server_answers_is_one_clear_line(
+    answer: bytes, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "tester")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "Wrong-Secret-7")
+    async with saying(answer) as server:
+        tracking, folder = MlflowTracking(uri=server.url, figures=False), write_run(tmp_path)
+        with pytest.raises(TrackingError) as caught:
+            await asyncio.to_thread(tracking.upload, folder)
+    message = str(caught.value)
+    assert message == (
+        f"{folder} was not uploaded: MLflow at {server.url} failed ({told}); "
+        f"upload it later with: python -m runner track {folder}"
+    )
+    assert "Basic" in server.sent[0].headers["authorization"]
+    korean = in_language(message, "ko")
+    assert korean.startswith(f"업로드하지 못했습니다: {folder}. MLflow({server.url}), ")
+    assert told not in korean
+
+
+async def test_a_server_that_does_not_answer_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not again for each run of a sweep."""
+    async with saying(b"", stalls=True) as server:
+        tracking, folder = MlflowTracking(uri=server.url, figures=False, timeout_s=1), write_run(tmp_path)
+        told = []
+        for _ in range(2):
+            with pytest.raises(TrackingError) as caught:
+                await asyncio.to_thread(tracking.upload, folder)
+            told.append(str(caught.value).partition(" failed ")[2].partition(";")[0])
+            asked = server.connections
+        assert told == ["(timed out)", "(it did not answer a moment ago and is not asked again yet)"]
+        assert server.connections == asked
+        monkeypatch.setattr(mlflow_client, "PAUSE_S", 0.0)
+        monkeypatch.setattr(mlflow_client, "_silent_until", {})
+        with pytest.raises(TrackingError, match="timed out"):
+            await asyncio.to_thread(tracking.upload, folder)
 
 
 def test_an_unknown_run_id(mlflow_store: str, tmp_path: Path) -> None:

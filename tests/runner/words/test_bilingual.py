@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.words.bilingual import beside, in_language, translated
+from runner.words.bilingual import beside, in_language, translate
 from runner.words.wording import wording
 from tests.small_data import write_jsonl
 
@@ -151,7 +151,7 @@ def test_what_users_meet_most(
     ],
 )  # fmt: skip
 def test_what_runs_say(message: str, korean: str) -> None:
-    assert translated(message, "ko", 1) == korean
+    assert translate(message, "ko", 1) == korean
 
 
 def test_what_is_wrong_with_data_is_said_in_korean_where_there_are_words_for_it() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from plugins.memory.store.redis import RedisStore
 from runner.domains.memory.records import ChatTurn, SessionKey
+from runner.domains.memory.redis_errors import is_passing
 from runner.domains.memory.redis_server import RedisServer as Settings
 from runner.domains.memory.stored import keys_of
 from runner.errors import ConfigError
@@ -212,3 +213,12 @@ def test_settings_that_contradict_each_other(settings: dict[str, Any], told: str
     with pytest.raises(ConfigError) as caught:
         RedisStore(**settings)
     assert list(map(str, caught.value.problems)) == [told]
+
+
+def test_a_connection_that_redis_py_closed_while_it_was_in_use() -> None:
+    told = {}
+    for name in ("redis.asyncio.connection", "plugins.memory"):
+        with pytest.raises(AttributeError) as caught:
+            exec("None.writelines([])", {"__name__": name})
+        told[name] = is_passing(caught.value)
+    assert told == {"redis.asyncio.connection": True, "plugins.memory": False}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from runner.cli import main
-from runner.commands.calibrate.min_score import measured
+from runner.commands.calibrate.min_score import measure
 from runner.errors import InputError
 from tests.small_data import write_jsonl
 
@@ -54,7 +54,7 @@ def test_the_cut_to_set_is_printed_and_written(
 def test_the_f1_of_the_best_cut_is_that_of_parts_that_it_was_not_chosen_on() -> None:
     random = np.random.default_rng(1)
     scores, labels = random.random(200), random.random(200) < 0.3  # nothing to tell
-    found = measured(scores, labels, 0.3, seed=42)
+    found = measure(scores, labels, 0.3, seed=42)
     assert found["auc"] == pytest.approx(0.5, abs=0.1)
     assert not found["beats_always_no"]
 
@@ -78,4 +78,4 @@ def test_a_folder_without_the_files_is_named(tmp_path: Path, capsys: pytest.Capt
 
 def test_too_few_scores_are_an_error_before_anything_is_measured() -> None:
     with pytest.raises(InputError, match="at least 10 questions of each kind"):
-        measured(np.array([0.5]), np.array([True]), 0.3, seed=1)
+        measure(np.array([0.5]), np.array([True]), 0.3, seed=1)

@@ -12,7 +12,7 @@ from runner.commands.chat.words import (
     memory_text,
     say,
     sources,
-    used,
+    usage_lines,
 )
 from runner.domains.memory.context import ContextBuilder
 from runner.domains.memory.records import ChatTurn, Entity, Remembered, SessionState
@@ -127,10 +127,10 @@ def test_sources_are_the_pieces_that_are_cited_in_one_short_line_each() -> None:
 )  # fmt: skip
 def test_what_was_asked_of_models(live: dict[str, Any], cached: int, line: str) -> None:
     usage = {"usage": {"generator": {"openai:m": {"live": live, "cached": {"requests": cached}}}}}
-    assert list(used(usage, "en")) == [line]
-    assert list(used({}, "en")) == []
+    assert list(usage_lines(usage, "en")) == [line]
+    assert list(usage_lines({}, "en")) == []
     korean = "generator openai:m: 요청 3건, 토큰 1,234개, $0.0012"
-    assert list(used(usage, "ko")) == [
+    assert list(usage_lines(usage, "ko")) == [
         korean if live["requests"] else "generator openai:m: 요청 0건, 토큰 0개, 비용 알 수 없음, 캐시 응답 2건"
     ]
 

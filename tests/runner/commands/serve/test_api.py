@@ -300,6 +300,17 @@ def test_a_queue_is_found_again_and_waits_in_order(tmp_path: Path) -> None:
     assert found.get(second.id).words == ["k=2", f"out={tmp_path / second.id}"]  # type: ignore[union-attr]
 
 
+def test_jobs_of_one_second_start_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, limit=1)
+    begun: list[str] = []
+    jobs._start = lambda job: begun.append(job.id)  # type: ignore[method-assign]
+    came = [jobs.add("run", "a", []).id for _ in range(8)]
+    for id in came:
+        jobs.tick()
+        jobs.cancel(jobs.get(id))  # type: ignore[arg-type]
+    assert begun == came
+
+
 def test_a_run_of_the_command_line_is_resumed_where_a_request_could_have_started_it(
     serving, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # type: ignore[no-untyped-def]

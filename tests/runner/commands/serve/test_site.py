@@ -195,6 +195,24 @@ def test_a_root_becomes_a_site_of_files(root: Path, tmp_path: Path, capsys: pyte
     assert f"error: ROOT: no run below {tmp_path / 'mine'}" in told
 
 
+def test_a_site_leaves_out_a_damaged_run_and_keeps_the_others(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(root / "sweep" / "0", root / "sweep" / "2")
+    (root / "sweep" / "1" / "per_item.jsonl").write_text('{"id": "q1", "metrics": [], "output": "a"}\n')
+    assert main(["export", str(root), str(site)]) == 0
+    assert "left out: sweep~1 (" in capsys.readouterr().err
+    pages = list(site.rglob("*.html"))
+    linked = {
+        (page.parent / link.partition("#")[0]).resolve()
+        for page in pages
+        for link in re.findall(r'(?<!\w)href="([^"#?]+)', page.read_text(encoding="utf-8"))
+    }
+    assert all(path.exists() for path in linked)
+    assert any(page.parent.parent.name == "side" for page in pages), "the two runs that are whole stand side by side"
+
+
 def test_the_form_has_every_group_of_the_configuration(serving: Serving) -> None:
     """Also those that come with a choice, such as the reranker of an agent; not what the server's own words fix."""
     client = serving(words=("judge=lexical",))

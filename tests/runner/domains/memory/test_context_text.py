@@ -8,7 +8,7 @@ import pytest
 from runner.domains.memory.context import ContextBuilder, rendered
 from runner.domains.memory.records import Entity, Remembered
 from runner.errors import installing
-from runner.llm.tokens import count_tokens, estimated
+from runner.llm.tokens import count_tokens, estimate
 from runner.records import Context
 from tests.runner.domains.memory.counted import Counted, texts, turn
 
@@ -64,7 +64,7 @@ def test_encodings() -> None:
     }
     assert found["auto"] == found["o200k_base"] == count_tokens(question) == 11
     assert found["cl100k_base"] == 15
-    assert found["estimate"] == estimated(question)
+    assert found["estimate"] == estimate(question)
 
 
 WITHOUT_EXTRA = """

@@ -1,0 +1,55 @@
+"""What a run needs at its end, made ready while it waits for models: a third of a second that nobody waits for then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+
+PAUSE_S = 0.05  # in which the first requests are sent
+
+
+@asynccontextmanager
+async def readied(judges: Iterable[object], *, reports: bool, is_waiting: bool) -> AsyncIterator[None]:
+    """In a thread beside the body, where that `is_waiting` for somebody else. `judges`: whose code is hashed;
+    `reports`: whether a report will be written."""
+    if not is_waiting:
+        yield
+        return
+    modules = sorted({type(judge).__module__ for judge in judges})
+    task = asyncio.create_task(_after_a_pause(modules, reports=reports))
+    try:
+        yield
+    finally:
+        task.cancel()  # what is under way in the thread goes on to its end
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _after_a_pause(modules: Sequence[str], *, reports: bool) -> None:
+    await asyncio.sleep(PAUSE_S)
+    await asyncio.to_thread(_ready, modules, reports=reports)
+
+
+def _ready(modules: Sequence[str], *, reports: bool) -> None:
+    """What fails here is tried again by who needs it, and told there."""
+    with suppress(Exception):
+        from runner.run.score_identity import metric_code
+        from runner.system.sources import syntax_digest
+
+        metric_code()
+        syntax_digest(modules)
+    with suppress(Exception):
+        from runner.compare import snapshot  # noqa: F401
+        from runner.report import brief, outputs, panels  # noqa: F401
+
+        if reports:
+            _ready_report()
+
+
+def _ready_report() -> None:
+    from runner.report import summary  # noqa: F401
+    from runner.report.page import TEMPLATES, environment
+
+    for name in TEMPLATES:
+        environment().get_template(name)

@@ -1,0 +1,66 @@
+import asyncio
+import threading
+
+import pytest
+
+from runner.report.page import TEMPLATES, environment
+from runner.run import ahead
+from runner.run.score_identity import metric_code
+
+
+def readied(is_waiting: bool, monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> list[tuple[str, list[str]]]:
+    """What was made ready, with the thread that did it."""
+    found = []
+    done = threading.Event()
+
+    def ready(modules: list[str], *, reports: bool) -> None:
+        found.append((threading.current_thread().name, modules))
+        done.set()
+
+    monkeypatch.setattr(ahead, "PAUSE_S", 0.0)
+    monkeypatch.setattr(ahead, "_ready", ready)
+
+    async def run() -> None:
+        async with ahead.readied([found, done], reports=True, is_waiting=is_waiting):
+            while is_waiting and not done.is_set():
+                await asyncio.sleep(0.001)
+            if fails:
+                raise ValueError("of the body")
+
+    asyncio.run(run())
+    return found
+
+
+def test_a_run_that_waits_has_a_thread_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ((thread, modules),) = readied(True, monkeypatch)
+    assert thread != threading.current_thread().name
+    assert modules == ["builtins", "threading"]
+
+
+def test_a_run_that_computes_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert readied(False, monkeypatch) == []
+
+
+def test_what_fails_in_the_run_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="of the body"):
+        readied(True, monkeypatch, fails=True)
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_templates_are_compiled_where_a_report_will_be_written(reports: bool) -> None:
+    environment.cache_clear()
+    metric_code.cache_clear()
+    ahead._ready(["runner.llm.claims"], reports=reports)
+    assert metric_code.cache_info().currsize == 1
+    compiled = environment().cache
+    assert compiled is not None
+    assert {name for _, name in compiled} == (set(TEMPLATES) if reports else set())
+
+
+def test_what_cannot_be_made_ready_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever needs it fails by itself."""
+    monkeypatch.setattr("runner.run.score_identity.FAMILIES", {"right": None})
+    metric_code.cache_clear()
+    ahead._ready([], reports=False)
+    monkeypatch.undo()
+    assert metric_code()
