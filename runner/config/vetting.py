@@ -33,6 +33,7 @@ from runner.words.wording import LANGUAGES, supported
 OWN_PACKAGES = ("runner", "plugins")
 SHOWN = 400  # most characters of the arguments of a component
 REFERENCE = re.compile(r"\$\{\.*(?!hydra\b)\w[\w.]*\}")  # a setting; any other ${…} computes or looks up
+GROUP = re.compile(r"\w+(\.\w+)*")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+\S*")
 ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|endpoint)")
 DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
@@ -249,8 +250,16 @@ def _composing(value: Any, key: str = "") -> Iterator[Strange]:
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _composing(inner, f"{key}.{number}")
-    elif isinstance(value, str) and "${" in REFERENCE.sub("", value):
+    elif isinstance(value, str) and "${" in REFERENCE.sub("", value) and not _is_of_program(key, value):
         yield Strange(key, _short_repr(value), COMPUTES)
+
+
+def _is_of_program(key: str, value: str) -> bool:
+    """Whether a choice of this program has the setting, to the letter."""
+    group, _, name = key.rpartition(".")
+    if not GROUP.fullmatch(group):
+        return False
+    return any(read_mapping(path).get(name) == value for path in (CONF / group.replace(".", "/")).glob("*.yaml"))
 
 
 def strange(cfg: DictConfig, own: Own) -> Iterator[Strange]:

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from runner.cli import main
-from runner.config.frozen import Frozen
+from runner.config.frozen import CONF, Frozen
 from runner.config.schema import load
 from runner.config.vetting import Vetting
 from runner.errors import InputError
@@ -280,6 +280,17 @@ def test_interpolations_that_compute() -> None:
     assert SECRET not in done.stderr + done.stdout
     shown = typed(*WAYS[1], "--cfg", "job", "--resolve")
     assert shown.returncode == 1 and SECRET not in shown.stdout + shown.stderr
+
+
+def test_what_this_program_looks_up_itself() -> None:
+    """The store of a run that was tracked as runs are is that of whoever runs the record, under that key alone."""
+    own = yaml.safe_load((CONF / "tracking" / "mlflow.yaml").read_text(encoding="utf-8"))
+    assert own["uri"].startswith("${oc.env:MLFLOW_TRACKING_URI,")
+    made(lambda values: values.update(tracking=own))
+    assert typed(*WAYS[1], *FEW, "dry_run=true").returncode == 0
+    for key, text in {"uri": f"{own['uri']}x", "timeout_s": own["uri"], "experiment": "${oc.env:HOME}"}.items():
+        made(lambda values, wrong={key: text}: values.update(tracking={**own, **wrong}))
+        assert f"\n  tracking.{key}: " in refused_by_vetting()
 
 
 def test_defaults_of_its_own() -> None:
