@@ -166,7 +166,7 @@ async def test_a_cluster_that_is_not_called_one(program: str) -> None:
         url = nodes[0].url
         told = {await _outcome(store_of(nodes[0], retries=0), SessionKey("acme", str(number))) for number in range(20)}
         assert told == {"1", f"the store {url} is one node of a cluster: set memory.store.cluster=true"}
-        store = store_of(nodes[1], cluster=True, retries=0)
+        store = store_of(nodes[1], cluster=True, retries=0, failover_s=0)
         async with store.opened():
             assert 0 < len([key async for key in store.sessions()]) < 20
             nodes[0].kill()
