@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -88,7 +89,7 @@ def test_more_texts_than_fit_into_one_question(tmp_path: Path) -> None:
 
 def test_damaged_and_foreign_values_are_made_again(tmp_path: Path) -> None:
     NoteStore(tmp_path).recall("upper", ["a", "b"], upper)
-    with sqlite3.connect(tmp_path / "notes.sqlite") as file:
+    with closing(sqlite3.connect(tmp_path / "notes.sqlite")) as file, file:
         file.execute("UPDATE made SET value = CAST(substr(value, 1, 4) || '\"X\"' AS BLOB)")
     assert NoteStore(tmp_path).recall("upper", ["a", "b"], upper) == ["A", "B"]
     (tmp_path / "notes.sqlite").write_bytes(b"no database at all" * 100)
@@ -97,10 +98,10 @@ def test_damaged_and_foreign_values_are_made_again(tmp_path: Path) -> None:
 
 def test_values_of_other_code_are_thrown_away(tmp_path: Path) -> None:
     NoteStore(tmp_path).recall("upper", ["a"], upper)
-    with sqlite3.connect(tmp_path / "notes.sqlite") as file:
+    with closing(sqlite3.connect(tmp_path / "notes.sqlite")) as file, file:
         file.execute("UPDATE made SET code = 'other'")
     NoteStore(tmp_path).recall("upper", ["b"], upper)
-    with sqlite3.connect(tmp_path / "notes.sqlite") as file:
+    with closing(sqlite3.connect(tmp_path / "notes.sqlite")) as file, file:
         assert file.execute("SELECT count(*) FROM made").fetchone() == (1,)
 
 
