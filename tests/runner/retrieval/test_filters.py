@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -71,6 +72,20 @@ def test_each_leg_ranks_among_what_passes(tmp_path: Path) -> None:
     scores = dict(zip(*(lambda one: (one.ids, one.scores))(plain.search([question("text 7")], 120)[0]), strict=True))
     leg = found.legs["keyword"]
     assert all(scores[id] == score for id, score in zip(leg.ids, leg.scores, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "ivf", "ivf_pq"])
+def test_every_kind_of_index_searches_among_what_passes(tmp_path: Path, kind: Literal["hnsw", "ivf", "ivf_pq"]) -> None:
+    """One that looks at all of the vectors, by its settings, finds what the exact one does, with its scores."""
+    settings: dict[str, Any] = {"embedder": Cloud(), "filter": {"team": TEAMS[0]}}
+    exact = SemanticRetriever(**settings)
+    other = SemanticRetriever(**settings, index=kind, hnsw_effort=128, ivf_lists=3, ivf_probes=3)
+    for retriever in (exact, other):
+        retriever.index(corpus(), workspace(tmp_path, retriever))
+    queries = [question(f"text {n}") for n in (7, 8, 100)]
+    expected = exact.search(queries, 10)
+    assert other.search(queries, 10) == expected
+    assert all(int(id[:3]) % 3 == 0 for ranking in expected for id in ranking.ids)
 
 
 def test_a_store_without_filters_or_texts_is_told_before_the_run() -> None:
