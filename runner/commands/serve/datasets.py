@@ -157,13 +157,19 @@ class Datasets:
                 dataset, words=words_of(form, folder, kept, columns), files=dict(list(sizes.items())[:50])
             )
             dataset = checked(dataset, FORMS[form].evaluation)
+            dataset = replace(dataset, problems=[_as_sent(line, folder) for line in dataset.problems])
             write_json(folder / FILE, asdict(dataset))
         except BaseException as error:
             removed(folder, self.root)
             if isinstance(error, InputError) and not isinstance(error, TooLargeError):
-                raise InputError(str(error).replace(f"{folder.absolute()}{os.sep}", "")) from None
+                raise InputError(_as_sent(str(error), folder)) from None
             raise
         return dataset
+
+
+def _as_sent(message: str, folder: Path) -> str:
+    """With the names of the files that were sent; where they are kept is nothing to clients."""
+    return message.replace(f"{folder.absolute()}{os.sep}", "")
 
 
 @dataclass

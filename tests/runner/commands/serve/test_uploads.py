@@ -77,6 +77,14 @@ def uploaded(client: TestClient, format: str | None, files: Mapping[str, tuple[s
     return client.post(URL, data={"name": "a", **({"format": format} if format else {}), **fields}, files=files)
 
 
+def test_what_is_left_out_is_named_by_the_file_that_was_sent(serving: Serving) -> None:
+    asked = {"id": "q1", "query": "When?", "answerable": True, "expected_notes": ["nowhere"]}
+    files = {"corpus": ("c.jsonl", lines({"id": "a", "text": "Now."})), "queries": ("q.jsonl", lines(asked))}
+    told = uploaded(serving(), "jsonl", files).json()
+    (problem,) = told["problems"]
+    assert problem.startswith("warning: queries/") and ":1: expected_notes: no document 'nowhere'" in problem
+
+
 def test_a_table_is_imported_and_its_answers_are_evaluated(serving: Serving) -> None:
     client = serving()
     told = uploaded(client, None, {"queries": ("로그.csv", TABLE)}).json()
