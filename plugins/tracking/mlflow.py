@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
+from runner.llm.address import NOT_SHOWN
 from runner.system.locks import lock
 from runner.system.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
-from runner.tracking.mlflow_client import connect, reporting, shown, sqlite_file, with_password
+from runner.tracking.mlflow_client import connect, reporting, shown, sqlite_file, store_fault, with_password
 from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, links, state, tables_tag
 from runner.tracking.traces import CaseTrace, Span, case_traces
 
@@ -33,12 +35,19 @@ MARKER = ".mlflow_run.json"
 PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6000, 8000, 250  # characters that MLflow keeps
 PARAMS_A_BATCH, METRICS_A_BATCH = 100, 900  # of 1000 things in a request
 FILES_AT_ONCE = 4
+RUNS_AT_ONCE = 4  # to a server, which answers others while its database is asked
 RACED = ("UNIQUE constraint", "duplicate key")  # of SQLite, of PostgreSQL
 SPANS_A_BATCH, BYTES_A_BATCH = 100, 500_000
 TRACE_TAG_LIMIT = 4000
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI opens at the table of runs
 OF_A_SWEEP = ("cell", "reference")  # its single runs
 STATUS = {"completed": "FINISHED", "failed": "FAILED", "partial": "KILLED"}
+
+
+def _store(uri: str) -> str:
+    if fault := store_fault(uri):
+        raise PydanticCustomError(NOT_SHOWN, "{message}", {"message": fault})
+    return uri
 
 
 class MlflowTracking:
@@ -51,7 +60,7 @@ class MlflowTracking:
     def __init__(
         self,
         *,
-        uri: str = "sqlite:///mlflow.db",
+        uri: Annotated[str, AfterValidator(_store)] = "sqlite:///mlflow.db",
         experiment: str | None = None,
         figures: bool | Literal["auto"] = "auto",
         slices: list[Literal["language", "difficulty", "tag"]] | None = None,
@@ -64,6 +73,11 @@ class MlflowTracking:
         self.slices = slices or ()
         self.traces = traces
         self.timeout_s = timeout_s
+
+    @property
+    def concurrency(self) -> int:
+        """Uploads at once: a file of SQLite has one writer."""
+        return 1 if sqlite_file(self.uri) is not None else RUNS_AT_ONCE
 
     def prepare(self) -> None:
         remedy = "results stay in the run folder; upload them later with: python -m runner track RUN_DIR"
