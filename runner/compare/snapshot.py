@@ -31,6 +31,7 @@ from runner.metrics.metric import Catalogue
 from runner.system.folder import DOCUMENTS, RunFolder, open_run
 from runner.system.journal import whole_rows
 from runner.system.metadata import read_json
+from runner.system.shared_record import noted
 from runner.system.writing import replacing
 
 SCHEMA = 1
@@ -255,7 +256,7 @@ def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
     kept = output if isinstance(output, Mapping) else {}
     question = kept.get("query", row["id"])
     return {
-        "content": content_hash(str(question)) if kept else None,
+        "content": noted(output, "content", lambda: content_hash(str(question))) if kept else None,
         "gold": kept.get("gold"),
         **{name: row.get(name) for name in ("status", "language", "difficulty")},
         "tags": tuple(row.get("tags") or ()),

@@ -22,6 +22,7 @@ from runner.report.outputs import RIGHT, outcome
 from runner.report.page import clean, details, language_tag
 from runner.report.worst import merit
 from runner.system.folder import lines_at, reader
+from runner.system.shared_record import noted
 from runner.words.wording import Wording
 
 LISTED = 100_000  # cases; the worst ones of more
@@ -157,11 +158,10 @@ class _Columns:
 
     def add(self, place: int, row: Mapping[str, Any]) -> None:
         output = row.get("output")
-        question = output.get("query") if isinstance(output, Mapping) else None
         self._merits.append(merit(row, self._catalogue))
         self._places.append(place)
         self._ids.append(clean(str(row.get("id")), QUESTION))
-        self._questions.append(clean(" ".join(str(question or "").split()), QUESTION))
+        self._questions.append(noted(output, "question", lambda: _question(output)))
         chosen = (outcome(row), str(row.get("language") or ""), self._changes.get(str(row.get("id")), ""))
         for names, name in zip(self._choices.values(), chosen, strict=True):
             names.add(name)
@@ -181,6 +181,11 @@ class _Columns:
             choices={kind: names.choice(order) for kind, names in self._choices.items()},
             values={name: np.round(np.array(column)[order], 3) for name, column in self._values.items()},
         )
+
+
+def _question(output: Any) -> str:
+    question = output.get("query") if isinstance(output, Mapping) else None
+    return clean(" ".join(str(question or "").split()), QUESTION)
 
 
 # --- headers, filters, rows -----------------------------------------------------------------------

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from runner.system.folder import lines_at
 from runner.system.shared import shared
+from runner.system.shared_record import noted
 
 PARTS = ("retrieved", "answer")  # parts of the output of a case
 RIGHT = frozenset({"none", "ok", "True"})  # among the outcomes of a case
@@ -62,9 +63,9 @@ def _read(path: Path, among: Container[str] | None) -> Outputs:
             continue
         places[id] = place
         right.append(is_right(row))
-        for name, value in _parts(row):
+        for name, number in _numbers(id, row.get("output")).items():
             seen.add(name)
-            sums[name] = (sums[name] + _number(id, value)) % 2**128
+            sums[name] = (sums[name] + number) % 2**128
     digests = {name: f"{sums[name]:032x}" for name in PARTS if name in seen}
     return Outputs([*places], np.array([*places.values()], np.int64), np.array(right, bool), digests)
 
@@ -85,8 +86,12 @@ def is_right(row: Mapping[str, Any]) -> bool:
     return outcome(row) in RIGHT and (row.get("metrics") or {}).get("right") != 0
 
 
-def _parts(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    output = row.get("output")
+def _numbers(id: str, output: Any) -> Mapping[str, int]:
+    """Part of an output -> hash of it for its case."""
+    return noted(output, ("outputs", id), lambda: {name: _number(id, value) for name, value in _parts(output)})
+
+
+def _parts(output: Any) -> Iterator[tuple[str, Any]]:
     kept = output if isinstance(output, Mapping) else {}
     if "retrieved" in kept:
         yield "retrieved", _ranking(kept["retrieved"])

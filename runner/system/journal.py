@@ -27,7 +27,7 @@ from runner.system.writing import in_words, replacing
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
 FIELDS = tuple(each.name for each in fields(Row))
-NUMBERS = {float, int, type(None)}
+NUMBERS, TEXTS = {float, int, type(None)}, {str}
 LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
 
 Places = dict[str, tuple[int, int]]  # of rows in a file, by case id: where the line begins, and its length
@@ -224,12 +224,12 @@ def _written(row: Row) -> Any:
 
 def _is_plain(row: Row) -> bool:
     """Whether reading gives what the row holds: true of the rows that cells of a sweep have in common."""
-    times = (timing.ms for timing in row.timings.values())
-    numbers = (row.latency_ms, *times, *row.metrics.values(), *row.weights.values())
     return (
         type(row.output) is SharedRecord
-        and {*map(type, numbers)} <= NUMBERS
-        and {*map(type, row.labels.values()), *map(type, row.tags), *map(type, row.unscored)} <= {str}
+        and type(row.latency_ms) in NUMBERS
+        and {*map(type, row.metrics.values()), *map(type, row.weights.values())} <= NUMBERS
+        and {*map(type, row.labels.values()), *map(type, row.tags), *map(type, row.unscored)} <= TEXTS
+        and all(type(timing.ms) in NUMBERS for timing in row.timings.values())
     )
 
 
@@ -304,8 +304,9 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:
-    """What components say in details of judgements has any type."""
-    return _seal(line[:-SEAL]) == line[-SEAL:] and all(map(_is_judgement, row["judgements"].values()))
+    """What components say in details of judgements has any type. A shared record is of a row that was just written."""
+    is_sealed = type(row["output"]) is SharedRecord or _seal(line[:-SEAL]) == line[-SEAL:]
+    return is_sealed and all(map(_is_judgement, row["judgements"].values()))
 
 
 def is_whole(row: Mapping[str, Any]) -> bool:

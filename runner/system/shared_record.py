@@ -6,24 +6,27 @@ more = record.with_rest(("answer", 1), lambda: {"answer": "…"})     # of the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
 import orjson
 
 from runner.system.shared import are_several, shared
 
+T = TypeVar("T")
+
 ROOM = 24_000_000  # bytes of encoded records that a command keeps, four times as large in memory
 
 
 class SharedRecord(dict[str, Any]):
-    """A record as its row is read, which nobody changes; `encoded` is its JSON."""
+    """A record as its row is read, which nobody changes; `encoded` is its JSON, `noted` what readers made of it."""
 
-    __slots__ = ("_latest", "encoded")
+    __slots__ = ("_latest", "encoded", "noted")
 
     def __init__(self, values: Mapping[str, Any], encoded: bytes) -> None:
         super().__init__(values)
         self.encoded = encoded
+        self.noted: dict[Hashable, Any] = {}
         self._latest: tuple[Any, SharedRecord] | None = None
 
     def with_rest(self, key: object, rest: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -44,6 +47,17 @@ def shared_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
     if encoded is None or not _takes(len(encoded)):
         return record
     return SharedRecord(orjson.loads(encoded), encoded)
+
+
+def noted(record: object, what: Hashable, make: Callable[[], T]) -> T:
+    """What `make` makes of a record alone: once for all rows that share the record."""
+    if type(record) is not SharedRecord:
+        return make()
+    known = record.noted
+    if what not in known:
+        known[what] = make()
+    found: T = known[what]
+    return found
 
 
 def _encoded(record: Mapping[str, Any]) -> bytes | None:
