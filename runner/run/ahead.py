@@ -1,12 +1,30 @@
-"""What a run needs at its end, made ready while it waits for models: a third of a second that nobody waits for then."""
+"""What a run needs later, made ready beside what it does: the client of servers while the cost is counted, and what its
+end takes, a third of a second, while it waits for models."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
+import sys
+import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
+CLIENT = "aiohttp"
 PAUSE_S = 0.05  # in which the first requests are sent
+
+
+def ready_client() -> None:
+    """Import the client of servers in a thread. Half of its time is spent on the certificates of the system, which it
+    reads for all servers, and does not keep other threads waiting."""
+    if CLIENT not in sys.modules:
+        threading.Thread(target=_import_client, name="client of servers").start()
+
+
+def _import_client() -> None:
+    """What fails here fails again where it is needed, and is told there."""
+    with suppress(Exception):
+        importlib.import_module(CLIENT)
 
 
 @asynccontextmanager
