@@ -346,7 +346,7 @@ class Copilot:
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure
-        results = [judged.judged(judgements, ANSWERED, on_failure)]
+        results = [judged.score_judgements(judgements, ANSWERED, on_failure)]
         if self._by_reference(case):
             results.append(judged.judged_correctness(judgements, declined=answer.refused, on_failure=on_failure))
         if is_about_memory(case):

@@ -22,9 +22,9 @@ from runner.llm.metering import so_far
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, ranking, right
 from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
-from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, judged
+from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, score_judgements
 from runner.metrics.metric import Metric
-from runner.metrics.repeats import averaged, spreads
+from runner.metrics.repeats import average_scores, spreads
 from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Scorer, System, Workspace, offered
 from runner.records import (
@@ -47,7 +47,7 @@ from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.citations import citations
-from runner.text.refusals import delivered, is_refusal
+from runner.text.refusals import is_refusal, mark_refusal
 from runner.words.wording import Wording
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
@@ -238,7 +238,7 @@ class FullRag:
         if (refusal := self.retrieval.refusal(case, retrieved, self.generator)) is not None:
             return RagOutput(retrieved, refusal, None, self._record(case, retrieved))
         with stopwatch() as watch:
-            answer = delivered(await self.generator.generate(case, retrieved.contexts), case.text)
+            answer = mark_refusal(await self.generator.generate(case, retrieved.contexts), case.text)
         return RagOutput(retrieved, answer, watch.timing, self._record(case, retrieved))
 
     async def _asked_of_system(self, case: Query, system: System) -> RagOutput:
@@ -348,12 +348,12 @@ class FullRag:
         if not output.again:
             return self._score(case, output, judgements)
         parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
-        return averaged(parts, [metric.name for metric in SPREAD], right.NAME)
+        return average_scores(parts, [metric.name for metric in SPREAD], right.NAME)
 
     def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
         """Of one answer."""
         retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
-        rated, failed = judged(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
+        rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
             rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
         values = {**retrieval.values, **rated, **_against_references(case, output.answer)}

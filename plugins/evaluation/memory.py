@@ -53,7 +53,7 @@ from runner.records import (
 from runner.system.shared import settings_of, shared
 from runner.system.stopwatch import in_line, stopwatch
 from runner.system.store import fingerprint
-from runner.text.refusals import delivered
+from runner.text.refusals import mark_refusal
 
 _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
 
@@ -238,7 +238,7 @@ class MemoryEvaluation:
             from_memory=True,
         )
         with stopwatch() as watch:
-            answer = delivered(await self.generator.generate(query, context.contexts), query.text)
+            answer = mark_refusal(await self.generator.generate(query, context.contexts), query.text)
         return self._output(case, (moment, context, view), answer, watch.timing)
 
     async def _view(self, case: ProbeCase) -> _Shown:

@@ -15,7 +15,7 @@ from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, Sess
 from runner.domains.memory.turn_index import Tokens, TurnSearch
 from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised
 from runner.system.threads import compute
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 from runner.text.sentences import split_sentences
 from runner.text.support import Statement
 from runner.text.words import all_forms
@@ -110,7 +110,7 @@ def _is_alike(one: Statement, other: Statement) -> bool:
 def _takes_back(own: Statement, sentence: str, later: str) -> bool:
     """Whether a later sentence denies a word of this one, which affirms it, and speaks of the same: `B, not A, wrote
     it` takes `A wrote it` back, though it holds all its words."""
-    taken = all_forms(denied(later)) - all_forms(denied(sentence))
+    taken = all_forms(denied_words(later)) - all_forms(denied_words(sentence))
     if all(word.forms.isdisjoint(taken) for word in own.words):
         return False
     forms = Statement(later).forms

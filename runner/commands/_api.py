@@ -501,9 +501,9 @@ def _written_cases(
 
 def _estimates(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
     """The metrics, without those that need relevant documents where these are unknown."""
-    from runner.metrics.catalogue import declared_in
+    from runner.metrics.catalogue import catalogue_in
 
-    catalogue = declared_in(run.head)
+    catalogue = catalogue_in(run.head)
     found = {name: catalogue.variant(name).metric for name in run.metrics}
     return {
         name: run.metrics[name]

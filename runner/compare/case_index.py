@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from runner.metrics.catalogue import built_in, declared_in
+from runner.metrics.catalogue import built_in_catalogue, catalogue_in
 from runner.report.worst import lost_at
 from runner.system.folder import lines_at, parsed
 from runner.system.metadata import read_json
@@ -176,9 +176,9 @@ def indexed(path: Path, *, writes: bool) -> Cases:
 def _telling_beside(path: Path) -> Sequence[str]:
     """As the run of some rows declared its metrics; as the built-in evaluations do where that cannot be read."""
     try:
-        return declared_in(read_json(path.with_name("run.json")) or {}).telling_right
+        return catalogue_in(read_json(path.with_name("run.json")) or {}).telling_right
     except ValueError:
-        return built_in().telling_right
+        return built_in_catalogue().telling_right
 
 
 def state_of(path: Path) -> tuple[int, int]:

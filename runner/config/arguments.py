@@ -125,10 +125,10 @@ def quoted(argument: str) -> str:
         return f"{key}={single_quoted(value)}"
     name = key.lstrip("+~")
     if name.startswith(THRESHOLD):
-        from runner.metrics.thresholds import escaped
+        from runner.metrics.thresholds import escape_key
 
         is_list = "," in value  # a threshold is one number and cannot be swept
-        return f"{key.removesuffix(name)}{escaped(name)}={_piece(value, text=is_list)}"
+        return f"{key.removesuffix(name)}{escape_key(name)}={_piece(value, text=is_list)}"
     if name in NOT_SWEPT:
         return f"{key}={_piece(value, text=True)}"
     text = name in TEXT_KEYS
@@ -290,9 +290,9 @@ def typed(override: str) -> str:
     key, _, value = override.partition("=")
     name = key
     if key.lstrip("+~").startswith(THRESHOLD):
-        from runner.metrics.thresholds import unescaped
+        from runner.metrics.thresholds import unescape_key
 
-        name = unescaped(key)
+        name = unescape_key(key)
     if value[:1] not in ("'", '"'):
         return f"{name}={value}"
     plain = f"{name}={parse(override).value()}"

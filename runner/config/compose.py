@@ -236,10 +236,10 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
 
 def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
     """The profiles of the user, for evaluations that hold all profiles by name."""
-    from runner.metrics.profile import AUTO, shipped
+    from runner.metrics.profile import AUTO, shipped_profiles
 
     known = known_groups(search_path(overrides))
-    others = [name for name in known.get("profile", ()) if name not in (AUTO, *shipped())]
+    others = [name for name in known.get("profile", ()) if name not in (AUTO, *shipped_profiles())]
     place = "profile@evaluation.profiles"
     for job in arguments.cells(overrides) if others else ():
         cfg = _bare(job, known)

@@ -152,7 +152,7 @@ def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases:
         square = (counts[rows] * (1 / ratio - 1) ** 2).sum(axis=1) + at_zero[rows] * (1 / scale - 1) ** 2
         return _r_star(likelihood, square)
 
-    tilt = _solved(root, _Z / spread)
+    tilt = _solve(root, _Z / spread)
     scale = ((counts / (1.0 + tilt[:, None] * values)).sum(axis=1) + at_zero) / n_cases
     return np.asarray((1 / scale - 1) / tilt)
 
@@ -170,7 +170,7 @@ def _weighted_limit(shares: Floats, weights: Floats) -> float:
         ratio = 1.0 + tilt[0] * mass * (values - limit)
         return _r_star(2 * np.log(ratio).sum(keepdims=True), ((1 / ratio - 1) ** 2).sum(keepdims=True))
 
-    tilt = _solved(root, np.array([_Z / spread]))
+    tilt = _solve(root, np.array([_Z / spread]))
     return _tilted_mean(float(tilt[0]), values, mass, limit)
 
 
@@ -196,7 +196,7 @@ def _r_star(likelihood: Floats, square: Floats) -> Floats:
     return np.asarray(root + np.log(np.sqrt(square) / root) / root)
 
 
-def _solved(root: Callable[[Floats, NDArray[np.intp]], Floats], start: Floats) -> Floats:
+def _solve(root: Callable[[Floats, NDArray[np.intp]], Floats], start: Floats) -> Floats:
     """The tilts at which a growing function of each has the value _Z, float64 [n_columns]. It is close to proportional
     for small tilts and flat for large ones: secants of the logarithms, halving where they leave the bracket."""
     at = np.log(start)

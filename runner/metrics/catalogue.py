@@ -15,7 +15,7 @@ DECLARED = "declared"  # the key of run.json, snapshot.json and the like that ho
 
 
 @cache
-def built_in() -> Catalogue:
+def built_in_catalogue() -> Catalogue:
     """Of all evaluations that come with the program."""
     return Catalogue(
         [
@@ -36,7 +36,7 @@ def built_in() -> Catalogue:
     )
 
 
-def declared_by(evaluation: object) -> Catalogue:
+def catalogue_of(evaluation: object) -> Catalogue:
     """The `metrics` of an evaluation (runner.protocols.Measuring), nothing where it has none. Raises ConfigError for
     what are no records, and for two of one name."""
     declared = getattr(evaluation, "metrics", ())
@@ -55,16 +55,16 @@ def together(catalogues: Iterable[Catalogue]) -> Catalogue:
     """What any of some runs declared; of two that declared a name the first counts. Runs that are older than the
     records say nothing where another one does."""
     given = list({id(each): each for each in catalogues}.values())
-    declared = [each for each in given if each is not built_in()] or given[:1]
+    declared = [each for each in given if each is not built_in_catalogue()] or given[:1]
     return Catalogue(metric for each in declared for metric in each.metrics) if len(declared) > 1 else declared[0]
 
 
-def declared_in(file: Mapping[str, Any]) -> Catalogue:
+def catalogue_in(file: Mapping[str, Any]) -> Catalogue:
     """The metrics that a run declared. A file without the key was written by an older version, whose evaluations were
     all built in. Raises ValueError where the records are damaged."""
     records = file.get(DECLARED)
     if records is None:
-        return built_in()
+        return built_in_catalogue()
     if not isinstance(records, list):
         raise ValueError(f"{DECLARED}: expected a list, found {type(records).__name__}")
     return Catalogue.of(records)

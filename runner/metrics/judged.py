@@ -191,7 +191,7 @@ def rank_weighted_precision(useful: Sequence[bool]) -> float:
     return sum(number / rank for number, rank in enumerate(ranks, start=1)) / len(ranks) if ranks else 0.0
 
 
-def judged(judgements: Judgements, rubrics: Sequence[str], on_failure: OnFailure) -> Judged:
+def score_judgements(judgements: Judgements, rubrics: Sequence[str], on_failure: OnFailure) -> Judged:
     """A score 0..1 for each rubric. A failed judgement counts as 0 or not at all, and is reported as failed either
     way."""
     scores = {rubric: score_of(judgements.get(rubric)) for rubric in rubrics}
@@ -202,7 +202,7 @@ def judged(judgements: Judgements, rubrics: Sequence[str], on_failure: OnFailure
 
 def judged_correctness(judgements: Judgements, *, declined: bool, on_failure: OnFailure) -> Judged:
     """Of a case that has a reference: 0 where it declined, of which no judge is asked."""
-    return ({CORRECTNESS: 0.0}, ()) if declined else judged(judgements, (CORRECTNESS,), on_failure)
+    return ({CORRECTNESS: 0.0}, ()) if declined else score_judgements(judgements, (CORRECTNESS,), on_failure)
 
 
 def judged_memory(judgement: Judgement | None, on_failure: OnFailure) -> Judged:

@@ -101,7 +101,7 @@ RECIPROCAL_RANK = Measure("mrr", _first_by_rank, _single)
 # rank.
 
 
-def discounted(number: Any, rank: Any, grade: Any) -> Any:
+def discounted_gain(number: Any, rank: Any, grade: Any) -> Any:
     """The term of nDCG: linear gain over log2(rank + 1), with ranks from 1 (Järvelin and Kekäläinen 2002)."""
     return grade / np.log2(rank + 1)
 
@@ -110,4 +110,4 @@ def _ideal(k: int, n_relevant: Any, ideal: Any) -> Any:
     return ideal
 
 
-NDCG = Measure("ndcg", discounted, _ideal)
+NDCG = Measure("ndcg", discounted_gain, _ideal)

@@ -138,10 +138,10 @@ class Metric:
             ]
         if values.get("group") not in GROUPS:
             values.pop("group", None)
-        return _validated(values)
+        return _validate(values)
 
 
-def _validated(fields_: Mapping[str, Any]) -> Metric:
+def _validate(fields_: Mapping[str, Any]) -> Metric:
     """Raises ValueError with the first thing that is wrong."""
     from pydantic import ValidationError
 

@@ -87,7 +87,9 @@ def compare_means(baseline: Floats, candidate: Floats, *, seed: int, ranges: Flo
     intervals = difference_intervals(differences, seed=seed, ranges=_of_differences(baseline, candidate, ranges))
     chances = swap_p(differences, seed=seed)
     return [
-        _paired(baseline[:, column], candidate[:, column], differences[:, column], intervals[column], chances[column])
+        _summarise(
+            baseline[:, column], candidate[:, column], differences[:, column], intervals[column], chances[column]
+        )
         for column in range(differences.shape[1])
     ]
 
@@ -204,7 +206,7 @@ def mcnemar_p(lost: int, won: int) -> float:
     return min(1.0, 2 * ways / (1 << n))
 
 
-def _paired(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
+def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
     n = len(differences)
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
     spread = spread if spread > ROUNDING * float(np.abs(differences).max()) else 0.0

@@ -37,7 +37,7 @@ def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
         )
 
 
-def averaged(parts: Sequence[Scores], spread: Sequence[str] = (), right: str = "") -> Scores:
+def average_scores(parts: Sequence[Scores], spread: Sequence[str] = (), right: str = "") -> Scores:
     """Several answers to one question as one: (weighted) means over the answers to which a metric applies, and the
     spread of the metrics named. Labels are those of the first; `right` names the metric that says whether it was
     answered right. What is unscored of one answer is unscored of the question."""

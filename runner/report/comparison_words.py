@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.paired import FEWEST
 from runner.report import metric
 from runner.report.markdown import Markdown
@@ -21,7 +21,7 @@ MARKS = {"better": "▲", "worse": "▼"}
 
 def own(say: Wording, record: Record) -> Wording:
     """In the words of what was evaluated, about the metrics that the runs declared."""
-    return say.of(record["candidate"].get("evaluation_type")).about(declared_in(record))
+    return say.of(record["candidate"].get("evaluation_type")).about(catalogue_in(record))
 
 
 def k_of(record: Record) -> int | None:

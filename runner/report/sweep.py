@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError
-from runner.metrics.catalogue import DECLARED, declared_in, together
+from runner.metrics.catalogue import DECLARED, catalogue_in, together
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
@@ -239,11 +239,11 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
 def _catalogue(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
     """What the runs declared. Where their folders are gone, what an earlier summary.json says. Raises InputError where
     nothing else says it, and that is damaged."""
-    there = [declared_in(cell.run) for cell in cells if cell.run.get("config")]
+    there = [catalogue_in(cell.run) for cell in cells if cell.run.get("config")]
     if there and DECLARED not in written:
         return together(there)
     try:
-        return together([*there, declared_in(written)])
+        return together([*there, catalogue_in(written)])
     except ValueError as error:
         if there:
             return together(there)

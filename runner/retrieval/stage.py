@@ -27,7 +27,7 @@ from runner.llm.metering import charge
 from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
-from runner.metrics.ranking import MEASURES, METRICS, Found, found_in, values_at
+from runner.metrics.ranking import MEASURES, METRICS, Found, relevant_hits, values_at
 from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, TextTelling, Workspace, offered
 from runner.records import (
     Answer,
@@ -438,7 +438,7 @@ class Retrieval:
         """Values by their names in rows. The relevant documents, which do not depend on k, are added to `known`."""
         if prefix not in known:
             depth = self.cutoffs[-1] if self._readings is None else self.depth
-            known[prefix] = found_in(ids, relevance, depth)
+            known[prefix] = relevant_hits(ids, relevance, depth)
         names, values_of = self._row_names(prefix)
         return dict(zip(names, values_of(values_at(known[prefix], tuple(self.cutoffs))), strict=True))
 

@@ -14,7 +14,7 @@ from runner.config.components import Built
 from runner.config.options import RunOptions
 from runner.llm.models import models_among
 from runner.metrics.aggregate import Costs, Known, Times, aggregate
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.judging import RubricVotes
 from runner.protocols import Summing, offered
@@ -70,7 +70,7 @@ def summary_of(
     ids, tally = finished.ids, finished.tally
     rows = tally.passing(journal.rows(ids))
     known: Known = shared("estimates", "", dict)
-    numbers = aggregate(rows, declared_in(head), seed=options.seed, total=len(ids), known=known)
+    numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), known=known)
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
     idle |= set(offered(built.root, "idle"))  # an evaluation counts in whole groups
     baselines = [

@@ -30,7 +30,7 @@ from runner.errors import (
 from runner.llm.calls import FILE as CALLS
 from runner.llm.models import models_among
 from runner.metrics.aggregate import aggregate
-from runner.metrics.catalogue import DECLARED, declared_by, declared_in
+from runner.metrics.catalogue import DECLARED, catalogue_in, catalogue_of
 from runner.metrics.judged import ANSWER_MEANS
 from runner.protocols import Case, Evaluation, Reference
 from runner.records import CaseSet, DataProblem, Preparation, Row
@@ -130,7 +130,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
-    head[DECLARED] = declared_by(built.root).record()
+    head[DECLARED] = catalogue_of(built.root).record()
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
     head |= _reference(built.parts.values())
@@ -153,11 +153,11 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
         if job.sweep_id is None:  # of a run of a sweep, whoever lists its cases first makes it
-            _index_cases(journal, service.ids, declared_in(head).telling_right)
+            _index_cases(journal, service.ids, catalogue_in(head).telling_right)
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
-    summary |= thresholds_in(job, summary, declared_in(head))
+    summary |= thresholds_in(job, summary, catalogue_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
 
@@ -202,7 +202,7 @@ def _fallen_short(
         Row(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags)
         for case in cases
     )
-    numbers = aggregate(rows, declared_in(head), seed=job.cfg.seed)
+    numbers = aggregate(rows, catalogue_in(head), seed=job.cfg.seed)
     measured = {"measured": "retrieval", "metrics": numbers["metrics"], "slices": numbers["slices"]}
     summary = {**summary, **measured, "status": "failed"}
     write_json(job.folder / "summary.json", summary)

@@ -311,7 +311,7 @@ def refusal_for(query: Query) -> str:
     return REFUSAL[languages.get(query.language) or detect_language(query.text)]
 
 
-def delivered(answer: Answer, question: str) -> Answer:
+def mark_refusal(answer: Answer, question: str) -> Answer:
     """The answer, refused where its generator says so or where its text does: what its reader gets decides."""
     if answer.refused or not is_refusal(answer.text, question):
         return answer

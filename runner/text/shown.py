@@ -100,7 +100,7 @@ def shows(text: str, forms: Iterable[str], *, besides: Iterable[str] = ()) -> bo
     one of `besides` does not count: 5월 shows in nothing that says 5월 20일, where that is what it was changed to."""
     from runner.text.stance import stance  # its patterns take a while to compile
 
-    lined = _lined(text)
+    lined = _join_wrapped_lines(text)
     return any(stance(lined, *span) == "stated" for span in _free(_plain(text), forms, besides))
 
 
@@ -132,11 +132,11 @@ def _free(plain: str, forms: Iterable[str], besides: Iterable[str]) -> Iterator[
 
 
 def _plain(text: str) -> str:
-    return _lined(text).replace("\n", " ")
+    return _join_wrapped_lines(text).replace("\n", " ")
 
 
 @lru_cache(maxsize=256)
-def _lined(text: str) -> str:
+def _join_wrapped_lines(text: str) -> str:
     """One space for white space, and for the end of a line that ends no sentence: one that was wrapped."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).casefold())
     if not folded.isascii():

@@ -25,9 +25,9 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 from runner.text.names import NameIndex, names
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 from runner.text.numbers import Quantity, quantities
-from runner.text.opposites import compared_with, exchanged_roles, opposites, unheld_quantifiers
+from runner.text.opposites import comparison_standard, exchanged_roles, opposites, unheld_quantifiers
 from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words, particle
 
@@ -130,7 +130,7 @@ class Statement:
     @cached_property
     def denied(self) -> list[Word]:
         """The words that it denies."""
-        return denied(self.text)
+        return denied_words(self.text)
 
     @cached_property
     def affirmed(self) -> frozenset[str]:
@@ -261,7 +261,7 @@ class Sources:
         turned = {word: opposites(word) for word in claim.words if not self._places(word)}
         opposite_words: dict[str, None] = {}
         for sentence in self.sentences if any(turned.values()) else ():
-            opposite_words.update(dict.fromkeys(_turned(claim, sentence, turned)))
+            opposite_words.update(dict.fromkeys(_contradicted_words(claim, sentence, turned)))
         if opposite_words:
             return Conflict("word", tuple(opposite_words))
         copies = (
@@ -286,10 +286,10 @@ class Sources:
 
 def _score(coverage: float, claim: Statement, size: int) -> float:
     spare = SPARE + ANCHOR * (len(claim.quantities) + len(claim.names))
-    return coverage if coverage >= _needed(size, spare) else min(coverage, LACKING)
+    return coverage if coverage >= _needed_share(size, spare) else min(coverage, LACKING)
 
 
-def _needed(size: int, spare: float) -> float:
+def _needed_share(size: int, spare: float) -> float:
     """The share of a claim of so many words that must be covered."""
     short = max(1 - spare / min(size, SHORT), ENOUGH)
     far = min(1.0, max(0.0, (size - SHORT) / (LONG - SHORT)))
@@ -300,7 +300,7 @@ def _copies(claim: Statement, sentence: Statement) -> bool:
     return all(not word.forms.isdisjoint(sentence.forms) for word in claim.words)
 
 
-def _turned(claim: Statement, sentence: Statement, turned: Mapping[Word, frozenset[str]]) -> list[str]:
+def _contradicted_words(claim: Statement, sentence: Statement, turned: Mapping[Word, frozenset[str]]) -> list[str]:
     """Words of the claim for which a sentence, that holds nearly all others, has the opposite; none where exactly one
     of the two denies it or they compare with different things."""
     held = sum(not word.forms.isdisjoint(sentence.forms) for word in claim.words)
@@ -310,7 +310,7 @@ def _turned(claim: Statement, sentence: Statement, turned: Mapping[Word, frozens
     others = len(claim.words) - held - len(opposite_forms)
     if not opposite_forms or not held or others > 1 or others > len(claim.words) * (1 - CLOSE):
         return []
-    if compared_with(claim.text) != compared_with(sentence.text):
+    if comparison_standard(claim.text) != comparison_standard(sentence.text):
         return []
     denied, there = {word.start for word in claim.denied}, all_forms(sentence.denied)
     return [word.text for word, forms in opposite_forms.items() if (word.start in denied) != forms.isdisjoint(there)]
@@ -339,7 +339,7 @@ def _difference(claim: Statement, witness: Statement, related: Sequence[Statemen
         return Conflict("name", tuple(wrong))
     if wrong := _exchanged_nouns(claim, witness):
         return Conflict("word", tuple(wrong))
-    return Conflict("denied") if _opposed(claim, witness) else None
+    return Conflict("denied") if _differ_in_denial(claim, witness) else None
 
 
 def _other_quantity(quantity: Quantity, claim: Statement, witness: Statement, related: Sequence[Statement]) -> bool:
@@ -382,7 +382,7 @@ def _exchanged_nouns(claim: Statement, witness: Statement) -> list[str]:
     return [word for word in missing if particle(word) in roles]
 
 
-def _opposed(claim: Statement, witness: Statement) -> bool:
+def _differ_in_denial(claim: Statement, witness: Statement) -> bool:
     """Whether one denies a word that the other affirms; as many denials on both sides are a paraphrase."""
     return len(claim.denied) != len(witness.denied) and (_denies(claim, witness) or _denies(witness, claim))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from runner.config.arguments import command_of
 from runner.config.options import NOT_IN_FINGERPRINT
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.report.trust import warnings
 from runner.report.usage import models
 from runner.system.folder import identities, is_sweep, legible, open_run, open_sweep, read_json
@@ -95,10 +95,10 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=headlines_of(summary, declared_in(run), _added_choices(run)),
+        metrics=headlines_of(summary, catalogue_in(run), _added_choices(run)),
         step=_step(cells, folder.name),
         swept=_differing(cells),
-        tables=tables_of(opened, slices, declared_in(run)),
+        tables=tables_of(opened, slices, catalogue_in(run)),
         dataset=_dataset(run, summary),
         model=_model(run),
         files=_files(folder),
@@ -232,7 +232,7 @@ def _run_description(run: Mapping[str, Any], summary: Mapping[str, Any], baselin
         lines.insert(0, f"{run['status']}: {run['error_message']}")
     if baselines != "none":
         lines.insert(0, f"Baselines without a language model: {baselines}. Their scores are rough estimates.")
-    lines[:0] = warnings(summary, LANGUAGES["en"].of(run.get("evaluation_type")).about(declared_in(run)))
+    lines[:0] = warnings(summary, LANGUAGES["en"].of(run.get("evaluation_type")).about(catalogue_in(run)))
     if run.get("reference"):
         lines.insert(0, LANGUAGES["en"](f"reference.{run['reference']}"))
     return "\n\n".join(lines)

@@ -32,9 +32,9 @@ class Wording:
     @property
     def catalogue(self) -> Catalogue:
         """The metrics that are spoken of; those of the built-in evaluations where no run is."""
-        from runner.metrics.catalogue import built_in
+        from runner.metrics.catalogue import built_in_catalogue
 
-        return built_in() if self.declared is None else self.declared
+        return built_in_catalogue() if self.declared is None else self.declared
 
     def about(self, declared: Catalogue) -> Wording:
         """Of a run with these metrics."""
@@ -128,9 +128,9 @@ def wording_of(run: Mapping[str, Any]) -> Wording:
     of its evaluation and about the metrics that this declared. Raises ValueError where those are damaged."""
     options = (run.get("config") or {}).get("report") or {}
     say = LANGUAGES[supported(options.get("language"))].of(run.get("evaluation_type"))
-    from runner.metrics.catalogue import DECLARED, declared_in
+    from runner.metrics.catalogue import DECLARED, catalogue_in
 
-    return say.about(declared_in(run)) if DECLARED in run else say
+    return say.about(catalogue_in(run)) if DECLARED in run else say
 
 
 def read(path: Traversable) -> dict[str, str]:

@@ -31,7 +31,7 @@ from runner.errors import ConfigError, InputError, Problem
 from runner.llm.chosen import Chosen
 from runner.llm.criteria import FIELDS, Criteria
 from runner.llm.rubrics import misspelt
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS
 from runner.protocols import Asking, Scorer
 from runner.run.folders import is_locked
@@ -184,7 +184,7 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
     with legible(folder):
         demand_same_judge(run, resolved(cfg)["judge"])
-        declared_in(run.run)  # before any request
+        catalogue_in(run.run)  # before any request
     return run
 
 

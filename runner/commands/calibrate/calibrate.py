@@ -26,7 +26,7 @@ from runner.llm import ledger
 from runner.llm.chosen import Chosen
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Rehearsal
-from runner.metrics.catalogue import DECLARED, built_in, declared_in
+from runner.metrics.catalogue import DECLARED, built_in_catalogue, catalogue_in
 from runner.metrics.judging import judging_of
 from runner.metrics.metric import Catalogue
 from runner.protocols import Preflight, offered
@@ -209,9 +209,9 @@ def _head(calibration: Calibration) -> dict[str, Any]:
 def _catalogue(calibration: Calibration) -> Catalogue:
     """The metrics that the corrected run declares, and the built-in ones."""
     run = calibration.run
-    declared = [] if run is None else declared_in(run.run).metrics
+    declared = [] if run is None else catalogue_in(run.run).metrics
     chosen = [] if calibration.chosen is None else calibration.chosen.metrics
-    return Catalogue([*declared, *chosen, *built_in().metrics])
+    return Catalogue([*declared, *chosen, *built_in_catalogue().metrics])
 
 
 def _cases(calibration: Calibration, items: Sequence[Mapping[str, Any]]) -> dict[str, int]:

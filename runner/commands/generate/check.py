@@ -12,7 +12,7 @@ from runner.llm.prompts import prompt
 from runner.metrics.answers import contains_answer, exact_match
 from runner.records import Context
 from runner.text.language import Language
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 
 CHECK_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -69,7 +69,9 @@ def plainly_same(one: str, other: str) -> bool:
     if exact_match(one, (other,)) == 1.0:
         return True
     return (
-        bool(contains_answer(one, [other]) or contains_answer(other, [one])) and not denied(one) and not denied(other)
+        bool(contains_answer(one, [other]) or contains_answer(other, [one]))
+        and not denied_words(one)
+        and not denied_words(other)
     )
 
 

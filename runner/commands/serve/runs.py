@@ -23,7 +23,7 @@ from runner.commands.serve.jobs import INSIDE, Job, Jobs
 from runner.compare.case_index import whole
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
-from runner.metrics.catalogue import DECLARED, built_in, declared_in
+from runner.metrics.catalogue import DECLARED, built_in_catalogue, catalogue_in
 from runner.metrics.metric import Catalogue
 from runner.run.folders import is_locked
 from runner.run.serving import PROGRESS
@@ -373,9 +373,9 @@ def _json_of(path: Path) -> Mapping[str, Any]:
 def _catalogue_of(records: bytes) -> Catalogue:
     """One for all runs that declare the same."""
     try:
-        return declared_in({DECLARED: orjson.loads(records)})
+        return catalogue_in({DECLARED: orjson.loads(records)})
     except ValueError:
-        return built_in()
+        return built_in_catalogue()
 
 
 def confined(path: Path) -> Path:

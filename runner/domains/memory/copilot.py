@@ -22,7 +22,7 @@ from runner.records import Answer, Query, Timing, Turn
 from runner.retrieval.stage import Retrieval, Retrieved
 from runner.system.stopwatch import stopwatch
 from runner.system.threads import together
-from runner.text.refusals import delivered
+from runner.text.refusals import mark_refusal
 
 EARLIER = 5  # turns before a question that a judge reads to understand it
 TOGETHER = 16  # conversations that are said side by side
@@ -116,7 +116,7 @@ async def answered(
     query = replace(query, remembered=context.contexts)
     with stopwatch() as watch:
         answer = await generator.generate(query, context.documents if message is None else ())
-    answer = delivered(answer, query.text)
+    answer = mark_refusal(answer, query.text)
     return (message if message is not None and answer.refused else answer), watch.timing
 
 

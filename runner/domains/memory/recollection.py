@@ -31,7 +31,7 @@ from typing import Literal
 from runner.domains.memory.recall import is_question, without_speaker
 from runner.text.courtesies import is_courtesy
 from runner.text.names import names
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 from runner.text.numbers import Quantity, quantities
 from runner.text.refusals import says_unknown
 from runner.text.relevancy import ENOUGH, asked_kind, holds_kind
@@ -380,7 +380,7 @@ def _other_state(fact: str, said: str) -> bool:
 
 
 def _is_denied(fact: _Fact, statement: Statement) -> bool:
-    ours, theirs = denied(fact.text), denied(statement.text)
+    ours, theirs = denied_words(fact.text), denied_words(statement.text)
     if bool(ours) == bool(theirs) or _taken_up(fact.words, statement.forms) < FULL:
         return False
     return any(not word.forms.isdisjoint(all_forms(fact.words)) for word in (*ours, *theirs))

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from runner.compare.flips import decided_by
 from runner.compare.verdicts import main_metrics
 from runner.errors import ConfigError
-from runner.metrics.catalogue import built_in, declared_by, declared_in, together
+from runner.metrics.catalogue import built_in_catalogue, catalogue_in, catalogue_of, together
 from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Catalogue, Grades, Metric, word
 from tests.comparison_runs import cases, snapshot
 
-BUILT_IN = built_in()
+BUILT_IN = built_in_catalogue()
 TOXICITY = Metric(name="toxicity", better="lower", label={"en": "Toxicity", "ko": "유해성"}, main=True)
 
 
@@ -143,8 +143,8 @@ def test_an_older_run_says_nothing_beside_one_that_declares() -> None:
 
 
 def test_a_file_that_is_older_than_the_records_is_of_a_built_in_evaluation() -> None:
-    assert declared_in({}) is BUILT_IN
-    assert declared_in({"declared": []}).direction("recall_at_5") is None
+    assert catalogue_in({}) is BUILT_IN
+    assert catalogue_in({"declared": []}).direction("recall_at_5") is None
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_file_that_is_older_than_the_records_is_of_a_built_in_evaluation() -> 
 )
 def test_a_damaged_record_is_told_with_its_place(declared: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        declared_in({"declared": declared})
+        catalogue_in({"declared": declared})
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ class Declared:
 
 
 def test_an_evaluation_need_not_declare_anything() -> None:
-    assert declared_by(Undeclared()).metrics == ()
-    assert declared_by(Declared()).metrics == (TOXICITY,)
+    assert catalogue_of(Undeclared()).metrics == ()
+    assert catalogue_of(Declared()).metrics == (TOXICITY,)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_what_are_no_records_is_an_error_that_names_the_evaluation(metrics: Any,
     evaluation = Declared()
     evaluation.metrics = metrics
     with pytest.raises(ConfigError, match=message):
-        declared_by(evaluation)
+        catalogue_of(evaluation)
 
 
 def test_a_word_is_there_in_one_language_at_least() -> None:
