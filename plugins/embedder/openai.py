@@ -68,10 +68,10 @@ class OpenaiEmbedder:
         def ask(batches: Sequence[list[str]], done: Done) -> None:
             self._models.blocking(self._ask([[prefix + text for text in batch] for batch in batches], done, prefix))
 
-        def stored(found: list[str]) -> None:
+        def note(found: list[str]) -> None:
             self._models.blocking(self._note_stored([prefix + text for text in found], prefix))
 
-        vectors = self._store.embed(texts, kind, ask, batch_size=self.batch_size, stored=stored)
+        vectors = self._store.embed(texts, kind, ask, batch_size=self.batch_size, stored=note)
         self._model.meter(text for text in texts if text.strip())
         return vectors
 

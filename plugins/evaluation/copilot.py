@@ -20,20 +20,20 @@ from runner.domains.memory.controls import graded_controls
 from runner.domains.memory.copilot import (
     Moments,
     Stands,
+    answer_query,
     answer_record,
-    answered,
     is_about_memory,
     moment_record,
     moments,
     query_of,
-    said_before,
+    recent_turns,
     search_text,
     words_of,
 )
 from runner.domains.memory.probing import ProbeCase, Seen, guard, reference, references
 from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.replay import Moment
-from runner.domains.memory.scoring import counted, facts_lost_at, names
+from runner.domains.memory.scoring import count_values, facts_lost_at, names
 from runner.domains.memory.sums import sums
 from runner.errors import DataError, Problem
 from runner.llm.chosen import HEALTH, Chosen
@@ -265,7 +265,7 @@ class Copilot:
         self, case: ProbeCase, retrieved: Retrieved, context: BuiltContext
     ) -> tuple[Answer, Timing | None]:
         query = query_of(case, case.probe.question)
-        return await answered(query, retrieved, context, self.retrieval, self.generator, self.fallback)
+        return await answer_query(query, retrieved, context, self.retrieval, self.generator, self.fallback)
 
     def _record(self, case: ProbeCase, query: Query, retrieved: Retrieved) -> dict[str, Any]:
         searched = {} if query.text == case.probe.question else {"searched": query.text}
@@ -283,7 +283,7 @@ class Copilot:
     ) -> None:
         """The memory is judged where something is known of what it should hold."""
         question = {"question": case.probe.question, "language": case.language}
-        shown_to = {**question, "answer": output.answer.text, "history": said_before(output.moment)}
+        shown_to = {**question, "answer": output.answer.text, "history": recent_turns(output.moment)}
         contexts = (*output.context.contexts, *output.context.documents)
         fields_of: dict[str, Mapping[str, Any]] = {
             "faithfulness": {**shown_to, "contexts": contexts},
@@ -308,7 +308,7 @@ class Copilot:
             "question": case.probe.question,
             "language": case.language,
             "answer": output.answer.text,
-            "history": said_before(output.moment),
+            "history": recent_turns(output.moment),
             "contexts": (*output.context.contexts, *output.context.documents),
             **memory_texts,
             **known_answers,
@@ -328,7 +328,7 @@ class Copilot:
         values = {
             **ranked.values,
             **grades,
-            **counted(output.seen, output.moment, output.context, output.answer),
+            **count_values(output.seen, output.moment, output.context, output.answer),
             "documents_tokens": float(output.context.section("documents").tokens),
         }
         scored = {name: None if name in failed else value for name, value in values.items()}

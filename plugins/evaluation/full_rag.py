@@ -206,7 +206,7 @@ class FullRag:
         self._has_references = any(map(_has_reference, cases))
         if self.system is not None:
             await self.chosen.prepare(cases, workspace)
-            return self.retrieval.described()
+            return self.retrieval.describe()
         preparation = await self.retrieval.prepare(cases, workspace)
         await self.chosen.prepare(cases, workspace)
         self._demand(cases)
@@ -216,10 +216,10 @@ class FullRag:
         """By the rubrics that have control items and are asked of any case."""
         if not offered(self.judge_, "health"):
             return {}
-        controls = [*answer_controls(self._checked()), *self.chosen.controls]
+        controls = [*answer_controls(self._judged_rubrics()), *self.chosen.controls]
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
-    def _checked(self) -> list[str]:
+    def _judged_rubrics(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
 
     def _demand(self, cases: Sequence[Query]) -> None:
@@ -233,7 +233,7 @@ class FullRag:
     async def run(self, case: Query) -> RagOutput:
         """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
         if self.system is not None:
-            return await self._asked_of_system(case, self.system)
+            return await self._ask_system(case, self.system)
         retrieved = self.retrieval.retrieved(case)
         if (refusal := self.retrieval.refusal(case, retrieved, self.generator)) is not None:
             return RagOutput(retrieved, refusal, None, self._record(case, retrieved))
@@ -241,7 +241,7 @@ class FullRag:
             answer = mark_refusal(await self.generator.generate(case, retrieved.contexts), case.text)
         return RagOutput(retrieved, answer, watch.timing, self._record(case, retrieved))
 
-    async def _asked_of_system(self, case: Query, system: System) -> RagOutput:
+    async def _ask_system(self, case: Query, system: System) -> RagOutput:
         outputs = []
         for repeat in range(system.repeats):
             with stopwatch() as watch:

@@ -19,7 +19,7 @@ from runner.domains.memory.probing import ProbeCase, Seen, guard, moment_of, ref
 from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.replay import Moment, Replay
-from runner.domains.memory.scoring import counted, facts_lost_at, labelled, names
+from runner.domains.memory.scoring import count_values, evidence_values, facts_lost_at, names
 from runner.domains.memory.sums import sums
 from runner.errors import EvaluationError, Problem
 from runner.llm.chosen import HEALTH, Chosen
@@ -50,7 +50,7 @@ from runner.records import (
     answer_of,
     timings_of,
 )
-from runner.system.shared import settings_of, shared
+from runner.system.shared import make_once, settings_of
 from runner.system.stopwatch import in_line, stopwatch
 from runner.system.store import fingerprint
 from runner.text.refusals import mark_refusal
@@ -161,7 +161,7 @@ class MemoryEvaluation:
         return [*([] if least is None else [Problem("generator.refuse_below", needed)]), *self.chosen.problems()]
 
     def load(self) -> CaseSet[ProbeCase]:
-        loaded = _loaded(self.scenario)
+        loaded = _load_once(self.scenario)
         conversations, problems = loaded.conversations, loaded.problems
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
@@ -293,14 +293,16 @@ class MemoryEvaluation:
             correct, unjudged = judged.judged_correctness(judgements, declined=declined, on_failure=on_failure)
             grades, failed = {**grades, **correct}, (*failed, *unjudged)
         scored = {name: None if name in failed else value for name, value in grades.items()}
-        values, labels, weights = self._unjudged(case, output, scored.get(CORRECTNESS))
+        values, labels, weights = self._values_before_judging(case, output, scored.get(CORRECTNESS))
         if labels["memory"] == "empty":  # there is nothing that could be accurate
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores({**values, **grades}, failed, weights, labels)
         return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
 
-    def _unjudged(self, case: ProbeCase, output: MemoryOutput | RestoredProbe, correctness: float | None) -> _Unjudged:
+    def _values_before_judging(
+        self, case: ProbeCase, output: MemoryOutput | RestoredProbe, correctness: float | None
+    ) -> _Unjudged:
         """Values, labels and weights, the grades of the judge aside."""
         label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
         counts = output.row["metrics"] if isinstance(output, RestoredProbe) else self._counts(case, output)
@@ -322,8 +324,8 @@ class MemoryEvaluation:
 
     def _counts(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
         patched = case.probe.patched
-        again = {} if patched is None else labelled(case, patched, output.context, output.answer)
-        values = counted(output.seen, output.moment, output.context, output.answer)
+        again = {} if patched is None else evidence_values(case, patched, output.context, output.answer)
+        values = count_values(output.seen, output.moment, output.context, output.answer)
         return {**values, **{f"{name}_patched": value for name, value in again.items()}}
 
     def _decision(
@@ -364,7 +366,7 @@ class _Loaded:
     given: Mapping[str, str]
 
 
-def _loaded(scenario: Scenarios) -> _Loaded:
+def _load_once(scenario: Scenarios) -> _Loaded:
     """Read once for all cells of a sweep."""
 
     def load() -> _Loaded:
@@ -373,7 +375,7 @@ def _loaded(scenario: Scenarios) -> _Loaded:
         return _Loaded(conversations, tuple(problems), cases, _identity(conversations), _given_identity(conversations))
 
     settings = settings_of(scenario)
-    return load() if settings is None else shared("scenarios", settings, load)
+    return load() if settings is None else make_once("scenarios", settings, load)
 
 
 def _lost_at(

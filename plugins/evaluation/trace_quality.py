@@ -12,7 +12,7 @@ from runner.domains.traces import report
 from runner.domains.traces.completion import RUBRIC, completion_controls, fields_of
 from runner.domains.traces.protocols import Novelty, Shared, Traces
 from runner.domains.traces.records import Trace, TraceScore
-from runner.domains.traces.scoring import dimensions_of, scored
+from runner.domains.traces.scoring import dimensions_of, score_with_profile
 from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
 from runner.llm.chosen import HEALTH, Chosen
@@ -155,8 +155,10 @@ class TraceQuality:
         with stopwatch() as watch:
             trace = self._traces[case.place]
             dimensions = dimensions_of(trace, self._novelty[case.id])
-            result = scored(trace, self.profile.among(self.profiles, trace.domain), dimensions)
-            scores = {name: scored(trace, profile, dimensions).score for name, profile in self.profiles.items()}
+            result = score_with_profile(trace, self.profile.among(self.profiles, trace.domain), dimensions)
+            scores = {
+                name: score_with_profile(trace, profile, dimensions).score for name, profile in self.profiles.items()
+            }
         share = self._shares.get(case.id)
         timings = {} if share is None else {"embedding_share": share, "scoring": watch.timing}
         return TraceOutput(case, trace, result, scores, timings)

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Unpack
 from pydantic import Field
 
 from runner.errors import ReplyError
-from runner.llm.fencing import Item, fenced
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt_called
+from runner.llm.prompts import Prompt, prompt_by_name
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.records import Answer, Context, Query
 from runner.text.citations import citations
@@ -56,7 +56,7 @@ class OpenaiGenerator:
 
     def _prompt(self, name: str) -> Prompt:
         if name not in self._prompts:
-            self._prompts[name] = prompt_called(name, PROMPTS, "generator.prompt")
+            self._prompts[name] = prompt_by_name(name, PROMPTS, "generator.prompt")
         return self._prompts[name]
 
     @property
@@ -83,7 +83,7 @@ class OpenaiGenerator:
             before["memory"] = query.remembered
         messages = (
             Message("system", self.prompt_for(query).system(language, refusal=REFUSAL[language])),
-            Message("user", fenced({**before, "contexts": contexts, "question": query.text}, language)),
+            Message("user", fence_fields({**before, "contexts": contexts, "question": query.text}, language)),
         )
         return self.sampling.request(messages)
 

@@ -8,12 +8,12 @@ from typing import Annotated, Unpack
 
 from pydantic import Field
 
-from runner.domains.memory.extraction.digest import outdated
+from runner.domains.memory.extraction.digest import outdated_turns
 from runner.domains.memory.protocols import MemoryStore, Summariser
 from runner.domains.memory.recall import is_question
 from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
 from runner.domains.memory.turn_index import Tokens, TurnSearch
-from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised
+from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised_turns
 from runner.system.threads import compute
 from runner.text.negation import denied_words
 from runner.text.sentences import split_sentences
@@ -52,7 +52,7 @@ class CombinedMemory:
 
     async def read(self, key: SessionKey, question: str) -> Remembered:
         state = await self.store.read(key)
-        recent = unsummarised(state)
+        recent = unsummarised_turns(state)
         found = await self.search.best(key, state, question, self.n, {turn.number for turn in recent})
         retrieved = await compute(still_true, found, state, recent)
         return Remembered(state.memory, state.entities, recent, retrieved)
@@ -79,7 +79,7 @@ def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[
     in one of the `recent` turns, or in a newer one of `turns`. A summary holds what was said last, so a turn that it
     holds itself is not replaced by it."""
     later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]
-    ended = outdated(sorted({*turns, *recent}, key=lambda turn: turn.number))
+    ended = outdated_turns(sorted({*turns, *recent}, key=lambda turn: turn.number))
     current = []
     for turn in (turn for turn in turns if turn.number not in ended):
         newer = (other for other in (*turns, *recent) if other.number > turn.number)

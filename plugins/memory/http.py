@@ -22,9 +22,9 @@ from runner.llm.endpoint import (
     Received,
     Request,
     expression_problem,
-    filled,
+    extract,
+    fill_template,
     filled_path,
-    found_by,
     placeholders,
 )
 from runner.llm.models import Models
@@ -144,7 +144,7 @@ class HttpMemory:
         session = self._of(key)
         values = {**self._names_of(key, session), "question": question, "n": self.n}
         reply = await self._ask(self._request("read", values))
-        if (made_up := self._service.made_up()) is not None:
+        if (made_up := self._service.made_up_reply()) is not None:
             return Remembered(made_up)
         texts = self._value_of("memory", reply)
         return Remembered(
@@ -196,11 +196,11 @@ class HttpMemory:
         path, method, body = filled_path(sent.get("path", ""), values), sent.get("method", "POST"), sent.get("body")
         if body is None and method not in ("GET", "DELETE"):
             body = BODIES.get(name)
-        return Request(name, method, path, filled(body, values), key)
+        return Request(name, method, path, fill_template(body, values), key)
 
     def _value_of(self, name: str, reply: Any) -> Any:
         expression = self.sent["read"].get(name)
-        return found_by(None if expression is None else str(expression), reply)
+        return extract(None if expression is None else str(expression), reply)
 
     def _list_of(self, name: str, reply: Any) -> Sequence[Any]:
         found = self._value_of(name, reply)

@@ -174,7 +174,7 @@ class Rubric:
         return 1.0 - judgement.score if self.better == "lower" else judgement.score
 
     def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-        seen = self.rubrics[self.name].seen(shown)
+        seen = self.rubrics[self.name].pick_fields(shown)
         return {} if seen is None else {self.name: seen}
 
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:

@@ -45,7 +45,7 @@ class LocalNovelty:
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         if not self._past.has_vectors:
-            self._past.ordered(traces)
+            self._past.trace_order(traces)
             return dict.fromkeys(wanted, UNKNOWN_NOVELTY)
         time_ms = 0.0
         past = self._past

@@ -41,7 +41,7 @@ class LexicalReranker:
         self._topics = topics_of(corpus)
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
-        about = self._coverage.asked(question.text)
+        about = self._coverage.analyse(question.text)
         covered = [self._coverage.of(about, each.passage) for each in candidates]
         useful = [place for place, each in enumerate(covered) if each.coverage > 0]
         useful.sort(key=lambda place: -(candidates[place].relevance + covered[place].coverage))

@@ -45,7 +45,7 @@ class OracleRetriever:
     def _ids(self, query: Query, depth: int) -> list[str]:
         if self.mode == "gold":
             return self._gold(query)[:depth]
-        return self._drawn(query, depth) if self.mode == "random" else []
+        return self._draw(query, depth) if self.mode == "random" else []
 
     def _gold(self, query: Query) -> list[str]:
         graded = sorted(query.relevance.items(), key=lambda item: -item[1])  # stable
@@ -60,7 +60,7 @@ class OracleRetriever:
         columns = [sorted(self._corpus.chunks_of(id), key=rank) for id in gold]
         return [chunk.id for chunk in chain.from_iterable(zip_longest(*columns)) if chunk is not None]
 
-    def _drawn(self, query: Query, depth: int) -> list[str]:
+    def _draw(self, query: Query, depth: int) -> list[str]:
         """The same for a question, whatever other questions there are."""
         digest = hashlib.sha256(f"{self.seed}\0{query.id}".encode("utf-8", "surrogatepass")).digest()
         chunks = self._corpus.chunks

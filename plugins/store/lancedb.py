@@ -132,7 +132,7 @@ class _Table:
         return [await self._near(vector, depth) for vector in vectors]
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
-        groups = [", ".join(f"'{_escaped(facet)}'" for facet in group) for group in where]
+        groups = [", ".join(f"'{_escape(facet)}'" for facet in group) for group in where]
         condition = " AND ".join(f"array_has_any(facets, [{group}])" for group in groups)
         return [await self._near(vector, depth, condition) for vector in vectors]
 
@@ -159,7 +159,7 @@ class _Table:
         self._table.close()
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """For a literal of SQL."""
     return text.replace("'", "''")
 

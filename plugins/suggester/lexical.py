@@ -9,7 +9,7 @@ from pydantic import Field
 
 from runner.domains.links.mentions import Mention, MentionIndex
 from runner.domains.links.reasons import of_mention
-from runner.domains.links.suggesting import Place, Suggestions, Vault, ordered
+from runner.domains.links.suggesting import Place, Suggestions, Vault, best_suggestions
 from runner.protocols import Workspace
 from runner.records import Document
 
@@ -30,7 +30,7 @@ class LexicalSuggester:
         found = []
         for place in places:
             strengths = {note: mention.strength for note, mention in self._mentions(place).items()}
-            found.append(Suggestions(ordered(strengths, place, depth)))
+            found.append(Suggestions(best_suggestions(strengths, place, depth)))
         return found
 
     def reason(self, place: Place, note: str) -> str:

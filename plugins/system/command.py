@@ -20,7 +20,7 @@ from runner.llm.models import Models
 from runner.llm.service import INCIDENTAL, Calls, ReplyForm, SystemSettings, values_of
 from runner.llm.toll import Toll
 from runner.records import Query, SystemReply
-from runner.system.redaction import redacted, redacted_bytes
+from runner.system.redaction import redact, redacted_bytes
 from runner.words.wording import wording
 
 LONGEST_LINE = 32 * 2**20  # bytes
@@ -168,4 +168,4 @@ class CommandSystem:
     def _wrong(self, key: str, **values: Any) -> EvaluationError:
         text = " / ".join(filter(None, self._stderr))[-SHOWN:]
         stderr = self._say("process.stderr", text=text) if text else ""
-        return EvaluationError(redacted(f"system.command: {self._say(key, stderr=stderr, **values)}"))
+        return EvaluationError(redact(f"system.command: {self._say(key, stderr=stderr, **values)}"))

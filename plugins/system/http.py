@@ -15,7 +15,7 @@ from runner.llm.endpoint import (
     Received,
     Request,
     expression_problem,
-    filled,
+    fill_template,
     filled_path,
     placeholders,
 )
@@ -101,7 +101,7 @@ class HttpSystem:
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
         values = values_of(query, self.k)
         path = filled_path(self.path, values)
-        body = None if self.body is None else filled({**self.body, **self.fields}, values)
+        body = None if self.body is None else fill_template({**self.body, **self.fields}, values)
 
         async def send(toll: Toll, key: str) -> Received:
             return await self.endpoint.exchange(Request("url", self.method, path, body, key), toll)

@@ -34,7 +34,7 @@ from runner.llm.metering import owner_of
 from runner.system import terminal
 from runner.system.redaction import redacted_bytes, redacted_value
 from runner.system.writing import in_words
-from runner.words.wording import spoken
+from runner.words.wording import current_wording
 
 if TYPE_CHECKING:
     from zstandard import ZstdCompressor
@@ -101,7 +101,7 @@ class CallLog:
         self._file: BinaryIO | None = None
         self._end = 0
         if keep != "none" and path.exists():
-            self._end = _mended(path)
+            self._end = _usable_length(path)
             for call in read_calls(path, lambda case: not has_row(case)):
                 self._known.setdefault(call["case"], set()).add(call["id"])
 
@@ -126,7 +126,7 @@ class CallLog:
                 outcome = _of_reply(*got[0]) if got else {**_NO_REPLY, "attempts": attempts}
                 self._note(case, request, {"at": at, "ms": _ms(began), **outcome, "error": error})
 
-    def embedded(self, whole_request: Asked, texts: Sequence[str], outcome: Embedded) -> None:
+    def note_embedding(self, whole_request: Asked, texts: Sequence[str], outcome: Embedded) -> None:
         """Note a request to embed texts with each case that they belong to. Texts of no case are not noted."""
         by_case: dict[str, list[str]] = {}
         for text in texts if self._keep != "none" else ():
@@ -155,7 +155,7 @@ class CallLog:
         call = {**about, "model": request.model, **outcome, **order, "request": request.request, "id": id}
         if not outcome["error"]:
             self._known.setdefault(case, set()).add(id)
-        self._waiting.setdefault(case, []).append(_encoded(call))
+        self._waiting.setdefault(case, []).append(_encode(call))
 
     # --- what is written --------------------------------------------------------------------------
 
@@ -192,11 +192,11 @@ class CallLog:
         self._end += len(group)
 
 
-def joined(source: Path, target: Path) -> None:
+def append_calls(source: Path, target: Path) -> None:
     """Append the calls of one file to another; damaged frames stay where they are."""
     if not source.exists():
         return
-    end = _mended(source)
+    end = _usable_length(source)
     with target.open("ab") as whole, source.open("rb") as part:
         while (block := part.read(min(end, 2**20))) and end > 0:
             whole.write(block)
@@ -237,7 +237,7 @@ def _cost(cost: Cost | None) -> dict[str, Any]:
 _NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": False, "reply": None, **_cost(None)}
 
 
-def _encoded(call: Mapping[str, Any]) -> bytes:
+def _encode(call: Mapping[str, Any]) -> bytes:
     """Without the secrets of this process, and without what looks like a secret in addresses."""
     line = orjson.dumps(call)
     if _may_hold_secrets(line):
@@ -338,14 +338,14 @@ def _groups(file: BinaryIO) -> Iterator[_Group]:
         yield group
 
 
-def _mended(path: Path) -> int:
+def _usable_length(path: Path) -> int:
     """The length of the file without a half-written last frame; a file that is damaged elsewhere is set aside."""
     with path.open("rb") as file:
         try:
             end = max((group.start + group.length for group in _groups(file)), default=0)
         except _DamageError as error:
             aside = path.with_name(f"{FILE}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-            terminal.note(spoken()("progress.aside.calls", path=path, error=error, aside=aside.name))
+            terminal.note(current_wording()("progress.aside.calls", path=path, error=error, aside=aside.name))
             path.rename(aside)
             return 0
     if end < path.stat().st_size:

@@ -158,7 +158,7 @@ class Chosen:
             scores.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
         else:
             scores += [choice.score(case, output, judgements) for choice in self._scoring]
-            scores += [self._count_failed(judgements, rubrics)] if rubrics else []
+            scores += [self._failed_scores(judgements, rubrics)] if rubrics else []
         if len(scores) == 1:
             return scores[0]
         return Scores(
@@ -179,7 +179,7 @@ class Chosen:
         values = {name: value for name, value in own.values.items() if is_wanted[name]}
         return Scores(values, tuple(name for name in own.unscored if is_wanted[name]), own.weights, own.labels)
 
-    def _count_failed(self, judgements: Judgements, asked: Collection[str]) -> Scores:
+    def _failed_scores(self, judgements: Judgements, asked: Collection[str]) -> Scores:
         """What was asked without an answer counts as the worst, or not at all."""
         failed = [name for name in asked if name not in judgements or judgements[name].score is None]
         counts = self.judge is not None and self.judge.on_failure == "zero"

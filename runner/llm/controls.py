@@ -11,7 +11,7 @@ from typing import Any, Literal
 import yaml
 
 from runner.llm.health import ControlItem, Controls
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from runner.records import Context
 
 FILE = Path(__file__).with_suffix(".yaml")
@@ -74,7 +74,7 @@ def answer_controls(rubrics: Sequence[str]) -> list[Controls]:
 
 
 def _items(rubric: str) -> Iterator[ControlItem]:
-    seen = {"language", *(field.name for field in built_in(rubric).modes["score"].fields_)}
+    seen = {"language", *(field.name for field in built_in_rubric(rubric).modes["score"].fields_)}
     for control in controls():
         if rubric in control.expected:
             fields = {name: value for name, value in control.fields.items() if name in seen}

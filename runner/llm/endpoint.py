@@ -28,7 +28,7 @@ from runner.llm.retry import Patience
 from runner.llm.settings import Limit, Variable
 from runner.llm.toll import Toll
 from runner.llm.verdict import retry_after_s
-from runner.system.redaction import learn_variable, redacted, redacted_bytes
+from runner.system.redaction import learn_variable, redact, redacted_bytes
 from runner.system.stopwatch import in_line
 from runner.words.wording import wording
 
@@ -309,7 +309,7 @@ class Endpoint:
 
     def _message(self, request: Request, message: str) -> str:
         path = request.path.partition("?")[0]
-        return redacted(f"{self.setting}.{request.name}: {request.method} {self.url}{path}: {message}")
+        return redact(f"{self.setting}.{request.name}: {request.method} {self.url}{path}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +350,7 @@ def of_events(body: bytes, delta: str) -> dict[str, Any]:
             event = orjson.loads(text)
         except ValueError:
             event = None
-        piece = found_by(delta, event) if isinstance(event, dict) else None if event is not None else text
+        piece = extract(delta, event) if isinstance(event, dict) else None if event is not None else text
         if isinstance(piece, str):
             pieces.append(piece)
         elif isinstance(event, dict):
@@ -378,7 +378,7 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
+def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     """A template with its placeholders filled in. What is filled in is not looked at again. Raises KeyError for a
     placeholder that has no value."""
     made = _fill(template, values)
@@ -442,7 +442,7 @@ def expression_problem(expression: str) -> str | None:
     return None
 
 
-def found_by(expression: str | None, reply: Any) -> Any:
+def extract(expression: str | None, reply: Any) -> Any:
     """What a JMESPath expression finds; None where there is none."""
     if expression is None:
         return None

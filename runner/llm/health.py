@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.llm.votes import gathered
+from runner.llm.votes import gather_judgements
 from runner.protocols import Judge, offered
 from runner.records import DataProblem, Judgement
 from runner.text.language import other_language
@@ -76,7 +76,7 @@ async def check_health(judge: Judge, controls: Sequence[Controls]) -> dict[str, 
 
     Raises StopRunError and InputError, which end a run. A rate is None where nothing was judged.
     """
-    judgements = await gathered(
+    judgements = await gather_judgements(
         {
             f"{of_rubric.rubric}/{item.id}": judge.judge(of_rubric.rubric, item.fields)
             for of_rubric in controls

@@ -19,8 +19,8 @@ from runner.llm.messages import SERVICES, Usage
 from runner.llm.presence import Presence, is_present
 from runner.llm.settings import Budget
 from runner.system import terminal
-from runner.system.database import DamagedError, Database, damaged
-from runner.words.wording import spoken
+from runner.system.database import DamagedError, Database, damage_error
+from runner.words.wording import current_wording
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ def begin(folder: Path, limits: Budget) -> Path | None:
 def begin_again(folder: Path, limits: Budget) -> None:
     """The same, with a note where a damaged ledger was put aside."""
     if (aside := begin(folder, limits)) is not None:
-        terminal.note(spoken()("progress.aside.ledger", path=folder / FILE, aside=aside))
+        terminal.note(current_wording()("progress.aside.ledger", path=folder / FILE, aside=aside))
 
 
 class Ledger:
@@ -280,7 +280,7 @@ def _database(folder: Path | None, budget: Budget) -> Database:
 def _check_whole(rows: sqlite3.Connection) -> None:
     said = rows.execute("PRAGMA quick_check(1)").fetchone()[0]
     if said != "ok":
-        raise damaged(said)
+        raise damage_error(said)
 
 
 def _numbers(cost: Cost, retries: int) -> list[int]:

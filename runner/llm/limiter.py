@@ -119,7 +119,7 @@ class Limiter:
     def at_once(self, tokens: int) -> int | None:
         """The ticket of a request of so many tokens that need not wait, as most; None where it has to `acquire` one."""
         self._attach()
-        return None if self._n_waiting or self._delay_of_all_s(tokens) != 0 else self._started(tokens)
+        return None if self._n_waiting or self._delay_of_all_s(tokens) != 0 else self._start(tokens)
 
     async def acquire(self, tokens: int, gives_up: Callable[[], bool] = lambda: False) -> int:
         """Wait until a request of so many tokens may be sent, and return the ticket for `release`. A request for which
@@ -133,7 +133,7 @@ class Limiter:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(delay_s):
                             await self._changed.wait()
-                return self._started(tokens)
+                return self._start(tokens)
         finally:
             self._n_waiting -= 1
 
@@ -160,7 +160,7 @@ class Limiter:
             self.allowed = max(1.0, self.allowed * ceiling / self.ceiling)
             self.ceiling = ceiling
 
-    def _started(self, tokens: int) -> int:
+    def _start(self, tokens: int) -> int:
         self.in_flight += 1
         if self._per_minute or self._tokens_per_minute:
             self._sent[self._next_ticket] = tokens

@@ -24,16 +24,16 @@ from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
 from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, made_up_calls
-from runner.llm.replies import Vectors, chat_reply, miscounts, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.replies import Vectors, chat_reply, miscounts, reply_from_json, reply_to_json, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
-from runner.llm.structured import Ask, structured
+from runner.llm.structured import Ask, ask_for_json
 from runner.llm.tokens import PER_MESSAGE, count_tokens
 from runner.llm.toll import Toll
 from runner.system import stopwatch, terminal
-from runner.system.redaction import marked, marked_bytes
-from runner.system.shared import are_several, shared
-from runner.words.wording import spoken
+from runner.system.redaction import mark_secrets, marked_bytes
+from runner.system.shared import are_several, make_once
+from runner.words.wording import current_wording
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Model:
 
     def __init__(self, door: Door, retry: Retry, own_name: str, role: Role) -> None:
         self.provider, self.role = retry.provider, role
-        self.name = str(marked(f"{self.provider.name}:{own_name}"))  # as it is shown and kept
+        self.name = str(mark_secrets(f"{self.provider.name}:{own_name}"))  # as it is shown and kept
         self._door, self._retry, self._own_name = door, retry, own_name
         self._known_account = Account(door.cell, role, self.name)
 
@@ -76,7 +76,7 @@ class Model:
         """What a reply depends on besides the request: model, server, and what conf leaves out and adds."""
         changes = self.provider.changes(self._own_name)
         told = {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
-        found: Mapping[str, Any] = marked(told)
+        found: Mapping[str, Any] = mark_secrets(told)
         return found
 
     @property
@@ -93,10 +93,10 @@ class Model:
     async def _chat(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
         asked = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
         if self._door.calls is None:
-            reply = await self._answered(request, body, key)
+            reply = await self._answer(request, body, key)
         else:
             with self._door.calls.chat(asked) as answered:
-                reply = await self._answered(request, body, key)
+                reply = await self._answer(request, body, key)
                 answered(reply, self._cost(reply.usage))
         if (heard := _heard.get()) is not None:
             heard.append((asked, reply))
@@ -108,7 +108,7 @@ class Model:
         noted, as if they had been made again. `what`: all that the result depends on beside the model."""
         if not are_several() or self._door.cache.mode == "none":
             return await make()
-        results: _Repeated = shared("repeated", "", _Repeated)
+        results: _Repeated = make_once("repeated", "", _Repeated)
         what = self._door.stored_in, self.name, self._identity, what
         if what in results.found:
             result, heard = results.found[what]
@@ -153,13 +153,13 @@ class Model:
                 self._door.cache.mark_useless(keys)
             raise
 
-    async def _answered(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
+    async def _answer(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
         cache, rehearsal = self._door.cache, self._door.rehearsal
         stored = cache.find(key, for_plan=rehearsal is not None)
         if rehearsal is not None:
-            return self._rehearsed(rehearsal, request, body, key, stored)
+            return self._rehearse(rehearsal, request, body, key, stored)
         if stored is not None:
-            return self._from_elsewhere(reply_of_stored(stored), key)
+            return self._from_elsewhere(reply_from_json(stored), key)
         self._check_may_ask()
         reply, is_shared = await self._door.once(key, lambda: self._fetch(request, body, key))
         if is_shared or reply.cached:
@@ -172,9 +172,9 @@ class Model:
         """What `read` makes of the JSON object of the reply; it raises ValueError for what it cannot take. Raises
         ReplyError when repeats and a repair did not help, and what `chat` does."""
         if self.is_rehearsed:
-            return await structured(self._asked_in_rehearsal(), request, read)
+            return await ask_for_json(self._rehearsing_ask(), request, read)
         with self.series() as ask:
-            return await structured(ask, request, read)
+            return await ask_for_json(ask, request, read)
 
     async def embed(self, texts: Sequence[str], dimensions: int | None = None, *, prefix: str = "") -> Vectors:
         """As the server sends them, by one request; the texts begin with `prefix`. Nothing is stored. Raises what
@@ -198,7 +198,7 @@ class Model:
                 f"{dimensions}; dimensions=null takes them as they are"
             )
         stopwatch.note(waited_s=answered.waited_s, live=answered.attempts == 1)
-        self._note_embedded(
+        self._note_embedding(
             body, texts, Embedded(self._cost_of_texts, prefix, began, answered.attempts, max(lengths, default=0))
         )
         return vectors
@@ -206,7 +206,7 @@ class Model:
     def note_stored(self, texts: Sequence[str], *, prefix: str = "") -> None:
         """One request to embed these texts was not made: their vectors are stored. In the event loop only."""
         body = self.provider.embedding_body(self._own_name, texts, None)
-        self._note_embedded(body, texts, Embedded(self._cost_of_texts, prefix, time.perf_counter()))
+        self._note_embedding(body, texts, Embedded(self._cost_of_texts, prefix, time.perf_counter()))
         cost = self._cost_of_texts(texts)
         if (rehearsal := self._door.rehearsal) is not None:
             expected = rehearsal.expected[self._account]
@@ -222,9 +222,9 @@ class Model:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _note_embedded(self, body: Mapping[str, Any], texts: Sequence[str], told: Embedded) -> None:
+    def _note_embedding(self, body: Mapping[str, Any], texts: Sequence[str], told: Embedded) -> None:
         if self._door.calls is not None:
-            self._door.calls.embedded(Asked(self.role, self.name, body, self.name.encode()), texts, told)
+            self._door.calls.note_embedding(Asked(self.role, self.name, body, self.name.encode()), texts, told)
 
     def _cost_of_texts(self, texts: Sequence[str]) -> Cost:
         return self._cost(Usage(sum(count_tokens(sendable(text)) for text in texts)))
@@ -266,19 +266,19 @@ class Model:
         return Toll(self._door.ledger, self._account, self._cost(most))
 
     async def _fetch(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        return await self._door.fetched(f"{self.role} {self.name}", key, lambda: self._ask(request, body, key))
+        return await self._door.fetch(f"{self.role} {self.name}", key, lambda: self._ask(request, body, key))
 
     async def _ask(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        longest = _limit(body) or self._unlimited(request)
+        longest = _limit(body) or self._assumed_max_tokens(request)
         tokens = _prompt_tokens(body) + longest if self.provider.counts_tokens else 0
         toll = self._toll(Usage(_most_tokens(key), longest))
         answered = await self._retry.ask("/chat/completions", body, tokens, self._read(chat_reply), toll)
         reply, counted = answered.content
-        usage = counted or _counted(body, reply, longest)
+        usage = counted or _count_usage(body, reply, longest)
         try:
             used = usage
             if self._door.cache.stores:
-                reply = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
+                reply = reply_from_json(self._door.cache.store(key, reply_to_json(reply, usage)))
                 used = reply.usage
         finally:
             self._pay(toll, usage, answered.attempts)
@@ -292,12 +292,12 @@ class Model:
             if not self.provider.is_miscounting and (counts := miscounts(said)):
                 self.provider.is_miscounting = True
                 server = {"model": self.name, "address": self.provider.address}
-                terminal.note(spoken()("progress.miscounted", counts=counts, **server))
+                terminal.note(current_wording()("progress.miscounted", counts=counts, **server))
             return found
 
         return reading
 
-    def _unlimited(self, request: ChatRequest) -> int:
+    def _assumed_max_tokens(self, request: ChatRequest) -> int:
         """What an answer is taken to be at most where conf lets it be as long as it likes."""
         if self._door.ledger.is_limited:
             raise StopRunError(
@@ -319,11 +319,11 @@ class Model:
         stopwatch.note(live=False)
         return replace(reply, attempts=0)
 
-    def _rehearsed(
+    def _rehearse(
         self, rehearsal: Rehearsal, request: ChatRequest, body: Mapping[str, Any], key: bytes, stored: Reply | None
     ) -> ChatReply:
         if stored is not None:
-            reply = reply_of_stored(stored)
+            reply = reply_from_json(stored)
             self._count_stored(rehearsal, reply, key)
             return reply
         expected = rehearsal.expected[self._account]
@@ -347,7 +347,7 @@ class Model:
         expected.save(cost.nano_usd)
         metering.note(self.role, key, cost)
 
-    def _asked_in_rehearsal(self) -> Ask:
+    def _rehearsing_ask(self) -> Ask:
         """No reply that is made up is asked for again, whatever is wrong with it."""
         is_made_up = False
 
@@ -386,7 +386,7 @@ def _prompt_tokens(body: Mapping[str, Any]) -> int:
     return PER_MESSAGE * len(messages) + sum(map(count_tokens, texts))
 
 
-def _counted(body: Mapping[str, Any], reply: ChatReply, longest: int) -> Usage:
+def _count_usage(body: Mapping[str, Any], reply: ChatReply, longest: int) -> Usage:
     """Of a server that does not count."""
     return Usage(_prompt_tokens(body), longest if reply.finish_reason == "length" else count_tokens(reply.text))
 

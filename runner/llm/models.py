@@ -192,10 +192,10 @@ class Models:
         """The oldest requests in flight, in words."""
         return self._door.slowest(limit)
 
-    def spent(self, tokens: str = "{:,} tokens") -> str:
+    def describe_spending(self, tokens: str = "{:,} tokens") -> str:
         """The live requests, tokens and cost of this process, in words; empty where there are none. `tokens`: the
         format of the token count."""
-        return self._door.spent(tokens)
+        return self._door.describe_spending(tokens)
 
     def usage(self, cell: str) -> Mapping[str, Any]:
         """See Ledger.usage; empty for a run that called no model."""

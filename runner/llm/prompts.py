@@ -52,7 +52,7 @@ def prompt(name: str) -> Prompt:
     return read_prompt(str(FOLDER / f"{name}.yaml"), name)
 
 
-def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
+def prompt_by_name(name: str, names: Sequence[str], key: str) -> Prompt:
     """One of `names` of the prompts that come with the program, else the file `name`. Raises InputError with the
     configuration key where there is neither."""
     if name in names:

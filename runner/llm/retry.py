@@ -88,7 +88,7 @@ class Retry:
         began, tries = time.perf_counter(), _Tries()
         while True:
             ticket = await self._enter(tokens, toll)
-            sent_at, sent = time.perf_counter(), accepted(body, refused)
+            sent_at, sent = time.perf_counter(), accepted_body(body, refused)
             tries.attempts += 1
             try:
                 content = read(await self.provider.send(path, sent))
@@ -188,7 +188,7 @@ class Retry:
         return kind(message)
 
 
-def accepted(body: Mapping[str, Any], refused: Mapping[str, int]) -> Mapping[str, Any]:
+def accepted_body(body: Mapping[str, Any], refused: Mapping[str, int]) -> Mapping[str, Any]:
     """The body without what was refused: `max_tokens` goes by its newer name then, a JSON schema becomes any JSON
     first, and how long an answer may be is always said."""
     if not refused:
@@ -212,6 +212,6 @@ def _speaks_of_json(body: Mapping[str, Any]) -> bool:
 
 def _learnt(refused: Counter[str], parameter: str, body: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
     """Whether the request would be another one now; another request may have learnt the same meanwhile."""
-    if accepted(body, refused) == sent:
+    if accepted_body(body, refused) == sent:
         refused[parameter] += 1
-    return accepted(body, refused) != sent
+    return accepted_body(body, refused) != sent

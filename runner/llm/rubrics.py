@@ -26,8 +26,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.data.files import parsed_yaml, read_text
-from runner.errors import EvaluationError, InputError, did_you_mean, expected
-from runner.llm.fencing import NOTICE, Item, fenced
+from runner.errors import EvaluationError, InputError, did_you_mean, rephrase
+from runner.llm.fencing import NOTICE, Item, fence_fields
 from runner.llm.messages import Message
 from runner.system.store import fingerprint
 from runner.text.language import Language, detect_language
@@ -79,7 +79,7 @@ class Rubric:
     digest: str
     modes: Mapping[str, Mode]
 
-    def asked_in(self, mode: str) -> str:
+    def mode_for(self, mode: str) -> str:
         """The mode that a judge who is set to `mode` asks in."""
         return mode if mode in self.modes else next(whole for whole in WHOLE if whole in self.modes)
 
@@ -89,7 +89,9 @@ class Rubric:
         chosen = self.modes[mode]
         language = self.language(mode, fields)
         shown = {field.name: _value(self.name, field, fields) for field in chosen.fields_ if _is_given(field, fields)}
-        return _system(chosen.ko if language == "ko" else chosen.en, language), Message("user", fenced(shown, language))
+        return _system(chosen.ko if language == "ko" else chosen.en, language), Message(
+            "user", fence_fields(shown, language)
+        )
 
     def language(self, mode: str, fields: Mapping[str, Any]) -> Language:
         told = fields.get("language")
@@ -115,7 +117,7 @@ def rubrics(replaced: Mapping[str, str], mode: str) -> dict[str, Rubric]:
     for name in replaced:
         if problem := misspelt(name):
             raise InputError(f"judge.rubrics.{name}: there is no such rubric{problem}")
-    known = {name: _own(name, replaced[name], mode) if name in replaced else built_in(name) for name in names()}
+    known = {name: _own(name, replaced[name], mode) if name in replaced else built_in_rubric(name) for name in names()}
     return known | {name: read_rubric(name, path) for name, path in replaced.items() if name not in known}
 
 
@@ -126,17 +128,17 @@ def misspelt(name: str) -> str:
     return near if name not in names() and "did you mean" in near else ""
 
 
-def seen_by(name: str) -> Mapping[str, RubricField]:
+def rubric_fields(name: str) -> Mapping[str, RubricField]:
     """The fields of a rubric of this program, by name; none for one of somebody's own. A rubric that takes its place
     sees no others."""
     if name not in names():
         return {}
-    rubric = built_in(name)
-    return {field.name: field for field in rubric.modes[rubric.asked_in("score")].fields_}
+    rubric = built_in_rubric(name)
+    return {field.name: field for field in rubric.modes[rubric.mode_for("score")].fields_}
 
 
 @cache
-def built_in(name: str) -> Rubric:
+def built_in_rubric(name: str) -> Rubric:
     """One of `names()`."""
     return read_rubric(name, str(FOLDER / f"{name}.yaml"))
 
@@ -166,7 +168,7 @@ def _problem(modes: Mapping[str, Mode]) -> str:
 
 
 def _own(name: str, path: str, mode: str) -> Rubric:
-    original, own = built_in(name), read_rubric(name, path)
+    original, own = built_in_rubric(name), read_rubric(name, path)
     if problem := _mismatch(original, own, mode):
         raise InputError(f"judge.rubrics.{name}: {path}: {problem}")
     return own
@@ -174,8 +176,8 @@ def _own(name: str, path: str, mode: str) -> Rubric:
 
 def _mismatch(original: Rubric, own: Rubric, mode: str) -> str:
     """Why a rubric cannot take the place of another; empty when it can."""
-    if original.asked_in(mode) not in own.modes:
-        return f"modes.{original.asked_in(mode)}: missing, and judge.mode={mode} asks for it"
+    if original.mode_for(mode) not in own.modes:
+        return f"modes.{original.mode_for(mode)}: missing, and judge.mode={mode} asks for it"
     for name, what in own.modes.items():
         if name not in original.modes:
             return f"modes.{name}: {original.name} has no such mode{did_you_mean(name, original.modes)}"
@@ -193,7 +195,7 @@ def _first(error: ValidationError) -> str:
     found = error.errors()[0]
     place = ".".join(str(part) for part in found["loc"]) or "the file"
     kind = {"missing": "missing", "extra_forbidden": "unknown field"}.get(found["type"])
-    return f"{place}: {kind or expected(found['msg'])}"
+    return f"{place}: {kind or rephrase(found['msg'])}"
 
 
 def _is_given(field: RubricField, fields: Mapping[str, Any]) -> bool:

@@ -25,17 +25,17 @@ from runner.llm import metering
 from runner.llm.cache import Reply
 from runner.llm.calls import Asked
 from runner.llm.door import Door
-from runner.llm.endpoint import Received, expression_problem, found_by
+from runner.llm.endpoint import Received, expression_problem, extract
 from runner.llm.ledger import Account, Cost
 from runner.llm.limiter import Ending, Limiter, limiter_of
 from runner.llm.messages import ChatReply, Role, Usage
 from runner.llm.rehearsal import Rehearsal
-from runner.llm.replies import reply_of_stored, stored_of_reply
+from runner.llm.replies import reply_from_json, reply_to_json
 from runner.llm.settings import Limit
 from runner.llm.toll import Toll
 from runner.records import NamedContext, Query, SystemReply
 from runner.system import stopwatch, terminal
-from runner.system.redaction import marked, marked_bytes, redacted, redacted_bytes
+from runner.system.redaction import mark_secrets, marked_bytes, redact, redacted_bytes
 from runner.words.wording import Wording, wording
 
 HOPELESS = 8  # questions in a row without a reply that can be used, after which the system is taken for broken
@@ -84,7 +84,7 @@ class Service:
     role: Role = "system"
 
     def __init__(self, door: Door, name: str, *, is_shared: bool, language: str) -> None:
-        self.name = str(marked(name))
+        self.name = str(mark_secrets(name))
         self._door, self._is_shared = door, is_shared
         self._say = wording(language, "service")
         self._is_noted = False  # that replies say nothing of contexts
@@ -141,7 +141,7 @@ class Service:
     async def _ask(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
         cache = self._door.cache
         if (stored := cache.find(key)) is not None:
-            return self._from_elsewhere(reply_of_stored(stored), key, form)
+            return self._from_elsewhere(reply_from_json(stored), key, form)
         if cache.mode == "replay":
             missing = self._say("service.replay", name=self.name)
             if not self._is_shared:
@@ -149,7 +149,7 @@ class Service:
             raise StopRunError(missing)
         label = f"{self.role} {self.name}"
         reply, is_shared = await self._door.once(
-            key, lambda: self._door.fetched(label, key, lambda: self._fetch(key, send, form))
+            key, lambda: self._door.fetch(label, key, lambda: self._fetch(key, send, form))
         )
         if is_shared or reply.cached:
             return self._from_elsewhere(reply, key, form)
@@ -164,7 +164,7 @@ class Service:
         text = redacted_bytes(orjson.dumps(received.content)).decode()
         reply = ChatReply(text, None, None, cost.usage, attempts=received.attempts, waited_s=received.waited_s)
         try:
-            kept = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, cost.usage)))
+            kept = reply_from_json(self._door.cache.store(key, reply_to_json(reply, cost.usage)))
         finally:
             toll.pay(cost, received.attempts - 1)
             if cost.nano_usd is not None:
@@ -197,7 +197,7 @@ class Service:
         expected = rehearsal.expected[self._account]
         if stored is not None:
             expected.stored += 1
-            return form.read(_content(reply_of_stored(stored)))
+            return form.read(_content(reply_from_json(stored)))
         if not self._door.cache.stores or rehearsal.is_new(key):
             expected.send(Usage(), 0)
         else:
@@ -212,7 +212,7 @@ class Unstored:
     What it costs is for it to say."""
 
     def __init__(self, door: Door, name: str, role: Role) -> None:
-        self.name, self.role = str(marked(name)), role
+        self.name, self.role = str(mark_secrets(name)), role
         self._door = door
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Unstored:
@@ -247,7 +247,7 @@ class Unstored:
     def is_rehearsed(self) -> bool:
         return self._door.rehearsal is not None
 
-    def made_up(self) -> str | None:
+    def made_up_reply(self) -> str | None:
         """What a reply is taken to say in a plan; None where requests are sent."""
         if (rehearsal := self._door.rehearsal) is None:
             return None
@@ -298,7 +298,7 @@ class ReplyForm:
     def cost(self, reply: Any) -> Cost:
         """What the reply says of tokens and USD; a price that it does not say is not known."""
         expression = self.settings.get("usage")
-        said = found_by(expression, reply)
+        said = extract(expression, reply)
         if not isinstance(said, Mapping):
             return Cost(Usage(), None)
         sent, received = (next((said[key] for key in keys if _is_count(said.get(key))), 0) for keys in FOR_TOKENS)
@@ -307,7 +307,7 @@ class ReplyForm:
 
     def _answer(self, reply: Any) -> str:
         expression = self.settings.get("answer") or "answer"
-        found = found_by(expression, reply)
+        found = extract(expression, reply)
         if found is None:
             raise self._wrong("answer", "reply.no_answer", reply, setting="system.answer")
         if not isinstance(found, str):
@@ -361,7 +361,7 @@ class ReplyForm:
     def _wrong(self, name: str, key: str, reply: Any, **values: Any) -> ReplyError:
         expression = str(self.settings.get(name) or name)
         told = self.say(key, expression=expression, reply=self._describe(reply), **values)
-        return ReplyError(redacted(f"system.{name}: {told}"))
+        return ReplyError(redact(f"system.{name}: {told}"))
 
     def _describe(self, reply: Any) -> str:
         if reply is None or reply == {}:
@@ -393,11 +393,11 @@ def _entries(expression: str, reply: Any, *, or_texts: bool) -> Any:
     entries that are texts stand for themselves."""
     projection = PROJECTION.fullmatch(expression)
     if projection is None:
-        return found_by(expression, reply)
-    entries = found_by(projection["entries"], reply)
-    rows = found_by(f"{projection['entries']}.[{projection['field']}]", reply)
+        return extract(expression, reply)
+    entries = extract(projection["entries"], reply)
+    rows = extract(f"{projection['entries']}.[{projection['field']}]", reply)
     if not isinstance(entries, list) or not isinstance(rows, list) or len(rows) != len(entries):
-        return found_by(expression, reply)
+        return extract(expression, reply)
     return [entry if or_texts and isinstance(entry, str) else row[0] for entry, row in zip(entries, rows, strict=True)]
 
 

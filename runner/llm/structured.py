@@ -27,7 +27,7 @@ REPAIR = {
 }
 
 
-async def structured(
+async def ask_for_json(
     ask: Ask,
     request: ChatRequest,
     read: Callable[[Mapping[str, Any]], T],

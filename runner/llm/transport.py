@@ -133,7 +133,7 @@ class AiohttpTransport:
         from aiohttp import ClientConnectionError, ClientPayloadError, NonHttpUrlClientError
 
         try:
-            session = self._session or self._connected()
+            session = self._session or self._connect()
             async with session.post(self._url(path), data=content, allow_redirects=False) as response:
                 body = await response.read()
         except (ClientConnectionError, ClientPayloadError) as error:
@@ -141,7 +141,7 @@ class AiohttpTransport:
         except (ValueError, NonHttpUrlClientError) as error:
             raise UnsendableError from error
         codings = response.headers.getall("Content-Encoding", ())
-        return Response(response.status, response.headers, _decoded(body, codings) if codings else body)
+        return Response(response.status, response.headers, _decode(body, codings) if codings else body)
 
     def _url(self, path: str) -> URL:
         """Raises ValueError."""
@@ -151,7 +151,7 @@ class AiohttpTransport:
             self._urls[path] = URL(self._base + path.lstrip("/"))
         return self._urls[path]
 
-    def _connected(self) -> ClientSession:
+    def _connect(self) -> ClientSession:
         from aiohttp import ClientSession, ClientTimeout, CookieJar, TCPConnector
 
         self._session = ClientSession(
@@ -197,20 +197,20 @@ def _headers(server: Server) -> dict[str, str]:
     return headers
 
 
-def _decoded(body: bytes, codings: Sequence[str]) -> bytes:
+def _decode(body: bytes, codings: Sequence[str]) -> bytes:
     """Without its content encodings, of which those are passed over that nobody asked for. Raises LostError."""
     for name in reversed(",".join(codings).lower().split(",")):
         try:
             if name.strip() == "gzip":
                 body = zlib.decompressobj(GZIP).decompress(body)
             elif name.strip() == "deflate":
-                body = _inflated(body)
+                body = _inflate(body)
         except zlib.error as error:
             raise LostError from error
     return body
 
 
-def _inflated(body: bytes) -> bytes:
+def _inflate(body: bytes) -> bytes:
     """Some servers leave out the frame of zlib."""
     try:
         return zlib.decompressobj().decompress(body)

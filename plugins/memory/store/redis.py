@@ -32,4 +32,4 @@ class RedisStore(RedisSessions):
     async def clean(self, key: SessionKey, *, idle_hours: float | None, dry_run: bool) -> str:
         """Deletes a session that no one can go on with, or that was not used for so long. Returns why: `incomplete`,
         `endless`, `idle`, or nothing where it stays."""
-        return await self._cleaned(key, idle_hours, dry_run=dry_run)
+        return await self._clean(key, idle_hours, dry_run=dry_run)

@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.errors import StopRunError
 from runner.llm.messages import ChatReply
-from runner.llm.retry import accepted
+from runner.llm.retry import accepted_body
 from tests.runner.llm.asked_model import asked
 from tests.services.doors import models, question, score
 from tests.services.models_faults import refused
@@ -86,7 +86,7 @@ async def test_what_one_model_refuses_another_gets(server: ModelsServer, tmp_pat
 
 def test_any_json_is_asked_for_only_where_a_message_speaks_of_it() -> None:
     body = {"messages": [{"role": "user", "content": "판정하라"}], "response_format": {"type": "json_schema"}}
-    assert accepted(body, {"response_format": 1}).keys() == {"messages"}
+    assert accepted_body(body, {"response_format": 1}).keys() == {"messages"}
     body["messages"] = [{"role": "user", "content": "JSON으로 답하라"}]
-    assert accepted(body, {"response_format": 1})["response_format"] == JSON_OBJECT
-    assert accepted(body, {"response_format": 2}).keys() == {"messages"}
+    assert accepted_body(body, {"response_format": 1})["response_format"] == JSON_OBJECT
+    assert accepted_body(body, {"response_format": 2}).keys() == {"messages"}
