@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
     """Raises InputError for a folder that is no record and for a run that it lacks, ConfigError for wrong overrides."""
     options = COMMAND.read(argv)
     from runner.commands.freeze.record import open_record
-    from runner.run.sweep import launched
+    from runner.run.sweep import launch_in_folder
     from runner.system.folder import legible
 
     with legible(options.record):
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         return dry_run(plan)
     is_verbose = bool(plan.cells[0].cfg.verbose)
     with nullcontext() if is_verbose else terminal.held_back():
-        folder, code = launched(plan)
+        folder, code = launch_in_folder(plan)
     if code not in HAS_RESULTS:
         say = wording(str(plan.cells[0].cfg.report.language), "outcomes")
         terminal.note(say("reproduce.unfinished", record=record.folder))

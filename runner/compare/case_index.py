@@ -23,7 +23,7 @@ import orjson
 
 from runner.metrics.catalogue import built_in_catalogue, catalogue_in
 from runner.report.worst import lost_at
-from runner.system.folder import lines_at, parsed
+from runner.system.folder import lines_at, parse_line
 from runner.system.metadata import read_json
 from runner.system.writing import replacing
 
@@ -102,7 +102,7 @@ class Cases:
         with self.path.open("rb") as file:
             for number in numbers:
                 file.seek(int(self.places[number]))
-                row = parsed(file.readline())
+                row = parse_line(file.readline())
                 if row is None or plain(row.get("id")) != self.ids[number]:
                     raise ValueError(f"{self.path.name} was changed while it was read")
                 yield whole(row)
@@ -158,11 +158,11 @@ class Indexing:
         return judged
 
 
-def indexed(path: Path, *, writes: bool) -> Cases:
+def read_cases(path: Path, *, writes: bool) -> Cases:
     """The cases of rows, from a valid index; else from the rows, and with `writes` an index of large files is
     written."""
     state = state_of(path)
-    cases = opened(path, state)
+    cases = open_index(path, state)
     if cases is None:
         indexing = Indexing(_telling_beside(path))
         for place, row in lines_at(path):
@@ -216,7 +216,7 @@ def _check(telling: Sequence[str], data: Any) -> int:
     return zlib.crc32(data, zlib.crc32("\n".join(telling).encode()))
 
 
-def opened(path: Path, state: tuple[int, int]) -> Cases | None:
+def open_index(path: Path, state: tuple[int, int]) -> Cases | None:
     """The cases of an index; None where it is missing, damaged, or of other rows."""
     damaged = (OSError, ValueError, KeyError, TypeError, AttributeError)
     with suppress(*damaged), path.with_name(FILE).open("rb") as file:

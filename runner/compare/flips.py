@@ -57,7 +57,7 @@ class Flips:
 
 def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> Flips:
     """The flips of two runs. `metrics`: the comparable main metrics, `judged`: those that a judge scores."""
-    by = decided_by(runs.baseline, runs.candidate)
+    by = deciding_name(runs.baseline, runs.candidate)
     if by is None:
         return Flips(None, 0, 0, (), ())
     before = states(runs.baseline.cases, by)[runs.pairing.baseline]
@@ -75,7 +75,7 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) ->
     )
 
 
-def decided_by(baseline: Snapshot, candidate: Snapshot) -> str | None:
+def deciding_name(baseline: Snapshot, candidate: Snapshot) -> str | None:
     """The label or metric that decides between right and wrong in both runs."""
     catalogue = together([candidate.catalogue, baseline.catalogue])
     both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]

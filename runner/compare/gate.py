@@ -21,7 +21,7 @@ from runner.compare import comparability
 from runner.compare.comparability import Reason, comparable_pairs
 from runner.compare.differences import PairedRuns
 from runner.compare.expense import DIRECTION, Expense, is_expense
-from runner.compare.flips import LABEL, RIGHT, UNTOLD, decided_by, states
+from runner.compare.flips import LABEL, RIGHT, UNTOLD, deciding_name, states
 from runner.compare.regression import Regression, Rule
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Cases, Snapshot
@@ -185,7 +185,7 @@ class _Checked:
         return chosen
 
     def case(self, id: str) -> CaseResult:
-        by = decided_by(self._runs.baseline, self._runs.candidate)
+        by = deciding_name(self._runs.baseline, self._runs.candidate)
         if by is None:
             raise InputError("regression.must_not_break: these runs do not record which cases are right")
         before, after = self._places(id)

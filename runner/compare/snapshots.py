@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from runner.compare.snapshot import KIND, SCHEMA
-from runner.errors import DataError, expected
+from runner.errors import DataError, rephrase
 from runner.metrics.catalogue import DECLARED, catalogue_in
 from runner.metrics.metric import Catalogue
 from runner.metrics.statistics import Floats
@@ -224,7 +224,7 @@ def _demand_ours(value: Any, name: str) -> None:
 
 
 def _lower(message: str) -> str:
-    told = expected(message)
+    told = rephrase(message)
     return told[:1].lower() + told[1:]
 
 

@@ -224,7 +224,7 @@ def files_of(folder: str | Path) -> list[Path]:
     return sorted(files)
 
 
-def check_bounded(path: Path) -> None:
+def check_file_size(path: Path) -> None:
     """Check the size of a configuration file before it is loaded. Raises OSError, ValueError, and InputError for a file
     that is too large."""
     if path.stat().st_size > LARGEST_FILE:
@@ -240,7 +240,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     from yaml import YAMLError
 
     try:
-        check_bounded(path)
+        check_file_size(path)
         values = load(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None

@@ -67,7 +67,7 @@ def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
     return parent._get_node(name)
 
 
-def written(parent: DictConfig | ListConfig, name: Any) -> Any:
+def raw_value(parent: DictConfig | ListConfig, name: Any) -> Any:
     """The value of an existing setting as written: `${k}` for an interpolation."""
     return parent._value()[name]._value()
 

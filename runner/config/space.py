@@ -168,7 +168,7 @@ def default_words(axes: Sequence[Axis], cfg: DictConfig, choices: Mapping[str, s
         if value is None and group not in choices and not _stands_in(cfg, axis.name):
             continue
         plain = OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
-        word = arguments.quoted(f"{axis.key}={_text(plain)}")
+        word = arguments.quote_argument(f"{axis.key}={_text(plain)}")
         known = axis.value_of(word)
         words.append(word if known is None else axis.word(known))
     return words

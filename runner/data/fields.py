@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from runner.data.jsonl import described
+from runner.data.jsonl import describe_value
 from runner.data.problems import ProblemLog
 
 _NEAR = 0.8  # similarity from which an unknown key counts as a misspelling of a known one
@@ -56,7 +56,7 @@ class Fields:
 
     def wrong(self, field: str, expected: str, value: object) -> None:
         """Log that a field has another type than expected."""
-        found = "nothing" if value is None and field not in self.data else described(value)
+        found = "nothing" if value is None and field not in self.data else describe_value(value)
         self.error(field, f"expected {expected}, found {found}")
 
     def text(self, *names: str) -> str | None:

@@ -103,7 +103,7 @@ def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[st
         return None
     if isinstance(value, dict):
         return value
-    log.error(path, f"expected a JSON object, found {described(value)}", number)
+    log.error(path, f"expected a JSON object, found {describe_value(value)}", number)
     return None
 
 
@@ -162,7 +162,7 @@ def _integer(number: str) -> int:
 
 def _finite(number: str) -> float:
     if math.isinf(float(number)):
-        raise ValueError(f"not JSON: {described(number)} is too large for a number")
+        raise ValueError(f"not JSON: {describe_value(number)} is too large for a number")
     return float(number)
 
 
@@ -170,7 +170,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"not JSON: {name} is not a JSON number")
 
 
-def described(value: object) -> str:
+def describe_value(value: object) -> str:
     """A JSON value for a message: `text "true"`, `number 3`, `a list of 2`."""
     match value:
         case None | bool():

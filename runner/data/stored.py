@@ -33,7 +33,7 @@ from runner.data.problems import ProblemLog
 from runner.errors import CorpusError
 from runner.protocols import Chunker, offered
 from runner.records import Chunk, Corpus, DataProblem, Document
-from runner.system.names import Names, Places, mapped, write_names
+from runner.system.names import Names, Places, map_array, write_names
 from runner.system.spool import Lazy
 from runner.system.store import Store, file_digest
 from runner.text.chunking import Cutter
@@ -75,12 +75,12 @@ class CorpusStore:
             if changed:
                 raise CorpusError(f"{key}: {changed[0]} was changed while it was read; start again when it is whole")
 
-        corpus, problems = self._opened(Store(self._root, cold=self._is_cold), content, build)
+        corpus, problems = self._open(Store(self._root, cold=self._is_cold), content, build)
         log.adopt(problems)
         log.stop_if_strict()
         return corpus
 
-    def _opened(self, store: Store, content: Mapping[str, Any], build: Callable[[Path], None]) -> Opened:
+    def _open(self, store: Store, content: Mapping[str, Any], build: Callable[[Path], None]) -> Opened:
         if not self._is_read_only:
             return open_corpus(store.folder("corpora", content, build))
         if found := store.found("corpora", content, __name__):
@@ -166,12 +166,12 @@ class StoredCorpus:
 
     def __init__(self, folder: Path) -> None:
         self.facts: Mapping[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        self._firsts: NDArray[np.int64] = mapped(folder / "first_chunks.npy")
+        self._firsts: NDArray[np.int64] = map_array(folder / "first_chunks.npy")
         self._ids = Names(folder)
         records = _Records(folder)
         self.documents, self.chunks = _Documents(records), _Chunks(records, self._firsts)
         ranks = folder / "chunk_ranks.npy"
-        self.ids = ChunkIds(self._ids, self._firsts, mapped(ranks) if ranks.exists() else None)
+        self.ids = ChunkIds(self._ids, self._firsts, map_array(ranks) if ranks.exists() else None)
         self._records = records
         self.place_by_id: Mapping[str, int] = Places(self.ids, self.ids.place)
         self.chunk_by_id: Mapping[str, Chunk] = _ById(self.place_by_id, self.chunks)
@@ -205,7 +205,7 @@ class _Records:
     """What was written of each document: its values, and its passages. The one read last stays."""
 
     def __init__(self, folder: Path) -> None:
-        self._ends: NDArray[np.int64] = mapped(folder / "documents_ends.npy")
+        self._ends: NDArray[np.int64] = map_array(folder / "documents_ends.npy")
         self._file = (folder / "documents.bin").open("rb")
         finalize(self, self._file.close)
         self.latest: tuple[int, list[Any]] = -1, []

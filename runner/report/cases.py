@@ -57,7 +57,7 @@ def cases(
         say("html.cases.more"),
         _data(document, listed, store),
     )
-    notes = [Note(text, "quiet") for text in _left_out(listed, store, say)]
+    notes = [Note(text, "quiet") for text in _omission_notes(listed, store, say)]
     return Section("cases", say("html.cases"), [Note(say("html.cases.explain")), *notes, table], PAGE)
 
 
@@ -186,7 +186,7 @@ class _Columns:
 # --- headers, filters, rows -----------------------------------------------------------------------
 
 
-def named(kind: str, name: str, say: Wording) -> str:
+def display_name(kind: str, name: str, say: Wording) -> str:
     """An outcome, a language or a change in words."""
     if kind == "change":
         return say(f"compare.flips.{name}") if name else ""
@@ -220,7 +220,7 @@ def _options(cases: Cases, kind: str, say: Wording) -> Iterator[tuple[str, str]]
     if kind == "outcome" and len(failing) != 1:  # one way to fail is a choice by itself
         yield "failing", f"{say('html.cases.failing')} ({sum(counts[number] for number in failing):,})"
     for number, name in enumerate(choice.names):
-        yield str(number), f"{named(kind, name, say) or say('none')} ({counts[number]:,})"
+        yield str(number), f"{display_name(kind, name, say) or say('none')} ({counts[number]:,})"
 
 
 def _row(number: int, row: Mapping[str, Any], document: Document, cases: Cases) -> CaseRow:
@@ -229,7 +229,7 @@ def _row(number: int, row: Mapping[str, Any], document: Document, cases: Cases) 
     cells = []
     for kind in _kinds(cases):
         name = cases.choices[kind][number]
-        cells.append(Cell(named(kind, name, say), "alarm" if _is_bad(kind, name) else ""))
+        cells.append(Cell(display_name(kind, name, say), "alarm" if _is_bad(kind, name) else ""))
     values = (column[number] for column in cases.values.values())
     cells += [Cell("" if value != value else f"{value:.2f}") for value in values]
     language = language_tag(cases.choices["language"][number])
@@ -240,7 +240,7 @@ def _is_bad(kind: str, name: str) -> bool:
     return name == "lost" if kind == "change" else kind == "outcome" and name not in RIGHT
 
 
-def _left_out(cases: Cases, store: Store, say: Wording) -> Iterator[str]:
+def _omission_notes(cases: Cases, store: Store, say: Wording) -> Iterator[str]:
     if len(cases) < cases.n:
         yield say("html.cases.listed", listed=f"{len(cases):,}", n=f"{cases.n:,}")
     if len(store.documents) < len(cases):
@@ -269,7 +269,7 @@ def _data(document: Document, cases: Cases, store: Store) -> dict[str, Any]:
 def _choice(kind: str, cases: Cases, say: Wording) -> Mapping[str, Sequence[Any]]:
     choice = cases.choices[kind]
     return {
-        "names": [named(kind, name, say) for name in choice.names],
+        "names": [display_name(kind, name, say) for name in choice.names],
         "bad": [_is_bad(kind, name) for name in choice.names],
         "numbers": choice.numbers,
     }
@@ -314,7 +314,7 @@ class Store:
             if text not in known:
                 known[text] = len(known)
                 new.append(text)
-        stored = [[known[title], _as_stored(body, known)] for title, body in document]
+        stored = [[known[title], _number_texts(body, known)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
         if size > self.left:
             for text in new:
@@ -334,7 +334,7 @@ def _texts(document: Sequence[Detail]) -> Iterator[str]:
                 yield part
 
 
-def _as_stored(body: Any, numbers: Mapping[str, int]) -> Any:
+def _number_texts(body: Any, numbers: Mapping[str, int]) -> Any:
     if isinstance(body, str):
         return numbers[body]
     return [[mark, *(None if text is None else numbers[text] for text in texts)] for mark, *texts in body]

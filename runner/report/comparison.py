@@ -49,7 +49,7 @@ from runner.report.comparison_words import (
     plain,
     reason_text,
     rule_name,
-    signed,
+    signed_number,
     unfired_lines,
     warnings,
 )
@@ -366,7 +366,7 @@ def _n(entries: Mapping[str, Record]) -> int:
 def _change(entry: Record | None, say: Wording) -> str | Cell:
     if entry is None:
         return say("none")
-    text, verdict = signed(entry["difference"], say, 3), entry["verdict"]
+    text, verdict = signed_number(entry["difference"], say, 3), entry["verdict"]
     return Cell(Markdown(f"{text} {MARKS[verdict]}"), "strong", verdict=verdict) if verdict in MARKS else text
 
 

@@ -18,7 +18,7 @@ from runner.report.comparison_words import (
     nothing,
     of_role,
     shown_verdict,
-    signed,
+    signed_number,
 )
 from runner.report.metric import four
 from runner.words.wording import Wording
@@ -123,7 +123,7 @@ def _difference(row: Row) -> Cell:
     """All bars of a table have one scale."""
     entry, span = row.entry, _span(row.entry, row.say)
     bar = draw_difference(entry, row.widest * span or reach(entry, row.say) or 1.0, row.record["margin"] * span)
-    return Cell(signed(entry["difference"], row.say), drawing=bar, detail=interval(entry, row.say))
+    return Cell(signed_number(entry["difference"], row.say), drawing=bar, detail=interval(entry, row.say))
 
 
 def draw_difference(entry: Record, widest: float, margin: float) -> Difference | None:
@@ -143,7 +143,7 @@ def _p(row: Row) -> str:
 
 
 def _effect(row: Row) -> str:
-    return signed(row.entry["effect_size"], row.say, 2)
+    return signed_number(row.entry["effect_size"], row.say, 2)
 
 
 def _mde(row: Row) -> Cell:

@@ -36,7 +36,7 @@ def label(entry: Record, record: Record, say: Wording) -> str:
     return say("compare.anyway", metric=name) if _grave(entry["caveats"]) else name
 
 
-def signed(value: float | None, say: Wording, digits: int = 4) -> Markdown:
+def signed_number(value: float | None, say: Wording, digits: int = 4) -> Markdown:
     """`+0.0312`, `−0.0480`, `0` for nothing at all. Numbers need no escape in a table, and look better without."""
     if value is None:
         return Markdown(say("none"))
@@ -48,7 +48,7 @@ def interval(entry: Record, say: Wording, digits: int = 4) -> Markdown:
     """A confidence interval with signs, or the word for none."""
     if entry["ci_low"] is None:
         return Markdown(say("none"))
-    return Markdown(f"[{signed(entry['ci_low'], say, digits)}, {signed(entry['ci_high'], say, digits)}]")
+    return Markdown(f"[{signed_number(entry['ci_low'], say, digits)}, {signed_number(entry['ci_high'], say, digits)}]")
 
 
 def chance(p: float | None, say: Wording) -> Markdown:
@@ -63,7 +63,7 @@ def amount(value: float | None, name: str, say: Wording, *, sign: bool = False) 
     digits = 6 if name.endswith("usd") else 1
     if value is None:
         return say("none")
-    return signed(value, say, digits) if sign else Markdown(f"{value:.{digits}f}")
+    return signed_number(value, say, digits) if sign else Markdown(f"{value:.{digits}f}")
 
 
 def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
@@ -128,7 +128,7 @@ def headline(record: Record, say: Wording) -> str:
     }
     changes = {
         verdict: ", ".join(
-            say("compare.change", metric=label(entry, record, say), difference=signed(entry["difference"], say))
+            say("compare.change", metric=label(entry, record, say), difference=signed_number(entry["difference"], say))
             for entry in entries
         )
         for verdict, entries in groups.items()
@@ -167,7 +167,7 @@ def _against(record: Record, say: Wording) -> list[str]:
     for verdict in ("worse", "better"):
         entries = [entry for entry in of_role(record, "other") if entry["verdict"] == verdict]
         changes = [
-            say("compare.change", metric=label(entry, record, say), difference=signed(entry["difference"], say))
+            say("compare.change", metric=label(entry, record, say), difference=signed_number(entry["difference"], say))
             for entry in entries
         ]
         if changes and record["verdict"] not in (verdict, "mixed"):

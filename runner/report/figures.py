@@ -52,13 +52,13 @@ def drawings_of(blocks: Iterable[Block]) -> dict[str, Draw]:
     charts: dict[str, list[Drawn]] = {}
     for block in figures(blocks):
         charts.setdefault(block.name, []).append(block)
-    return {name: partial(drawn, same) for name, same in charts.items()}
+    return {name: partial(draw, same) for name, same in charts.items()}
 
 
 # --- one figure each ------------------------------------------------------------------------------
 
 
-def drawn(blocks: Sequence[Drawn]) -> Figure:
+def draw(blocks: Sequence[Drawn]) -> Figure:
     """Blocks that share a figure, side by side."""
     first, charts = blocks[0], [block for block in blocks if isinstance(block, Chart)]
     if isinstance(first, Matrix):

@@ -16,7 +16,7 @@ import orjson
 from numpy.typing import NDArray
 
 from runner.system.folder import lines_at
-from runner.system.shared import shared
+from runner.system.shared import make_once
 
 PARTS = ("retrieved", "answer")  # parts of the output of a case
 RIGHT = frozenset({"none", "ok", "True"})  # among the outcomes of a case
@@ -39,7 +39,7 @@ def outputs(path: Path, among: Container[str] | None = None) -> Outputs:
     """Of the rows in a file; `among`: of these cases only."""
     state = path.stat()
     key = path, state.st_size, state.st_mtime_ns
-    kept: dict[tuple[Path, int, int], Outputs] = shared("outputs", "", dict)
+    kept: dict[tuple[Path, int, int], Outputs] = make_once("outputs", "", dict)
     columns = kept[key] if key in kept else _read(path, None)
     if key not in kept and sum(len(each.ids) for each in kept.values()) < KEPT_ROWS:
         columns = kept[key] = _with_known_ids(columns, next(iter(kept.values()), columns).ids)

@@ -31,7 +31,7 @@ class Paired:
         return asdict(self)
 
 
-def paired(
+def pair_runs(
     sweep: Path, folders: Iterable[str], names: Collection[str], seed: int, catalogue: Catalogue
 ) -> Paired | None:
     """`names` are metrics as summary.json calls them. None unless at least two of the runs have results."""

@@ -13,7 +13,7 @@ from runner.metrics.catalogue import DECLARED, catalogue_in, together
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
-from runner.report.paired import Paired, paired
+from runner.report.paired import Paired, pair_runs
 from runner.report.trust import warnings
 from runner.report.usage import Spent, Use, total, uses
 from runner.system.folder import case_counts, open_run, open_sweep, read_json
@@ -259,7 +259,7 @@ def _pair(
         return None
     seed = next((cell.run["config"]["seed"] for cell in compared if "seed" in (cell.run.get("config") or {})), 0)
     names = columns([cell.metrics for cell in compared], catalogue)
-    common = paired(folder, [cell.folder for cell in compared], names, seed, catalogue)
+    common = pair_runs(folder, [cell.folder for cell in compared], names, seed, catalogue)
     return Paired(**written) if common is None and written else common
 
 

@@ -186,12 +186,12 @@ def room_for(
 def _fold(text: Text, width: int) -> Text:
     """Its first line in lines of `width` at most."""
     first, *rest = text.split("\n", allow_blank=True) or [Text()]
-    lines = folded(first.plain, width)
+    lines = fold_text(first.plain, width)
     style = first.spans[0].style if first.spans else ""
     return Text("\n").join([Text(lines, style), *rest])
 
 
-def folded(text: str, width: int) -> str:
+def fold_text(text: str, width: int) -> str:
     """In lines of `width` at most, broken behind a space, a point or the like; within a word only where one is longer
     than a line."""
     lines = [""]

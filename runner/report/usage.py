@@ -123,7 +123,7 @@ def spending(spent: Spent, say: Wording) -> str:
     return say("cost.line", cost=money(spent, say), requests=f"{spent.requests:,}", tokens=count(spent.tokens))
 
 
-def unanswered(uses: Iterable[Use], say: Wording, words: str) -> list[str]:
+def unanswered_notes(uses: Iterable[Use], say: Wording, words: str) -> list[str]:
     """`words` filled in with what attempts without an answer may have been billed; none where that is nothing."""
     lost = total(use.unanswered for use in uses)
     if not lost.tokens:

@@ -78,10 +78,10 @@ def _mean(row: Mapping[str, Any], catalogue: Catalogue) -> float:
 def _perfect(row: Mapping[str, Any], catalogue: Catalogue) -> bool:
     if row.get("status") != "ok" or lost_at(row) is not None:
         return False
-    return _mean(row, catalogue) >= 1.0 or _rightly_refused(row)
+    return _mean(row, catalogue) >= 1.0 or _is_right_refusal(row)
 
 
-def _rightly_refused(row: Mapping[str, Any]) -> bool:
+def _is_right_refusal(row: Mapping[str, Any]) -> bool:
     """Judges give a refusal that is right what they give one that is wrong: it claims and answers nothing."""
     output = row.get("output")
     if not isinstance(output, Mapping) or (row.get("metrics") or {}).get("leakage"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.llm.fencing import Item, fenced
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import Message
 from runner.llm.prompts import prompt
 from runner.metrics.answers import contains_answer, exact_match
@@ -76,7 +76,7 @@ def plainly_same(one: str, other: str) -> bool:
 
 
 def _messages(name: str, fields: Mapping[str, str | Sequence[Item]], language: Language) -> tuple[Message, ...]:
-    return (Message("system", prompt(name).system(language)), Message("user", fenced(fields, language)))
+    return (Message("system", prompt(name).system(language)), Message("user", fence_fields(fields, language)))
 
 
 def _flag(reply: Mapping[str, Any], name: str) -> bool:

@@ -131,7 +131,7 @@ class QuestionMaker:
             **asdict(self.sampling),
         }
 
-    def ordered(self) -> Batch:
+    def plan_batch(self) -> Batch:
         """The orders of a batch; no question is written yet. Raises CorpusError for a corpus without anything to ask
         about."""
         log = ProblemLog(strict=self.strict)
@@ -226,7 +226,7 @@ class QuestionMaker:
                     batch.failures.append(str(error))
                 bar.advance(failed=results[place] is None)
 
-        with progress(len(items), label, self.models.spent, say) as bar:
+        with progress(len(items), label, self.models.describe_spending, say) as bar:
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.models.max_concurrency, len(items))):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from runner.commands import Command, Option, whole
 from runner.errors import InputError, installing
 from runner.system import redaction, terminal
-from runner.words.wording import supported, wording
+from runner.words.wording import supported_language, wording
 
 if TYPE_CHECKING:
     from runner.commands.serve.desk import Desk
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     settings = Settings(root, tuple(options.words), options.jobs, options.read_only, bounds)
     desk = Desk(settings)
     if options.words:
-        desk.composed(["+experiment=full_rag", *options.words])
+        desk.makes_sweep(["+experiment=full_rag", *options.words])
     with _alone(root, read_only=options.read_only), _listening(options.host, options.port) as door:
         address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
         say = wording(_language(options.words), "serve")
@@ -128,13 +128,13 @@ def _root(folder: Path, *, read_only: bool) -> Path:
 @contextmanager
 def _alone(root: Path, *, read_only: bool) -> Iterator[None]:
     """One server has the queue of a root."""
-    from runner.run.folders import locked
+    from runner.run.folders import lock_folder
 
     if read_only:
         yield
         return
     try:
-        with locked(root / ".serve"):
+        with lock_folder(root / ".serve"):
             yield
     except InputError as error:
         if "in use" not in str(error):
@@ -207,4 +207,4 @@ def _make_room() -> None:
 
 def _language(words: Sequence[str]) -> str:
     named = [word.partition("=")[2] for word in words if word.startswith("report.language=")]
-    return supported(named[-1]) if named else "en"
+    return supported_language(named[-1]) if named else "en"

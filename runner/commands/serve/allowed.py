@@ -91,7 +91,7 @@ class Allowed:
     @cached_property
     def uses(self) -> Mapping[str, Mapping[str, Chosen]]:
         """The groups of each experiment, with what is chosen of each; a component `brings` further ones."""
-        return {name: self._used_by(name) for name in self.experiments}
+        return {name: self._choices_of(name) for name in self.experiments}
 
     @cached_property
     def brings(self) -> Mapping[str, Mapping[str, Chosen]]:
@@ -100,7 +100,7 @@ class Allowed:
         needed = {f"{group}={name}": self._needs(group, name) for group, names in offered.items() for name in names}
         return {choice: groups for choice, groups in needed.items() if groups}
 
-    def _used_by(self, experiment: str) -> Mapping[str, Chosen]:
+    def _choices_of(self, experiment: str) -> Mapping[str, Chosen]:
         used = dict(_choices_by_name(self._choices["experiment"][experiment]))
         evaluation = str(used.pop("evaluation", ""))
         text = self._choices["evaluation"].get(evaluation, "")

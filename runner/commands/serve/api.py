@@ -373,7 +373,7 @@ router = APIRouter(prefix="/evaluation", responses=WRONG)
 # --- data sets --------------------------------------------------------------------------------------
 
 
-def shown(dataset: Dataset) -> DatasetDetail:
+def dataset_detail(dataset: Dataset) -> DatasetDetail:
     """As the API tells it."""
     return DatasetDetail(**{name: getattr(dataset, name) for name in DatasetDetail.model_fields})
 
@@ -394,7 +394,7 @@ def upload_dataset(
     """Files become a data set, after the command line has read them."""
     uploads = dict(zip(PARTS, (corpus, queries, qrels, notes, events, guide), strict=True))
     parts = {part: [Part(each.filename or part, each.file) for each in files or ()] for part, files in uploads.items()}
-    return shown(desk.upload(name, format or None, parts, _columns(columns)))
+    return dataset_detail(desk.upload(name, format or None, parts, _columns(columns)))
 
 
 def _columns(text: str) -> Mapping[str, str]:
@@ -412,13 +412,13 @@ def _columns(text: str) -> Mapping[str, str]:
 @router.get("/datasets", tags=["datasets"])
 def list_datasets(desk: Asking) -> list[DatasetDetail]:
     """Those that come with the configuration, then the uploaded ones."""
-    return [shown(dataset) for dataset in desk.datasets.all()]
+    return [dataset_detail(dataset) for dataset in desk.datasets.all()]
 
 
 @router.get("/datasets/{dataset_id}", tags=["datasets"])
 def get_dataset(desk: Asking, dataset_id: Id) -> DatasetDetail:
     """One data set."""
-    return shown(desk.dataset(dataset_id))
+    return dataset_detail(desk.dataset(dataset_id))
 
 
 @router.delete("/datasets/{dataset_id}", status_code=204, tags=["datasets"])
@@ -499,12 +499,12 @@ def list_runs(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> list[RunSummary]:
     """Newest first; X-Total-Count has the number of all."""
-    runs = filtered(desk.runs.all(), status, tag, q)
+    runs = filter_runs(desk.runs.all(), status, tag, q)
     response.headers["X-Total-Count"] = str(len(runs))
     return [RunSummary(**asdict(run)) for run in runs[offset : offset + limit]]
 
 
-def filtered(runs: Sequence[Run], status: str | None, tag: str | None, text: str | None) -> list[Run]:
+def filter_runs(runs: Sequence[Run], status: str | None, tag: str | None, text: str | None) -> list[Run]:
     """Runs of a status and a tag whose id, experiment, data set, label or tags have all the words."""
     words = (text or "").casefold().split()
 
@@ -697,7 +697,7 @@ def side_by_side(
     """Cases of several runs beside each other, with the words and contexts that differ from the first."""
     sides = desk.sides(runs)
     with legible(desk.root):
-        chosen = sides.listed(show, q, case)
+        chosen = sides.numbers_of(show, q, case)
         cases = [CaseShown(**shown_case(sides, number)) for number in chosen[offset : offset + limit].tolist()]
     return SidesReply(runs=runs, total=len(chosen), counts=sides.counts, cases=cases)
 

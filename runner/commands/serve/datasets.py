@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from runner.commands.serve.jobs import Ended, commanded, error_in, removed
-from runner.commands.serve.runs import confined
-from runner.config.arguments import single_quoted
+from runner.commands.serve.jobs import Ended, error_in, remove_folder, run_command
+from runner.commands.serve.runs import confine
+from runner.config.arguments import single_quote
 from runner.data.columns import FIELDS
 from runner.data.files import GZIP, PACKED, ZSTD, unpack
 from runner.data.tables import SUFFIXES
@@ -125,7 +125,7 @@ class Datasets:
 
     def delete(self, dataset: Dataset) -> None:
         """An uploaded one, with its files."""
-        removed(self.folder / dataset.id, self.root)
+        remove_folder(self.folder / dataset.id, self.root)
 
     def _own(self, id: str) -> Dataset:
         group, choice = self.built_in[id]
@@ -144,10 +144,10 @@ class Datasets:
         self, name: str, format: str | None, parts: Mapping[str, Sequence[Part]], columns: Mapping[str, str]
     ) -> Dataset:
         """Raises InputError with what the command line says of files that it cannot read; then nothing is kept."""
-        form = format or guessed(parts)
+        form = format or guess_format(parts)
         _demand_form(form, parts)
         dataset = Dataset(uuid.uuid4().hex, name, form, [], created_at=now())
-        folder = confined(self.folder / dataset.id)
+        folder = confine(self.folder / dataset.id)
         folder.mkdir(parents=True)
         try:
             writer = _Writer(self.bounds)
@@ -156,18 +156,18 @@ class Datasets:
             dataset = replace(
                 dataset, words=words_of(form, folder, kept, columns), files=dict(list(sizes.items())[:50])
             )
-            dataset = checked(dataset, FORMS[form].evaluation)
-            dataset = replace(dataset, problems=[_as_sent(line, folder) for line in dataset.problems])
+            dataset = check_dataset(dataset, FORMS[form].evaluation)
+            dataset = replace(dataset, problems=[_without_folder(line, folder) for line in dataset.problems])
             write_json(folder / FILE, asdict(dataset))
         except BaseException as error:
-            removed(folder, self.root)
+            remove_folder(folder, self.root)
             if isinstance(error, InputError) and not isinstance(error, TooLargeError):
-                raise InputError(_as_sent(str(error), folder)) from None
+                raise InputError(_without_folder(str(error), folder)) from None
             raise
         return dataset
 
 
-def _as_sent(message: str, folder: Path) -> str:
+def _without_folder(message: str, folder: Path) -> str:
     """With the names of the files that were sent; where they are kept is nothing to clients."""
     return message.replace(f"{folder.absolute()}{os.sep}", "")
 
@@ -256,7 +256,7 @@ def _blocks(name: str, source: IO[bytes], *, is_unpacked: bool) -> Iterator[byte
         raise InputError(f"{name}: {error.strerror}") from None
 
 
-def guessed(parts: Mapping[str, Sequence[Part]]) -> str:
+def guess_format(parts: Mapping[str, Sequence[Part]]) -> str:
     """By the parts that there are and the name of the queries."""
     names = [part.name.lower() for part in parts.get("queries") or ()]
     plain = [_plain(name) for name in names]
@@ -320,7 +320,7 @@ def words_of(form: str, folder: Path, kept: Mapping[str, Sequence[Path]], column
     if form == "jsonl" and "corpus" not in kept:
         words += ["dataset.corpus=null", *_given_overrides(kept["queries"][0])]
     if form == "csv":
-        words += [f"dataset.columns.{_column(field)}={single_quoted(name)}" for field, name in columns.items()]
+        words += [f"dataset.columns.{_column(field)}={single_quote(name)}" for field, name in columns.items()]
     return words
 
 
@@ -331,7 +331,7 @@ def _column(field: str) -> str:
 
 
 def _quote(path: Path) -> str:
-    return single_quoted(str(path.absolute()))
+    return single_quote(str(path.absolute()))
 
 
 def _names_of(paths: Sequence[Path]) -> str:
@@ -351,7 +351,7 @@ def _import(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]:
     """By `import`, whose last line says how to evaluate what it wrote."""
     named = [word for field, name in columns.items() for word in (f"--{_column(field).replace('_', '-')}", name)]
     out = folder / "queries.jsonl"
-    words = _demand(commanded(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
+    words = _demand(run_command(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
     line = words.strip().splitlines()[-1]
     components = [word for word in shlex.split(line) if word.startswith(("retriever=", "generator="))]
     return ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={_quote(out)}", *components]
@@ -363,11 +363,11 @@ def _given_overrides(queries: Path) -> list[str]:
     return ["retriever=given", *(["generator=given"] if first.get("answer") is not None else [])]
 
 
-def checked(dataset: Dataset, evaluation: str) -> Dataset:
+def check_dataset(dataset: Dataset, evaluation: str) -> Dataset:
     """As a run would read it."""
     evaluation = "full_rag" if any(word.startswith("generator=") for word in dataset.words) else evaluation
     words = [f"+experiment={evaluation}", *dataset.words, "tracking=none", "dry_run=true"]
-    command = commanded(words, CHECK_S, CHECK_BYTES)
+    command = run_command(words, CHECK_S, CHECK_BYTES)
     counts = CASES.search(command.out)
     if counts is None:
         raise InputError(error_in(command.error))

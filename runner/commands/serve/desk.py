@@ -16,13 +16,13 @@ import orjson
 
 from runner.commands.serve.allowed import DATA, Allowed, key_of
 from runner.commands.serve.datasets import Bounds, Dataset, Datasets, Part
-from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
+from runner.commands.serve.jobs import Job, Jobs, error_in, remove_folder, run_command
 from runner.commands.serve.rating import Sheet, Sheets
 from runner.commands.serve.runs import ROWS, Place, Run, Runs
 from runner.commands.serve.sides import Shelf, Sides
 from runner.compare.case_index import whole
 from runner.config import arguments
-from runner.config.arguments import typed
+from runner.config.arguments import unquote
 from runner.config.compose import Plan, plan_of
 from runner.errors import ConfigError, InputError, did_you_mean
 from runner.system.folder import legible, lines
@@ -232,7 +232,7 @@ class Desk:
         """What a data set brings as answers is of no use where nothing is answered."""
         return not (word.startswith("generator=") and evaluation == RETRIEVAL_ONLY)
 
-    def composed(self, words: Sequence[str]) -> bool:
+    def makes_sweep(self, words: Sequence[str]) -> bool:
         """Whether the line makes a sweep. Raises ConfigError with what the command line would say."""
         return self._plan(words).is_sweep
 
@@ -274,7 +274,7 @@ class Desk:
         """A run, or a sweep, at the end of the queue."""
         dataset = self.dataset(dataset_id)
         words = self.words(dataset, evaluation, k, overrides)
-        is_sweep = self.composed(words)
+        is_sweep = self.makes_sweep(words)
         if is_sweep and not sweep:
             raise InputError("overrides: they make a sweep of several runs; POST it to …/sweeps")
         if sweep and not is_sweep:
@@ -336,7 +336,7 @@ class Desk:
         if len(begun) != 1 or not group:
             raise InputError("its command is not known")
         left_out = ("experiment", "tracking", "format", "verbose", "out", "cache_dir", group)
-        asked = [typed(str(word)) for word in words if key_of(str(word)) not in left_out]
+        asked = [unquote(str(word)) for word in words if key_of(str(word)) not in left_out]
         return begun[0], group, str(choices[group]), asked
 
     def _own(self, id: str) -> Job:
@@ -366,7 +366,7 @@ class Desk:
             raise ConflictError(f"run {id}: it is running; cancel it first")
         if job is not None:
             self._queue().forget(job)
-        removed(self.root / id if place is None else place.path, self.root)
+        remove_folder(self.root / id if place is None else place.path, self.root)
         self.runs.look_again()
 
     # --- questions that commands answer -------------------------------------------------------------
@@ -374,9 +374,9 @@ class Desk:
     def plan(self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str]) -> dict[str, Any]:
         """What `plan --json` says."""
         words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
-        self.composed(words)
+        self.makes_sweep(words)
         with self._turn():
-            command = commanded(["plan", *words, "tracking=none", "--json"], PLAN_S)
+            command = run_command(["plan", *words, "tracking=none", "--json"], PLAN_S)
         if command.code:
             raise InputError(error_in(command.error))
         plan: dict[str, Any] = orjson.loads(command.out[command.out.index("{") :])
@@ -395,7 +395,7 @@ class Desk:
     def _compare(self, paths: Sequence[Path]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as scratch, self._turn():
             folder = Path(scratch) / "compared"
-            command = commanded(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
+            command = run_command(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
             comparison = read_json(folder / "compare.json")
         if comparison is None:
             raise InputError(error_in(command.error))

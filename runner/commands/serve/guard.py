@@ -100,7 +100,7 @@ class Guard:
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
 
-        async def guarded(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 kept = list(message["headers"])
                 names = {name.lower() for name, _ in kept}
@@ -111,19 +111,19 @@ class Guard:
 
         refusal = self._refusal(scope, headers)
         if refusal is not None:
-            await _answer(guarded, *refusal)
+            await _answer(send_with_headers, *refusal)
             return
-        await self._bound(scope, _Bounded(receive, self._most(scope)), guarded)
+        await self._serve_bounded(scope, _Bounded(receive, self._most(scope)), send_with_headers)
 
-    async def _bound(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
+    async def _serve_bounded(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
         """What an application makes of a body that was cut off is not sent."""
 
-        async def sent(message: MutableMapping[str, Any]) -> None:
+        async def send_unless_cut(message: MutableMapping[str, Any]) -> None:
             if not bounded.is_cut:
                 await send(message)
 
         try:
-            await self.app(scope, bounded.receive, sent)
+            await self.app(scope, bounded.receive, send_unless_cut)
         except Exception:
             if not bounded.is_cut:
                 raise

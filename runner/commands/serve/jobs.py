@@ -106,7 +106,7 @@ class Jobs:
         """What its command prints."""
         return self.folder / f"{id}.log"
 
-    def printed(self, id: str) -> str:
+    def last_output(self, id: str) -> str:
         """What the command of a job has printed last."""
         return tail(self.log(id)).strip()
 
@@ -262,7 +262,7 @@ class Ended:
     error: str
 
 
-def commanded(words: Sequence[str], seconds: float, most_bytes: int | None = None) -> Ended:
+def run_command(words: Sequence[str], seconds: float, most_bytes: int | None = None) -> Ended:
     """A command of the same command line, waited for at most so long, with at most so many bytes of memory."""
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "runner", *words],
@@ -287,7 +287,7 @@ def commanded(words: Sequence[str], seconds: float, most_bytes: int | None = Non
     return Ended(process.returncode, out.decode("utf-8", "replace"), error.decode("utf-8", "replace"))
 
 
-def removed(folder: Path, root: Path) -> None:
+def remove_folder(folder: Path, root: Path) -> None:
     """A folder of the root with all that is in it. Raises OSError where it cannot be."""
     if folder.is_symlink() or not folder.resolve().is_relative_to(root.resolve()) or folder.resolve() == root.resolve():
         raise OSError(0, "outside of the root", str(from_here(folder)))

@@ -195,7 +195,7 @@ class Runs:
             is_served=job is not None,
         )
 
-    def declared(self, runs: Iterable[Run]) -> list[Catalogue]:
+    def catalogues(self, runs: Iterable[Run]) -> list[Catalogue]:
         """What each of some runs said of its metrics; what the built-in evaluations say where that cannot be read."""
         places = self.places()
         heads = (_json_of(places[run.id].path / "run.json") if run.id in places else {} for run in runs)
@@ -267,7 +267,7 @@ class Runs:
 
     # --- how far it is ----------------------------------------------------------------------------
 
-    def counted(self, place: Place) -> _Tail:
+    def count_rows(self, place: Place) -> _Tail:
         """Rows of the journal; what was counted before is not read again."""
         path = place.path / ROWS
         tail = self._tails.setdefault(path, _Tail())
@@ -289,7 +289,7 @@ class Runs:
         if status in ("completed", "failed", "partial", "cancelled") and summary.get("cases"):
             counts = case_counts(summary)
             return counts["done"], counts["failed"] + counts["timeout"]
-        tail = self.counted(place)
+        tail = self.count_rows(place)
         return tail.done, tail.failed
 
     def total(self, place: Place, summary: Mapping[str, Any]) -> int | None:
@@ -315,10 +315,10 @@ class Runs:
         head, summary = self.files(place)
         status = self.status(place, head, self.job_of(place.id))
         total = self.total(place, summary)
-        (done, failed), (tokens, usd), eta = self._count_finished(place, status, summary), spent(place), None
+        (done, failed), (tokens, usd), eta = self._count_finished(place, status, summary), spending(place), None
         if status != "running":
             return Progress(status, done, failed, total, tokens, usd, None)
-        tail = self.counted(place)
+        tail = self.count_rows(place)
         gained = tail.done - (tail.done_then or 0)
         if total is not None and gained > 0:
             eta = round((total - tail.done) * (time.monotonic() - tail.began) / gained, 1)
@@ -378,7 +378,7 @@ def _catalogue_of(records: bytes) -> Catalogue:
         return built_in_catalogue()
 
 
-def confined(path: Path) -> Path:
+def confine(path: Path) -> Path:
     """The path, of a resolved folder. Raises InputError where a link on its way leads elsewhere."""
     if path.resolve() != path:
         raise InputError(f"{path.name}: a symbolic link on its way leads out of the folder of the server")
@@ -430,7 +430,7 @@ def _count(path: Path, tail: _Tail) -> None:
             tail.failed += status is not None and status[1] != b"ok"
 
 
-def spent(place: Place) -> tuple[int, float | None]:
+def spending(place: Place) -> tuple[int, float | None]:
     """Tokens and USD so far; None where a price is not known."""
     ledger = (place.path.parent if place.sweep else place.path) / LEDGER
     if not ledger.is_file():

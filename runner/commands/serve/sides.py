@@ -59,7 +59,7 @@ class Sides:
         ]
         return np.stack(aligned)
 
-    def listed(self, show: str, text: str = "", case: str | None = None) -> Numbers:
+    def numbers_of(self, show: str, text: str = "", case: str | None = None) -> Numbers:
         """Numbers of the cases that a filter leaves, in their order; of one case alone where that is asked for."""
         keep = self._mask(show)
         if case is not None:
@@ -142,7 +142,7 @@ class Shelf:
         _, size, changed = state = self.state(place)
         with self._lock:
             is_kept = state in self._cases
-        return is_kept or size < LARGE or case_index.opened(place.path / ROWS, (size, changed)) is not None
+        return is_kept or size < LARGE or case_index.open_index(place.path / ROWS, (size, changed)) is not None
 
     def _of(self, place: Place, state: State) -> Cases:
         with self._lock:
@@ -154,7 +154,7 @@ class Shelf:
             with self._lock:
                 if state in self._cases:
                     return self._cases[state]
-            cases = case_index.indexed(place.path / ROWS, writes=self.writes)
+            cases = case_index.read_cases(place.path / ROWS, writes=self.writes)
             with self._lock:
                 _keep(self._cases, state, cases, KEPT)
                 self._reading.pop(place.id, None)
