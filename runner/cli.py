@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from runner import DISTRIBUTION, __version__
 from runner.config.completion import ASKS, answer
-from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
+from runner.errors import ComponentError, InputError, RunnerError, describe_unexpected, did_you_mean
 from runner.system import redaction, terminal
 from runner.system.collector import collecting_seldom, end_quickly
 
@@ -54,9 +54,9 @@ def _exit_code(words: Sequence[str]) -> int:
         _fail(str(error), error.exit_code, words)
         return error.exit_code
     except KeyboardInterrupt:
-        from runner.words.wording import spoken
+        from runner.words.wording import current_wording
 
-        terminal.note(spoken()("progress.ended"))
+        terminal.note(current_wording()("progress.ended"))
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -70,7 +70,7 @@ def _exit_code(words: Sequence[str]) -> int:
         _fail("the memory that this process may use is full", 3, words)
         return 3
     except Exception as error:
-        _fail_with_log(f"unexpected {unexpected(error)}", error, words)
+        _fail_with_log(f"unexpected {describe_unexpected(error)}", error, words)
         return 3
 
 
@@ -175,7 +175,7 @@ def _ask_hydra(line: Line, words: Sequence[str]) -> int:
     with unfolding(frozen) as folder:
         if folder is not None:
             words = [*with_search_path([], folders, frozen), *line.words]
-        return _hydra_main([arguments.quoted(word) for word in words], folder)
+        return _hydra_main([arguments.quote_argument(word) for word in words], folder)
 
 
 def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:

@@ -141,7 +141,7 @@ def expectation(message: str) -> str:
     return told
 
 
-def expected(message: str) -> str:
+def rephrase(message: str) -> str:
     """`expected 1 or more`; what pydantic says otherwise stays as it is."""
     return f"expected {expectation(message)}" if message.startswith("Input should be ") else message
 
@@ -160,7 +160,7 @@ PLAIN = [
 ]
 
 
-def unexpected(error: BaseException) -> str:
+def describe_unexpected(error: BaseException) -> str:
     """Type and text of an error that nobody here raised on purpose, and the line that it came through: of the
     component from elsewhere where there is one, whose author wants to know where, else the deepest one of ours."""
     text = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")

@@ -25,7 +25,7 @@ from runner.llm.settings import CacheMode
 from runner.system import terminal
 from runner.system.database import Database
 from runner.system.store import fingerprint
-from runner.words.wording import spoken
+from runner.words.wording import current_wording
 
 Kind = Literal["query", "passage"]
 Vectors = dict[bytes, NDArray[np.float32]]
@@ -133,21 +133,21 @@ class EmbeddingStore:
             missing = [digest for digest in wanted if digest not in vectors and digest not in self._refused]
             batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
 
-            def done(number: int, rows: Rows, sent_by: str = "", /) -> None:
+            def store_batch(number: int, rows: Rows, sent_by: str = "", /) -> None:
                 batch = {digest: wanted[digest] for digest in batches[number]}
-                computed = self._accepted(databases, batch, rows, sent_by)
+                computed = self._accept(databases, batch, rows, sent_by)
                 self._keep(databases, computed, sent_by)
                 vectors.update(computed)
 
             self._seen.update(wanted)
             if batches:
-                compute([[wanted[digest] for digest in batch] for batch in batches], done)
+                compute([[wanted[digest] for digest in batch] for batch in batches], store_batch)
         self._raise_refused(wanted)
-        return self._stacked(digests, vectors)
+        return self._stack(digests, vectors)
 
     # --- what a server sent -------------------------------------------------------------------------
 
-    def _accepted(self, databases: Sequence[Database], batch: Mapping[bytes, str], rows: Rows, sent_by: str) -> Vectors:
+    def _accept(self, databases: Sequence[Database], batch: Mapping[bytes, str], rows: Rows, sent_by: str) -> Vectors:
         """The valid vectors of a batch, after they were stored."""
         if self._check is None or len(rows) != len(batch):
             return dict(zip(batch, _unit_rows(np.asarray(rows), len(batch)), strict=True))
@@ -191,7 +191,7 @@ class EmbeddingStore:
         finally:
             database.close()
             if (aside := database.set_aside) is not None:
-                terminal.note(spoken()("progress.aside.embeddings", aside=aside))
+                terminal.note(current_wording()("progress.aside.embeddings", aside=aside))
 
     def _read_stored(self, databases: Sequence[Database], digests: Sequence[bytes]) -> Vectors:
         vectors = {digest: self._memory[digest] for digest in digests if digest in self._memory}
@@ -226,7 +226,7 @@ class EmbeddingStore:
             marks = [(digest,) for digest in digests]
             databases[0].write(lambda rows: rows.executemany("DELETE FROM embedding WHERE digest = ?", marks))
 
-    def _stacked(self, digests: Sequence[bytes], vectors: Vectors) -> NDArray[np.float32]:
+    def _stack(self, digests: Sequence[bytes], vectors: Vectors) -> NDArray[np.float32]:
         made_up = self._memory if self._is_rehearsal else {}
         dims = {vector.size for digest, vector in vectors.items() if digest not in made_up}
         if len(dims) > 1:

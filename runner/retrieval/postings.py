@@ -27,7 +27,7 @@ from typing import IO, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.system.names import Names, mapped, write_names
+from runner.system.names import Names, map_array, write_names
 
 Method = Literal["lucene", "robertson", "atire"]
 BATCH = 8192  # chunks whose counts are sorted and written at a time
@@ -168,7 +168,7 @@ class _Spool:
 
     def below(self, last: int) -> Iterator[_Counts]:
         """The counts of terms below `last` that were not taken yet, one batch after the other."""
-        return (batch.taken(last) for batch in self._batches)
+        return (batch.take(last) for batch in self._batches)
 
 
 @dataclass(slots=True)
@@ -180,7 +180,7 @@ class _Stored:
     size: int
     read: int = 0
 
-    def taken(self, last: int) -> _Counts:
+    def take(self, last: int) -> _Counts:
         """The next counts, of the terms below `last`."""
         end = bisect_left(range(self.size), last, lo=self.read, key=lambda place: int(self._part(0, place, 1)[0]))
         counts = _Counts(*(self._part(column, self.read, end - self.read) for column in range(3)))
@@ -216,7 +216,7 @@ class Postings:
 
     def __init__(self, folder: Path) -> None:
         self._data, self._indices, self._indptr = (
-            mapped(folder / f"{name}.npy") for name in ("data", "indices", "indptr")
+            map_array(folder / f"{name}.npy") for name in ("data", "indices", "indptr")
         )
         self._vocabulary = Names(folder)
         n_chunks, mean_length = np.load(folder / "lengths.npy").tolist()

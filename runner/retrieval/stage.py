@@ -56,7 +56,7 @@ from runner.retrieval.rankings import (
     rank_all,
 )
 from runner.retrieval.searching import Searcher
-from runner.system.shared import are_several, settings_of, shared, shared_of
+from runner.system.shared import are_several, make_once, settings_of, shared_of
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
 from runner.text.refusals import refusal_for
@@ -102,7 +102,7 @@ class _Loaded:
     digests: Mapping[str, str]
 
 
-def _loaded(dataset: Dataset) -> _Loaded:
+def _load_once(dataset: Dataset) -> _Loaded:
     data = dataset.load()
     identity = {
         "documents": documents_identity(data.corpus),
@@ -148,7 +148,11 @@ class Retrieval:
     def load(self) -> CaseSet[Query]:
         """Read and hash the data, once for all cells of a sweep."""
         settings = settings_of(self.dataset)
-        loaded = _loaded(self.dataset) if settings is None else shared("data", settings, lambda: _loaded(self.dataset))
+        loaded = (
+            _load_once(self.dataset)
+            if settings is None
+            else make_once("data", settings, lambda: _load_once(self.dataset))
+        )
         data, self.corpus = loaded.data, loaded.data.corpus
         identity = {
             "documents": loaded.identity["documents"],
@@ -198,9 +202,9 @@ class Retrieval:
             return None
         model = offered(self.retriever, "answer_model")
         depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity, bool(self._texts)
-        return shared("readings", depends, Readings)
+        return make_once("readings", depends, Readings)
 
-    def described(self) -> Preparation:
+    def describe(self) -> Preparation:
         """The report facts where a running system answers, and nothing is indexed or ranked here."""
         counts = {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks)}
         return Preparation({"index": counts} if self.corpus.documents else {})
@@ -238,18 +242,18 @@ class Retrieval:
     async def look_up(self, query: Query) -> Retrieved:
         """Search for a query that is not part of the data set; its ranking is not stored. Raises as `retrieved`."""
         ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
-        return self._retrieved(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
+        return self._result(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
 
     def retrieved(self, query: Query) -> Retrieved:
         """The result of a query; charges the case for the cost of its ranking. Raises TimeoutError or EvaluationError
         where the query could not be ranked."""
         reading = self._reading(query)
         charge(reading.entry.cost)
-        return self._retrieved(query, reading)
+        return self._result(query, reading)
 
     def result_of(self, query: Query) -> Retrieved:
         """As `retrieved`, without a charge, for another look at the result."""
-        return self._retrieved(query, self._reading(query))
+        return self._result(query, self._reading(query))
 
     def _reading(self, query: Query) -> Reading:
         """Where the query could not be ranked, charge its cost and raise the error."""
@@ -270,7 +274,7 @@ class Retrieval:
         of_documents = documents(entry.ranking, self.corpus)
         return Reading(entry, of_documents, self._answer_score(query, entry.ranking, of_documents))
 
-    def _retrieved(self, query: Query, reading: Reading) -> Retrieved:
+    def _result(self, query: Query, reading: Reading) -> Retrieved:
         entry, ranking = reading.entry, reading.entry.ranking
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         contexts = self._contexts(query, reading)
@@ -390,7 +394,7 @@ class Retrieval:
         known = self.corpus.document_by_id
         is_open = not gold or not retrieved.is_known  # it is unknown whether retrieval failed
         if is_open and query.answerable:
-            return _unexplained(declined, right)
+            return _unexplained_stage(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
             gold_in_corpus=is_open or not self.corpus.documents or any(id in known for id in gold),
@@ -460,7 +464,7 @@ def _is_answer_alone(query: Query) -> bool:
     return given.answer is not None and given.ranking is None and given.contexts is None
 
 
-def _unexplained(declined: bool | None, right: bool | None) -> str:
+def _unexplained_stage(declined: bool | None, right: bool | None) -> str:
     """The stage of an answerable question whose retrieved or gold documents are unknown."""
     if right or (right is None and not declined):
         return "none"

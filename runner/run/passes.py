@@ -14,7 +14,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from runner.config.arguments import as_typed, parse, single_quoted
+from runner.config.arguments import as_typed, parse, single_quote
 from runner.config.compose import Cell, Plan, initialise
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import as_written, start, yaml_of
@@ -186,13 +186,13 @@ def _commands(plan: Plan) -> Iterator[list[str]]:
 def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[str, Cell] | None = None) -> bool:
     """Launch the jobs. Returns False where the launcher failed, which may have lost workers. `jobs`: single runs by the
     names of their folders, instead of the grid."""
-    words = [f"out={single_quoted(str(folder))}", *overrides]
+    words = [f"out={single_quote(str(folder))}", *overrides]
     if not launchers.is_here(plan.cells[0].hydra):  # a worker may start in another folder
-        words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
+        words = [f"out={single_quote(str(folder.resolve()))}", *_without_out(overrides)]
     cells = plan.runs if jobs is None else [*jobs.values()]
     try:
         frozen = None if plan.frozen is None else folder / UNFOLDED
-        with initialise(frozen), _watched(plan, folder, words, jobs):
+        with initialise(frozen), _watch(plan, folder, words, jobs):
             launchers.prepare(cell.hydra for cell in plan.runs)
             told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
             start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)
@@ -207,7 +207,7 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     return True
 
 
-def _watched(
+def _watch(
     plan: Plan, folder: Path, words: Sequence[str], jobs: Mapping[str, Cell] | None
 ) -> AbstractContextManager[None]:
     """One view of the progress of the runs or shards that a launcher makes elsewhere."""

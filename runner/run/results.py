@@ -23,7 +23,7 @@ from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome
 from runner.system.journal import Journal, is_finished
 from runner.system.metadata import SCHEMA
-from runner.system.shared import shared
+from runner.system.shared import make_once
 from runner.system.writing import replacing
 
 SHOWN_CHARS = 300  # characters of an error among many
@@ -69,7 +69,7 @@ def summary_of(
     """summary.json of a run, from the rows of its journal."""
     ids, tally = finished.ids, finished.tally
     rows = tally.passing(journal.rows(ids))
-    known: Known = shared("estimates", "", dict)
+    known: Known = make_once("estimates", "", dict)
     numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), known=known)
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
     idle |= set(offered(built.root, "idle"))  # an evaluation counts in whole groups

@@ -125,8 +125,8 @@ async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[
             calls = opened.enter_context(closing(CallLog(path, keep, service.journal.__contains__)))
             for door in models:
                 await opened.enter_async_context(door.opened(service.job.cell, calls if keep != "none" else None))
-            await opened.enter_async_context(opened_with(service.built.root))
-            fresh = await _prepared(service, models, checks=earlier is None)
+            await opened.enter_async_context(open_evaluation(service.built.root))
+            fresh = await _prepare(service, models, checks=earlier is None)
             if earlier is None:
                 preparation = fresh
                 keep_preparation(fresh, service.job.folder)
@@ -146,12 +146,12 @@ async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[
     return preparation, stop
 
 
-def opened_with(evaluation: object) -> AbstractAsyncContextManager[None]:
+def open_evaluation(evaluation: object) -> AbstractAsyncContextManager[None]:
     """The context manager of an evaluation; an empty one where it has none."""
     return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
 
 
-async def _prepared(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
+async def _prepare(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
     """Prepare the evaluation, in every pass; check the judge in the first one."""
     root, options, cases = service.built.root, service.options, service.cases
     cold = options.cold_start and service.job.before is None
@@ -172,10 +172,10 @@ async def _prepared(service: Service, models: Sequence[Models], *, checks: bool)
 async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> Stop | None:
     say = service.job.say
 
-    def spent() -> str:
-        return ", ".join(filter(None, (door.spent(say("progress.tokens")) for door in models)))
+    def describe_spending() -> str:
+        return ", ".join(filter(None, (door.describe_spending(say("progress.tokens")) for door in models)))
 
-    with progress(len(service.pending), service.job.title, spent, say) as bar:
+    with progress(len(service.pending), service.job.title, describe_spending, say) as bar:
 
         def record(row: Row) -> None:
             is_ok = row.status == "ok"

@@ -36,10 +36,10 @@ GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
 def launch(plan: Plan) -> int:
     """Run all cells. Returns the most severe exit code."""
-    return launched(plan)[1]
+    return launch_in_folder(plan)[1]
 
 
-def launched(plan: Plan) -> tuple[Path, int]:
+def launch_in_folder(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
     with sharing(several=len(plan.runs) > 1), collecting_seldom():
         return _launch(plan)

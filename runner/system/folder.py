@@ -143,7 +143,7 @@ class _Kept:
         """The value of a line of the file."""
         value = self.values.get(place)
         if value is None:
-            value = parsed(line)
+            value = parse_line(line)
             if value is not None and len(line) <= self._room:
                 self._room -= len(line)
                 self.values[place] = value
@@ -164,7 +164,7 @@ def read_once(path: Path) -> Iterator[None]:
 def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     """A function of the place of a line in a file and the line, which returns its JSON object, or None."""
     kept = _kept.get(path)
-    return (lambda _, line: parsed(line)) if kept is None else kept.at
+    return (lambda _, line: parse_line(line)) if kept is None else kept.at
 
 
 def kept_values(path: Path) -> Mapping[int, Mapping[str, Any]]:
@@ -191,7 +191,7 @@ def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             place += len(line)
 
 
-def parsed(line: bytes) -> Mapping[str, Any] | None:
+def parse_line(line: bytes) -> Mapping[str, Any] | None:
     """The JSON object of a line; None where it is none."""
     try:
         value = orjson.loads(line)

@@ -45,7 +45,7 @@ class Journal:
         self._index = {id: place for id, (place, _) in whole.items() if id not in unfinished}
         self._earlier = self._set_aside(unfinished)
         if path.exists() and sum(length for _, length in self._index.values()) < path.stat().st_size:
-            self._index = _copied([(path, self._index)], path)
+            self._index = _copy_rows([(path, self._index)], path)
         self._file = path.open("ab", buffering=0)
         self._end = self._file.tell()
         self._synced = time.monotonic()
@@ -88,9 +88,9 @@ class Journal:
 
     def rows(self, ids: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         """The rows of these cases, in this order; cases without a row are passed over."""
-        return (row for _, row in self.placed(ids))
+        return (row for _, row in self.rows_with_places(ids))
 
-    def placed(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def rows_with_places(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The same, each with its place in the file, in bytes."""
         read, kept = reader(self.path), kept_values(self.path)
         with self.path.open("rb") as file:
@@ -137,7 +137,7 @@ class Journal:
         older = {id: place for id, place in waiting.items() if id not in self._index and id not in unfinished}
         if not unfinished and len(older) == len(waiting):
             return older
-        return _copied([(self._waiting, older), (self.path, unfinished)], self._waiting)
+        return _copy_rows([(self._waiting, older), (self.path, unfinished)], self._waiting)
 
 
 def ids_in(path: Path) -> set[str]:
@@ -176,7 +176,7 @@ def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
     return file.read(place[1])
 
 
-def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
+def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
     """Write a file of these rows of others, of itself perhaps, by one rename."""
     copies: Places = {}
     with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
@@ -196,7 +196,7 @@ def encode(row: Row) -> bytes:
     try:
         text = orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # a lone surrogate in a text, or a key that is no text
-        text = orjson.dumps(_cleaned(asdict(row)))
+        text = orjson.dumps(_clean(asdict(row)))
     text = redacted_bytes(text)
     return text[:-1] + _seal(text[:-1])
 
@@ -208,18 +208,18 @@ def _seal(text: bytes) -> bytes:
 SEAL = len(_seal(b""))
 
 
-def _cleaned(value: Any) -> Any:
+def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):
-        return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
+        return {_clean(str(key)): _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(item) for item in value]
+        return [_clean(item) for item in value]
     if isinstance(value, np.ndarray | np.bool_ | np.integer | np.floating):
-        return _cleaned(np.asarray(value, np.float64 if value.dtype.kind == "f" else None).tolist())
+        return _clean(np.asarray(value, np.float64 if value.dtype.kind == "f" else None).tolist())
     if value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
-    return _cleaned(str(value))
+    return _clean(str(value))
 
 
 def _row(line: bytes) -> dict[str, Any] | None:

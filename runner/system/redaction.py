@@ -194,7 +194,7 @@ def learn_environment() -> None:
 # --- what is written --------------------------------------------------------------------------------
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Without the secrets that are known, and without user and password of any URL."""
     for form, instead in _known.texts:
         if form in text:
@@ -209,8 +209,8 @@ def by_form(text: str) -> str:
 
 
 def redacted_value(value: Any) -> Any:
-    """A JSON value, each of its texts `redacted`, and each number that is a secret."""
-    return _map(value, cache(redacted))  # the names of metrics are there many times
+    """A JSON value, each of its texts through `redact`, and each number that is a secret."""
+    return _map(value, cache(redact))  # the names of metrics are there many times
 
 
 def redacted_bytes(data: bytes) -> bytes:
@@ -286,7 +286,7 @@ class _Guarded:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        self.stream.write(redacted(text))
+        self.stream.write(redact(text))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -349,7 +349,7 @@ def _as(mode: str) -> Iterator[None]:
         _shown.reset(before)
 
 
-def unresolved(resolve: Callable[[], Any]) -> Any:
+def resolve_for_files(resolve: Callable[[], Any]) -> Any:
     """What `resolve` makes of a configuration, with `${oc.env:NAME}` where it takes a value from the environment, and
     without passwords."""
     with _as("shown"):
@@ -358,7 +358,7 @@ def unresolved(resolve: Callable[[], Any]) -> Any:
 
 
 def marking() -> AbstractContextManager[None]:
-    """What a configuration takes from the environment is, for as long as this lasts, what `marked` reads."""
+    """What a configuration takes from the environment is, for as long as this lasts, what `mark_secrets` reads."""
     return _as("marked")
 
 
@@ -367,7 +367,7 @@ def as_it_is() -> AbstractContextManager[None]:
     return _as("")
 
 
-def marked(value: Any) -> Any:
+def mark_secrets(value: Any) -> Any:
     """A JSON value for a hash: with the mark of each secret, and of each value from the environment, in its place. So
     another value is another identity."""
     return _map(value, _marked_text)
@@ -377,7 +377,7 @@ def marked_bytes(data: bytes) -> bytes:
     """The same for what is JSON already."""
     if not any(form in data for form, _ in _known.encoded):
         return data
-    return orjson.dumps(marked(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(mark_secrets(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
 
 
 def _decode(text: str) -> str:
@@ -389,7 +389,7 @@ def _marked_text(text: str) -> str:
     for secret in sorted(_known.secrets, key=len, reverse=True):
         if secret in text:
             text = text.replace(secret, f"{HIDDEN}{mark(secret)}")
-    return redacted(text)
+    return redact(text)
 
 
 @cache

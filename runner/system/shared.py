@@ -62,7 +62,7 @@ def share_in_worker(command: str) -> None:
         _command = command
 
 
-def shared(kind: str, key: Hashable, make: Callable[[], T]) -> T:
+def make_once(kind: str, key: Hashable, make: Callable[[], T]) -> T:
     """What was made for this key before, else what `make` makes."""
     if not (_depth or _command):
         return make()
@@ -76,7 +76,7 @@ def shared(kind: str, key: Hashable, make: Callable[[], T]) -> T:
 
 def shared_of(kind: str, source: S, rest: Hashable, make: Callable[[], T]) -> T:
     """What was made of this very object, which is kept as long."""
-    made: tuple[S, T] = shared(kind, (id(source), rest), lambda: (source, make()))
+    made: tuple[S, T] = make_once(kind, (id(source), rest), lambda: (source, make()))
     return made[1]
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from runner.system.redaction import redact_file, redacted, redacted_bytes
+from runner.system.redaction import redact, redact_file, redacted_bytes
 from runner.system.terminal import harmless
 
 OUTPUTS = Path("outputs")  # of commands that are not told where to put theirs
@@ -61,7 +61,7 @@ def no_place_for_a_file(path: Path) -> str | None:
 
 def write_text(path: Path, text: str) -> None:
     """In place, without the secrets of this process."""
-    path.write_text(redacted(text), encoding="utf-8")
+    path.write_text(redact(text), encoding="utf-8")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -104,7 +104,7 @@ def in_words(error: OSError, place: Path | str) -> str:
     return f"{error.filename or place}: {error.strerror}" + (f"; {GOES_ON}" if error.errno in FULL else "")
 
 
-def ignored_in_git(folder: Path) -> None:
+def ignore_in_git(folder: Path) -> None:
     """A folder whose content nobody commits says so to git, unless somebody has said something there already."""
     with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
         file.write("*\n")
@@ -117,4 +117,4 @@ def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
     is_first = outputs in folder.absolute().parents and not outputs.exists()
     folder.mkdir(parents=True, exist_ok=exist_ok)
     if is_first:
-        ignored_in_git(outputs)
+        ignore_in_git(outputs)

@@ -133,7 +133,7 @@ def _sweep_entry(folder: Path) -> Entry:
     return Entry(
         experiment=str(sweep["experiment"]),
         name=f"summary of {_swept_values(summary) or sweep['id']}",
-        description=_shown_by_mlflow(report.read_text(encoding="utf-8")) if report.is_file() else "",
+        description=_escape_for_mlflow(report.read_text(encoding="utf-8")) if report.is_file() else "",
         status=str(sweep["status"]),
         tags=_texts(tags),
         params={},
@@ -151,7 +151,7 @@ def _sweep_entry(folder: Path) -> Entry:
     )
 
 
-def _shown_by_mlflow(markdown: str) -> str:
+def _escape_for_mlflow(markdown: str) -> str:
     """Its view of descriptions takes `[0.75, 0.82] (458)` for a link and hides the number, which no other view does."""
     return markdown.replace("] (", r"] \(")
 

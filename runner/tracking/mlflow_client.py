@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError, TrackingError
-from runner.system.redaction import redacted, watch
+from runner.system.redaction import redact, watch
 
 STORES = "sqlite:///FILE, another database, or http://ADDRESS"
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -66,7 +66,7 @@ def connect(uri: str, timeout_s: int = 5) -> Any:
 def with_password(uri: str) -> str:
     """As MLFLOW_TRACKING_URI has it, where that is the same place: what is kept of a run names no user."""
     own = os.environ.get("MLFLOW_TRACKING_URI", "")
-    return own if own and shown(own) == uri else uri
+    return own if own and redact_uri(own) == uri else uri
 
 
 def demand_store(uri: str) -> None:
@@ -75,10 +75,10 @@ def demand_store(uri: str) -> None:
     scheme = re.match(r"[a-zA-Z][\w+-]*(?=:)", uri)
     is_folder = scheme[0] == "file" if scheme else not uri.startswith(("databricks", "uc"))
     if is_folder and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() not in ("true", "1"):
-        raise InputError(f"'{shown(uri)}' is not an MLflow store; expected {STORES}")
+        raise InputError(f"'{redact_uri(uri)}' is not an MLflow store; expected {STORES}")
     database = sqlite_file(uri)
     if scheme and scheme[0] == "sqlite" and (database is None or database.name == ":memory:"):
-        raise InputError(f"'{shown(uri)}' names no file that would keep the runs; expected {STORES}")
+        raise InputError(f"'{redact_uri(uri)}' names no file that would keep the runs; expected {STORES}")
     if database is not None and os.path.lexists(database):
         _demand_sqlite(database)
 
@@ -98,7 +98,7 @@ def _demand_sqlite(database: Path) -> None:
 def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
     """Whatever MLflow raises becomes a TrackingError of one line. A server that did not answer is left alone for half
     a minute: each run of a sweep would wait for it."""
-    place = shown(uri)
+    place = redact_uri(uri)
     try:
         if time.monotonic() < _silent_until.get(place, 0.0):
             raise TimeoutError(SILENT)
@@ -129,9 +129,9 @@ def sqlite_file(uri: str) -> Path | None:
     return Path(match[1]) if match else None
 
 
-def shown(uri: str) -> str:
+def redact_uri(uri: str) -> str:
     """The URI without user and password."""
-    return redacted(uri)
+    return redact(uri)
 
 
 def default_settings() -> dict[str, Any]:
@@ -160,4 +160,4 @@ def _reason(error: BaseException) -> str:
             return REFUSALS[status]
         if status >= "500":
             return f"it answers {status}, as where its own database is away"
-    return shown(text)[:300] or type(error).__name__
+    return redact_uri(text)[:300] or type(error).__name__

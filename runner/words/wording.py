@@ -109,16 +109,16 @@ _SPOKEN: ContextVar[str] = ContextVar("spoken", default="en")
 
 
 def speak(language: object) -> None:
-    """From here on, `spoken` is in this language: that of the command line, or of a run that a worker makes."""
-    _SPOKEN.set(supported(language))
+    """From here on, `current_wording` is in this language: that of the command line, or of a run that a worker makes."""
+    _SPOKEN.set(supported_language(language))
 
 
-def spoken() -> Wording:
+def current_wording() -> Wording:
     """For notes of parts that know of no run: a damaged cache, a server that cannot count."""
     return LANGUAGES[_SPOKEN.get()]
 
 
-def supported(language: object) -> str:
+def supported_language(language: object) -> str:
     """English in place of a language that has no words."""
     return language if isinstance(language, str) and language in SUPPORTED else "en"
 
@@ -127,7 +127,7 @@ def wording_of(run: Mapping[str, Any]) -> Wording:
     """The language that a run was configured with (`report.language`), English where it does not say, in the words
     of its evaluation and about the metrics that this declared. Raises ValueError where those are damaged."""
     options = (run.get("config") or {}).get("report") or {}
-    say = LANGUAGES[supported(options.get("language"))].of(run.get("evaluation_type"))
+    say = LANGUAGES[supported_language(options.get("language"))].of(run.get("evaluation_type"))
     from runner.metrics.catalogue import DECLARED, catalogue_in
 
     return say.about(catalogue_in(run)) if DECLARED in run else say

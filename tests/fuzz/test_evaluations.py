@@ -20,7 +20,7 @@ from runner.metrics.aggregate import aggregate, latency
 from runner.metrics.catalogue import built_in_catalogue
 from runner.records import Row
 from runner.run.engine import run_case
-from runner.run.serving import opened_with
+from runner.run.serving import open_evaluation
 from runner.system.journal import encode
 from runner.system.store import Store
 from tests.fuzz.damage import files_of
@@ -53,7 +53,7 @@ def evaluated(cfg: DictConfig, folder: Path) -> list[Row]:
 
     async def rows() -> list[Row]:
         found = built.root.load()
-        async with opened_with(built.root):
+        async with open_evaluation(built.root):
             await built.root.prepare(found.cases, Store(folder / "cache", built.identities))
             return [await run_case(built.root, case, 10) for case in found.cases]
 

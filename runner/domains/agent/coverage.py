@@ -93,7 +93,7 @@ class Coverage:
         """The number of chunks that contain the most frequent form of a word."""
         return max(self._counts.get(form, 0) for form in word.forms)
 
-    def asked(self, question: str) -> Asked:
+    def analyse(self, question: str) -> Asked:
         words = content_words(question)
         total = self._n_chunks
         frequencies = [self.chunks_with(word) for word in words]

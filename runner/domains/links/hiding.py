@@ -49,7 +49,7 @@ class Edited:
         return position + shift + len(last.words) - (last.end - last.start)
 
 
-def edited(text: str, edits: Iterable[Edit]) -> Edited:
+def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
     """Edits within another one (a link in the words of a link) go with it."""
     outermost: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
@@ -62,7 +62,7 @@ def edited(text: str, edits: Iterable[Edit]) -> Edited:
     return Edited("".join([*parts, text[end:]]), tuple(outermost))
 
 
-def words_left(link: Link, target: Document | None, words: Words) -> str:
+def remaining_words(link: Link, target: Document | None, words: Words) -> str:
     """What stays of a hidden link: nothing, an alias that does not name the note, or all that it shows."""
     words_shown = link.alias or ("" if words != "all" else link.reference.rpartition("/")[2].removesuffix(".md"))
     if words == "none":

@@ -252,7 +252,7 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
     from markdown_it.rules_inline import backtick, link
 
-    def placed(rule: Any, kind: str) -> Any:
+    def rule_with_places(rule: Any, kind: str) -> Any:
         def run(state: StateInline, silent: bool) -> bool:
             start, before = state.pos, len(state.tokens)
             if not rule(state, silent):
@@ -266,8 +266,8 @@ def _parser() -> MarkdownIt:
         return run
 
     parser = MarkdownIt("commonmark")
-    parser.inline.ruler.at("backticks", placed(backtick, "code_inline"))
-    parser.inline.ruler.at("link", placed(link, "link_open"))
+    parser.inline.ruler.at("backticks", rule_with_places(backtick, "code_inline"))
+    parser.inline.ruler.at("link", rule_with_places(link, "link_open"))
     parser.inline.ruler.before("link", "wiki", _wiki_rule)
     parser.block.ruler.before("reference", "footnote", _footnote_rule)
     return parser

@@ -64,7 +64,7 @@ class MentionIndex:
         """`names`: (owner, name)."""
         parsed = ((owner, name, terms(name)) for owner, name in names)
         self._names = [
-            _Name(owner, name, tuple(term.forms for term in parsed_terms), _joined(parsed_terms))
+            _Name(owner, name, tuple(term.forms for term in parsed_terms), _join(parsed_terms))
             for owner, name, parsed_terms in parsed
             if parsed_terms
         ]
@@ -149,7 +149,7 @@ class MentionIndex:
         return Mention(name, ", ".join(telling or words), False, strength)
 
 
-def _joined(found: Iterable[Term]) -> str:
+def _join(found: Iterable[Term]) -> str:
     return "".join(term.text.lower() for term in found)
 
 

@@ -79,7 +79,7 @@ class Suggester(Protocol):
         """Why this note, for whoever decides. What it quotes stands in the text, the note, or beside a link to it."""
 
 
-def ordered(confidences: Mapping[str, float], place: Place, depth: int) -> tuple[Suggestion, ...]:
+def best_suggestions(confidences: Mapping[str, float], place: Place, depth: int) -> tuple[Suggestion, ...]:
     """The `depth` best of the notes that may be suggested there."""
     allowed = (
         (confidence, note)

@@ -61,7 +61,7 @@ def is_about_memory(case: ProbeCase) -> bool:
     return bool(case.probe.expected or case.probe.forbidden)
 
 
-def said_before(moment: Moment) -> tuple[Turn, ...]:
+def recent_turns(moment: Moment) -> tuple[Turn, ...]:
     """What was said just before, whatever the memory kept of it."""
     said = [
         Turn(*each) for turn in moment.turns[-EARLIER:] for each in (("user", turn.user), ("assistant", turn.assistant))
@@ -99,7 +99,7 @@ def words_of(conversation: Conversation) -> list[Any]:
     return [conversation.id, conversation.tenant, conversation.language, turns]
 
 
-async def answered(
+async def answer_query(
     query: Query,
     retrieved: Retrieved,
     context: BuiltContext,

@@ -107,8 +107,8 @@ class Seen:
         return cls(
             case,
             text,
-            _aged(expected, _remembered(text, expected), case, moment),
-            _aged(stale, _remembered(text, stale, expected), case, moment),
+            _seen_facts(expected, _which_remembered(text, expected), case, moment),
+            _seen_facts(stale, _which_remembered(text, stale, expected), case, moment),
         )
 
     @staticmethod
@@ -133,8 +133,8 @@ class Seen:
         old = [fact for fact in self.case.facts(probe.forbidden) if fact.key]
         is_current = []
         for fact in new:
-            past = _remembered(text, [other for other in old if other.key == fact.key], [fact])
-            (true,) = _remembered(text, [fact])
+            past = _which_remembered(text, [other for other in old if other.key == fact.key], [fact])
+            (true,) = _which_remembered(text, [fact])
             if past and (true or any(past)):
                 is_current.append(true and not any(past))
         return self.share(is_current)
@@ -145,8 +145,8 @@ class Seen:
 
     def record(self) -> dict[str, Any]:
         return {
-            "facts": [_recorded(fact) for fact in self.expected],
-            "stale": [_recorded(fact) for fact in self.stale],
+            "facts": [_fact_row(fact) for fact in self.expected],
+            "stale": [_fact_row(fact) for fact in self.stale],
         }
 
 
@@ -204,7 +204,7 @@ def _which_show(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) 
     return present(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
 
 
-def _remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:
+def _which_remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:
     """Whether each fact shows in a memory, where that speaks of what the fact is about."""
     return [flag for fact in facts for flag in _which_show(_sentences_about(text, fact.about), [fact], besides)]
 
@@ -224,7 +224,7 @@ def _sentences_about(text: str, about: Sequence[Sequence[str]]) -> str:
     return "\n".join(sentences)
 
 
-def _aged(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
+def _seen_facts(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
     after = case.probe.after_turn
     return [
         SeenFact(fact.id, fact.value, after - fact.turn, moment.updates_since(fact.turn), is_shown)
@@ -232,5 +232,5 @@ def _aged(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment:
     ]
 
 
-def _recorded(fact: SeenFact) -> dict[str, Any]:
+def _fact_row(fact: SeenFact) -> dict[str, Any]:
     return {name: getattr(fact, name) for name in ("id", "value", "age", "updates", "shown")}

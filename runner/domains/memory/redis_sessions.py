@@ -19,7 +19,7 @@ from runner.domains.memory.protocols import Committed
 from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from runner.domains.memory.redis_link import Link, Vitals
 from runner.domains.memory.stored import (
-    encoded,
+    encode_key,
     entities_of,
     keys_of,
     last_number_of,
@@ -126,7 +126,7 @@ class RedisSessions:
     ) -> Committed:
         started = time.monotonic()
         condition = (version, generation, up_to_turn, int(keep_turns))
-        change = (encoded(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
+        change = (encode_key(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
         reply = (await self.link.run("commit", keys_of(key), *condition, *change)).decode()
         known = self._known.get(key)
         if reply == "ok":
@@ -151,7 +151,7 @@ class RedisSessions:
                 keys.add(key)
                 yield key
 
-    async def _cleaned(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
+    async def _clean(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
         """What `clean` of a store that outlives its process returns."""
         limit = -1 if idle_hours is None else round(idle_hours * 3_600_000)
         return (await self.link.run("clean", keys_of(key), limit, int(not dry_run))).decode()  # type: ignore[no-any-return]

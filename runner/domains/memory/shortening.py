@@ -36,7 +36,7 @@ def whole_sentences(text: str, budget: int, count: Counter) -> tuple[str, int]:
     return text[: ends[kept - 1]] if kept else "", len(ends) - kept
 
 
-def shortened(text: str, budget: int, count: Counter) -> str:
+def shorten_text(text: str, budget: int, count: Counter) -> str:
     """The beginning of a text, marked where it was cut: at the end of a sentence that keeps more than half of what
     would fit, else at a space, else within a word. Empty where not even the mark fits."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from random import Random
 
-from runner.domains.memory.phrases import Domain, Phrases, Slot, after, filled
+from runner.domains.memory.phrases import Domain, Phrases, Slot, after, fill_phrase
 from runner.domains.memory.records import ChatTurn, Fact
 from runner.text.shown import mentions
 
@@ -46,9 +46,9 @@ class Script:
     untold: list[Slot] = field(default_factory=list)
 
 
-def written(random: Random, phrases: Phrases, n_turns: int, updates: float, code: str) -> Script:
+def write_script(random: Random, phrases: Phrases, n_turns: int, updates: float, code: str) -> Script:
     """`updates`: the share of facts that change. `code`: a fact of this tenant alone, stated once."""
-    plan, untold = _planned(random, phrases, n_turns, updates, code)
+    plan, untold = _plan_turns(random, phrases, n_turns, updates, code)
     writer = _Writer(random, phrases)
     writer.script.untold = untold
     days = _days(random)
@@ -68,7 +68,7 @@ def _days(random: Random) -> Iterator[str]:
 # --- what is said when ------------------------------------------------------------------------------
 
 
-def _planned(
+def _plan_turns(
     random: Random, phrases: Phrases, n_turns: int, updates: float, code: str
 ) -> tuple[dict[int, Event], list[Slot]]:
     """What each turn is for, by its number; turns without an entry are small talk. And the slots whose facts are never
@@ -141,7 +141,7 @@ class _Writer:
 
     def _pair(self, name: str, **words: str) -> tuple[str, str]:
         user, assistant = self.random.choice(self.data[name])
-        return filled(user, **words), filled(assistant, **words)
+        return fill_phrase(user, **words), fill_phrase(assistant, **words)
 
     def _small_talk(self) -> tuple[str, str]:
         """All of it before any of it again."""
@@ -155,18 +155,18 @@ class _Writer:
         old = self._current.get(slot.key)
         told = choice(slot.kind["say"] if old is None else self._changes(slot, old, value))
         opening = choice(self.data["openings" if old is None else "changes"])
-        user = filled(after(opening, told) + choice(self.data["closings"]), key=slot.key, value=value)
+        user = fill_phrase(after(opening, told) + choice(self.data["closings"]), key=slot.key, value=value)
         answers = self.data["noted" if old is None else "changed"]
         answer = choice(self.data["echoes"] if self.random.random() < ECHO else answers)
         self._remember(slot.key, value, number)
         self._current[slot.key] = value
         self.script.slots[slot.key] = slot
-        return user, filled(answer, key=slot.key, value=value)
+        return user, fill_phrase(answer, key=slot.key, value=value)
 
     def _of_somebody_else(self, slot: Slot, owner: str, value: str, number: int) -> tuple[str, str]:
         phrase, answer = self.random.choice(self.data["others"]), self.random.choice(self.data["heard"])
         self._remember(f"{owner} {slot.key}", value, number)
-        return filled(phrase, owner=owner, key=slot.key, value=value), answer
+        return fill_phrase(phrase, owner=owner, key=slot.key, value=value), answer
 
     def _changes(self, slot: Slot, old: str, new: str) -> list[str]:
         phrases = list(slot.kind["change"])

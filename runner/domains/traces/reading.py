@@ -30,7 +30,7 @@ from typing import Any, TypeGuard, get_args
 from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
 from runner.data.files import LINE_BYTES, open_file
-from runner.data.jsonl import described, parsed_line, placed_jsonl
+from runner.data.jsonl import describe_value, parsed_line, placed_jsonl
 from runner.data.problems import ProblemLog, list_problems, why_empty
 from runner.domains.traces.records import Step, StepType, Trace
 from runner.errors import DataError
@@ -68,7 +68,7 @@ def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[t
 def trace_of(data: Mapping[str, Any]) -> Trace:
     """One trace that is at hand as an object. Raises DataError with everything that is wrong with it."""
     if not isinstance(data, Mapping):
-        raise DataError(f"this is not a trace: expected an object, found {described(data)}")
+        raise DataError(f"this is not a trace: expected an object, found {describe_value(data)}")
     log = ProblemLog()
     trace = read_trace(Fields(data, "trace", None, log))
     if trace is None:

@@ -24,7 +24,7 @@ def score_trace(
     """
     read = trace if isinstance(trace, Trace) else trace_of(trace)
     choice = profile_by_name(profile) if isinstance(profile, str) else profile
-    return scored(read, choice.among(shipped_profiles(), read.domain), dimensions_of(read, novelty))
+    return score_with_profile(read, choice.among(shipped_profiles(), read.domain), dimensions_of(read, novelty))
 
 
 def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
@@ -38,7 +38,7 @@ def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
     )
 
 
-def scored(trace: Trace, profile: Profile, dimensions: Dimensions) -> TraceScore:
+def score_with_profile(trace: Trace, profile: Profile, dimensions: Dimensions) -> TraceScore:
     """The score of a trace, mixed by a profile and bounded by the rules; None where success is not known."""
     if trace.success is None:
         return TraceScore(None, dimensions, None, (), profile.name, profile.weights)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.compare.flips import decided_by
+from runner.compare.flips import deciding_name
 from runner.compare.verdicts import main_metrics
 from runner.errors import ConfigError
 from runner.metrics.catalogue import built_in_catalogue, catalogue_in, catalogue_of, together
@@ -250,4 +250,4 @@ def test_a_new_metric_is_one_record() -> None:
     assert main_metrics(names, catalogue) == ["safe", "recall_at_k", "mean_faithfulness"]
     values = {"safe": [0.0, 1.0], "exact_match": [1.0, 0.0], "hit_rate_at_k": [1.0, 1.0]}
     run = snapshot(cases(["a", "b"], values), catalogue=catalogue)
-    assert decided_by(run, run) == "safe"
+    assert deciding_name(run, run) == "safe"

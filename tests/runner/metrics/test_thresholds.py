@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.config.arguments import quoted, typed
+from runner.config.arguments import quote_argument, unquote
 from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import Catalogue, Metric
 from runner.metrics.thresholds import Threshold, check, exit_code, metric_problems, read, slice_problems
@@ -116,5 +116,5 @@ def test_cutoffs_and_slices_are_those_of_the_run() -> None:
     ["threshold.right=0.8", "+threshold.tag.환불 요청.right=0.7", "threshold.tag.007.right=1", "threshold.tag.2.a=1"],
 )
 def test_names_of_slices_pass_the_grammar_of_overrides(word: str) -> None:
-    assert typed(quoted(word)) == word and quoted(quoted(word)) == quoted(word)
-    assert quoted(word).isascii()
+    assert unquote(quote_argument(word)) == word and quote_argument(quote_argument(word)) == quote_argument(word)
+    assert quote_argument(word).isascii()

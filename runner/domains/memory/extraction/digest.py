@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from runner.domains.memory.bounds import is_within
-from runner.domains.memory.entities import normalised
+from runner.domains.memory.entities import normalise_key
 from runner.domains.memory.extraction import grammar
 from runner.domains.memory.extraction.grammar import Fact, facts_of, has, identity, kind, mood, same_thing, words_in
 from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
@@ -84,7 +84,7 @@ def digest(
     return Summary(_within(digested.lines, bounds), tuple(digested.changes.items()))
 
 
-def outdated(turns: Sequence[ChatTurn]) -> frozenset[int]:
+def outdated_turns(turns: Sequence[ChatTurn]) -> frozenset[int]:
     """Numbers of the turns of which a later one, in the order given, has replaced, corrected or ended a statement."""
     digested, stated = _Digest("", (), least=ALIKE), Counter[int]()
     for turn in turns:
@@ -119,7 +119,7 @@ def _lines_of(turn: ChatTurn, assistant: str) -> Iterator[_Line]:
         elif how != "chatter":
             tells = tells or len(words_in(text)) > (not has(text, "first_person"))
         if tells and not (how == "chatter" and has(text, "weather") and not facts):
-            yield _Line(text, speaker, _owned(facts, speaker), how, turn.number)
+            yield _Line(text, speaker, _add_owner(facts, speaker), how, turn.number)
     for text in _sentences(turn.assistant):
         facts = tuple(fact for fact in facts_of(text) if re.search(r"\d", fact.value) or names(f"is {fact.value}"))
         if facts and not has(text, "unsure") and not grammar.is_request(text):
@@ -131,7 +131,7 @@ def _sentences(text: str) -> list[str]:
     return [each for each in found if not is_courtesy(_SORRY.sub("", each)) and not _ADDRESSED.match(each)]
 
 
-def _owned(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
+def _add_owner(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
     """Of two people, each has a dog."""
     return tuple(replace(fact, key=f"{speaker} {fact.key}" if fact.key and speaker else fact.key) for fact in facts)
 
@@ -159,7 +159,7 @@ class _Digest:
                 return
         earlier_facts = [fact for old in self.lines for fact in old.facts if fact.key]
         earlier_facts += (Fact(key, value) for key, value in self._entities.items())
-        stale = [(fact, value) for fact in facts for value in self._replaced(fact, earlier_facts)]
+        stale = [(fact, value) for fact in facts for value in self._replace(fact, earlier_facts)]
         kept = [left for old in self.lines for left in _still_true(old, facts, stale)]
         before = [old for old in kept if not _says_anew(line, old)]
         ended = [old for old in kept if old not in before]
@@ -179,17 +179,17 @@ class _Digest:
         return (
             any(same_thing(fact, other) for line in users_lines for other in line.facts)
             or all(any(shows(line.text, [part]) for line in users_lines) for part in parts)
-            or any(normalised(value) == normalised(fact.value) for value in self._entities.values())
+            or any(normalise_key(value) == normalise_key(fact.value) for value in self._entities.values())
         )
 
-    def _replaced(self, fact: Fact, known: Sequence[Fact]) -> list[str]:
+    def _replace(self, fact: Fact, known: Sequence[Fact]) -> list[str]:
         """Takes in a fact; the values that it takes the place of."""
         same = [other for other in known if _is_replaced(fact, other)]
-        keys = [key for key in self._entities if any(normalised(other.key) == key for other in same)]
-        for key in keys or ([normalised(fact.key)] if fact.key else []):
+        keys = [key for key in self._entities if any(normalise_key(other.key) == key for other in same)]
+        for key in keys or ([normalise_key(fact.key)] if fact.key else []):
             self._set(key, fact.value)
         values = [other.value for other in same] + ([fact.old] if fact.old else [])
-        return [value for value in dict.fromkeys(values) if normalised(value) != normalised(fact.value)]
+        return [value for value in dict.fromkeys(values) if normalise_key(value) != normalise_key(fact.value)]
 
     def _set(self, key: str, value: str) -> None:
         self.changes.pop(key, None)
@@ -198,15 +198,15 @@ class _Digest:
     def _end(self, old: _Line, line: _Line) -> None:
         """Gives the entities of a line that holds no longer what took its place."""
         for fact in old.facts:
-            if self._entities.get(normalised(fact.key)) == fact.value and fact not in _others(old, line):
+            if self._entities.get(normalise_key(fact.key)) == fact.value and fact not in _others(old, line):
                 values = [value for value in _values(line.text) if kind(value) == kind(fact.value)]
-                self._set(normalised(fact.key), values[-1] if values else line.text)
+                self._set(normalise_key(fact.key), values[-1] if values else line.text)
 
 
 def _is_replaced(fact: Fact, other: Fact) -> bool:
     if fact.key and same_thing(fact, other):
         return True
-    is_old = bool(fact.old) and normalised(fact.old) == normalised(other.value)
+    is_old = bool(fact.old) and normalise_key(fact.old) == normalise_key(other.value)
     return is_old and (not fact.key or bool(identity(fact.key) & identity(other.key)))
 
 
@@ -222,7 +222,7 @@ def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, 
 
 def _mentions(line: _Line, fact: Fact, value: str) -> bool:
     """Whether a line speaks of a value as that of the thing which has another one now."""
-    others = [other for other in line.facts if normalised(other.value) == normalised(value)]
+    others = [other for other in line.facts if normalise_key(other.value) == normalise_key(value)]
     is_of_it = not line.facts or line.is_assistant or kind(value) != "text" or identity(line.text) & identity(fact.key)
     is_free = all(same_thing(fact, other) for other in others)  # another thing may have that value, too
     return bool(is_of_it) and is_free and shows(line.text, [value], besides=[fact.value])
@@ -391,7 +391,7 @@ def _read(text: str) -> _Line:
     """A line as `shown` has written it, or a sentence that somebody else wrote."""
     match = _SPEAKER.match(text)
     speaker, plain = (match[1], text[match.end() :]) if match else ("", text)
-    return _Line(plain, speaker, _owned(facts_of(plain), "" if speaker in ASSISTANTS.values() else speaker))
+    return _Line(plain, speaker, _add_owner(facts_of(plain), "" if speaker in ASSISTANTS.values() else speaker))
 
 
 def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
@@ -407,10 +407,10 @@ def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
 def own_words(text: str) -> str:
     """What a text says itself: without code, data, hidden characters, forged roles and what it quotes of others. What
     stands in quotation marks stays where it is a name, or where it is what a person is told to have said."""
-    return _QUOTED.sub(_unquoted, _INVISIBLE.sub("", _UNREAD.sub(" ", text)))
+    return _QUOTED.sub(_unquote, _INVISIBLE.sub("", _UNREAD.sub(" ", text)))
 
 
-def _unquoted(match: re.Match[str]) -> str:
+def _unquote(match: re.Match[str]) -> str:
     inner = next(group for group in match.groups() if group is not None)
     is_name = len(inner.split()) <= QUOTED_WORDS and not _SAYING.search(inner)
     is_of_a_person = _SPOKEN.search(match.string, max(0, match.start() - 20), match.start()) is not None
