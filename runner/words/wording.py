@@ -109,7 +109,7 @@ _SPOKEN: ContextVar[str] = ContextVar("spoken", default="en")
 
 
 def speak(language: object) -> None:
-    """From here on, `current_wording` is in this language: that of the command line, or of a run that a worker makes."""
+    """Set the language of `current_wording`: that of the command line, or of a run that a worker process makes."""
     _SPOKEN.set(supported_language(language))
 
 
