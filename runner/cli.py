@@ -229,12 +229,10 @@ def _refuse_shadows() -> None:
 
 
 def end_as_by_ctrl_c() -> None:
-    """Treat SIGTERM as Ctrl-C.
-
-    Who ends a job (a scheduler, a container) wants what Ctrl-C leaves behind, also where nobody can press it: a shell
-    starts jobs in the background deaf to Ctrl-C. Such a job stays deaf (the signal is held back instead of ignored),
-    but it has the handler by which asyncio cancels the main task and lets it clean up; a KeyboardInterrupt in the
-    middle of another task would tear the loop down."""
+    """Treat SIGTERM as Ctrl-C. A scheduler or container that ends a job wants the effect of Ctrl-C, also where no
+    terminal can send it: a shell starts background jobs with SIGINT ignored. Such a job still ignores SIGINT (the
+    signal is blocked rather than ignored), but it has the handler by which asyncio cancels the main task and lets it
+    clean up; a KeyboardInterrupt in another task would destroy the loop."""
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

@@ -193,7 +193,7 @@ def _explain_swept_lists(problems: Iterable[Problem], jobs: Sequence[Sequence[st
 
 
 def _as_choice(key: str, having: str, without: Sequence[str]) -> str:
-    """How to sweep over choices of which only some have the setting: put it into a choice of its own."""
+    """How to sweep over choices of which only some have the setting: write it into a choice of its own."""
     group, _, choice = having.lstrip("+").partition("=")
     *outer, last = key.removeprefix(_path(having)).split(".")
     setting = "".join(f"{name}: {{" for name in outer) + f"{last}: VALUE" + "}" * len(outer)

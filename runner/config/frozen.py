@@ -58,7 +58,7 @@ class Frozen:
 
     @classmethod
     def read(cls, path: Path) -> Frozen:
-        """Raises InputError for a missing file, and for one that was edited."""
+        """Read a frozen configuration. Raises InputError for a missing file, and for an edited one."""
         values = read_mapping(path)
         head = values.pop("frozen", None)
         if not isinstance(head, dict):
@@ -188,7 +188,7 @@ def _with_choices(evaluation: dict[str, Any], choices: Mapping[str, str]) -> dic
 
 
 def _value_at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
-    """The value at a path; None where there is none."""
+    """The value at a path; None where it is missing."""
     found: Any = values
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None

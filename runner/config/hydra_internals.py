@@ -63,7 +63,7 @@ def key_of(node: DictConfig | ListConfig, name: Any = None) -> str:
 
 
 def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
-    """The child node, interpolations unresolved; None where there is none."""
+    """The child node, interpolations unresolved; None where it is missing."""
     return parent._get_node(name)
 
 
@@ -118,7 +118,7 @@ def holds(node: DictConfig, name: str) -> bool:
 
 
 def node_at(node: Any, path: str) -> Any:
-    """The node at `a.b`; None where there is none, or an interpolation on the way to it."""
+    """The node at `a.b`; None where it is missing, or where an interpolation is on the way to it."""
     for name in path.split("."):
         values = node._value() if isinstance(node, DictConfig) else None
         node = values.get(name) if isinstance(values, dict) else None

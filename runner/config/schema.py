@@ -95,7 +95,7 @@ def _misfit(cls: type, wanted: type) -> str | None:
     return lacking(cls, wanted, name)
 
 
-@lru_cache(maxsize=1000)  # a class keeps its attributes; one that was loaded again is another class
+@lru_cache(maxsize=1000)  # attributes of a class do not change; a class that was loaded again is another class
 def misspelt(cls: type, settings: frozenset[str], roles: frozenset[type]) -> Mapping[str, str]:
     """Public attribute of a class -> similar optional attribute (runner.protocols) that the class lacks. Names of
     settings, and of attributes of protocols that the class fits, are left out."""

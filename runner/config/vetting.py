@@ -381,7 +381,7 @@ def _packages(point: EntryPoint) -> Iterator[str]:
 
 
 def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
-    """What must not stand in a component of an untrusted file, such as that of a run."""
+    """The components in an untrusted file, such as that of a run, that must not be built."""
     known = own((), ())
     typed = {**typed, "environment": by_form(os.environ.get("MLFLOW_TRACKING_URI", ""))}
     texts = known.texts | set(typed.values()) | {_normalise(text) for text in typed.values()}

@@ -148,7 +148,7 @@ def _read_promptfoo_tests(table: Table) -> Export:
 
 
 def _combinations(variables: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The combinations of variables: a variable with a list stands for one test a value, except for contexts."""
+    """The combinations of variables: a variable with a list makes one test per value, except for contexts."""
     contexts = guess("contexts", list(variables))
     choices = [value if isinstance(value, list) and name != contexts else [value] for name, value in variables.items()]
     return (dict(zip(variables, values, strict=True)) for values in product(*choices))

@@ -145,7 +145,7 @@ class Fields:
         return Fields(data, self.path, self.line, self.log, f"{self.prefix}{field}.")
 
     def object(self, name: str) -> Fields:
-        """The object of this name; an empty one and an error where there is none."""
+        """The object of this name; where it is missing, an empty one and an error."""
         value = self.data.get(name)
         if isinstance(value, dict):
             return self.inner(name, value)

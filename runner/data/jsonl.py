@@ -94,7 +94,7 @@ def _load(line: str | bytes) -> Any:
 
 
 def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, Any] | None:
-    """The object of one line; None with an error in the log where there is none."""
+    """The object of one line; None, and an error in the log, for a line without one."""
     try:
         value = _parse(line, path, number, log)
     except ValueError as problem:

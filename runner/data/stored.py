@@ -98,8 +98,8 @@ def _state(file: Path) -> tuple[int, int, int]:
 
 
 def write_corpus(folder: Path, documents: Iterable[Document], chunker: Chunker, log: ProblemLog) -> None:
-    """Write a corpus whose documents are taken one at a time. `log`: what is wrong with them, told while they are
-    taken. Raises CorpusError when a chunk would carry the id of another document."""
+    """Write a corpus whose documents are taken one at a time. `log`: collects their problems as they are taken. Raises
+    CorpusError when a chunk would have the id of another document."""
     with tempfile.TemporaryFile(dir=folder) as passages, (folder / "documents.bin").open("wb") as file:
         writer = _Writer(file, passages, chunker)
         write_names(folder, map(writer.add, documents))
@@ -268,7 +268,7 @@ class ChunkIds(Lazy[str]):
         return self._ranks
 
     def place(self, id: str) -> int | None:
-        """The place of a chunk; None for an id of none."""
+        """The place of a chunk; None for an unknown id."""
         document_id, _, number = id.rpartition("#")
         if not NUMBER.fullmatch(number):
             return None

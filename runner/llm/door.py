@@ -79,7 +79,7 @@ class Door:
         self._tasks.discard(task)
         self._shared.pop(request, None)
         if not task.cancelled():
-            task.exception()  # whoever waited for the task has its error; perhaps nobody did
+            task.exception()  # the callers that waited have the error of the task; perhaps there were none
 
     @contextmanager
     def under_way(self, label: str) -> Iterator[None]:

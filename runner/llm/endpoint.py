@@ -1,8 +1,8 @@
-"""A service of somebody else that is asked by templates of JSON: where it is, what it is sent, what its replies mean.
+"""A foreign service that is called by JSON templates: its address, what is sent to it, how its replies are read.
 
-A template is any JSON value in which `{name}` stands for a value that is filled in. A text that is one placeholder and
-nothing else becomes the value itself, a number stays one. A key or an entry of a list whose placeholder has nothing to
-stand for is left out. Replies are read by JMESPath (jmespath.org). A reply of server-sent events becomes one object.
+A template is any JSON value in which `{name}` is a placeholder for a value. A text that is one placeholder and nothing
+else becomes the value itself, so a number stays a number. A key or a list entry whose placeholder has no value is left
+out. Replies are read by JMESPath (jmespath.org). A reply of server-sent events becomes one object.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Header(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid"))
 class EndpointLimits(TypedDict, total=False):
-    """What each means, and its default, stands at Endpoint."""
+    """The meaning and default of each is documented at Endpoint."""
 
     headers: list[Header]
     timeout_ms: Annotated[int, Field(ge=1)]
@@ -87,11 +87,12 @@ class Received:
 
 
 class Endpoint:
-    """One service. `setting`: the key in conf of what asks it, for messages. `headers` go with every request;
-    `timeout_ms` is for one attempt, `retries` are further ones where the service did not answer or says that it
-    cannot now; what it says of too many requests (429, Retry-After) is waited for. `max_concurrency` and
-    `requests_per_minute` hold for all that asks this service with these headers in this process. `language`: of
-    messages. `delta`: JMESPath of the piece of an answer in one server-sent event; None: such replies are refused."""
+    """One service. `setting`: the key in conf of the component that calls it, for messages. `headers` are sent with
+    every request; `timeout_ms` limits one attempt; `retries` are further attempts where the service did not answer or
+    is temporarily unavailable. A reply of too many requests (429, Retry-After) is followed by the pause that it
+    demands. `max_concurrency` and `requests_per_minute` hold for all callers of this service with these headers in this
+    process. `language`: of messages. `delta`: JMESPath of the piece of an answer in one server-sent event; None: such
+    replies are refused."""
 
     def __init__(
         self,
@@ -216,7 +217,7 @@ class Endpoint:
             reply = await self._exchange(request)
             ending = "throttled" if reply.status == 429 else "answered" if reply.is_fine else "failed"
             after_s = None if (reply.after_s or 0) > self._patience.throttled_s else reply.after_s
-        except BaseException:  # cancelled; the service may do what was asked all the same
+        except BaseException:  # cancelled; the service may still process the request
             if toll is not None:
                 toll.lose(may_be_billed=False)
             raise
@@ -372,7 +373,7 @@ def _data_of_events(body: bytes) -> Iterator[str]:
 
 
 class _Nothing:
-    """What a placeholder leaves that has nothing to stand for."""
+    """The result of a placeholder that has no value."""
 
 
 _NOTHING = _Nothing()
@@ -443,7 +444,7 @@ def expression_problem(expression: str) -> str | None:
 
 
 def extract(expression: str | None, reply: Any) -> Any:
-    """What a JMESPath expression finds; None where there is none."""
+    """The value that a JMESPath expression finds; None where it finds none."""
     if expression is None:
         return None
     import jmespath

@@ -43,7 +43,7 @@ def _nothing(judgements: Mapping[str, Judgement]) -> Mapping[str, Any]:
 @dataclass(frozen=True, slots=True)
 class ControlItem:
     """`fields`: what the judge gets. `share`: the value that must lie on `side`, 0 (bad) to 1 (good), None for a
-    judgement that failed; a `side` of None stands for neither side. `without`: the id of the same item without an
+    judgement that failed; `side` None: the item belongs to neither side. `without`: the id of the same item without an
     injection."""
 
     id: str

@@ -197,8 +197,8 @@ class Ledger:
     # --- inside -----------------------------------------------------------------------------------
 
     def _open(self) -> tuple[str, float, float]:
-        """The name of the sweep, and when its command began (by time.monotonic, which nobody sets, and as the file has
-        it)."""
+        """The name of the sweep, and when its command began (by time.monotonic, which no clock change affects, and as
+        the file has it)."""
         if self._sweep is None:
 
             def read(rows: sqlite3.Connection) -> tuple[str, float, float]:
@@ -239,7 +239,7 @@ class Ledger:
         return result
 
     def _exceeded_limit(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
-        """The limit that one more request might exceed, in words; empty where there is none."""
+        """The limit that one more request might exceed, in words; empty if none."""
         sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
         models = f"TOTAL(CASE WHEN role IN ({_SERVICES}) THEN 0 ELSE unpriced END)"
         spent = f"SELECT TOTAL(requests), {sums}, {models} FROM spent WHERE source != 'cached'"  # noqa: S608

@@ -17,7 +17,7 @@ from runner.system.database import Database
 from runner.system.redaction import mark
 
 MINUTE_S = 60.0
-LOOK_S = 0.5  # between looks at whether requests of other processes have come back
+LOOK_S = 0.5  # between checks whether requests of other processes have ended
 RATES_FILE = "rates.sqlite"
 SCHEMA = """
 CREATE TABLE sent (id INTEGER PRIMARY KEY, server TEXT NOT NULL, tokens INTEGER NOT NULL, owner TEXT NOT NULL,
@@ -39,8 +39,8 @@ class Rates:
     def take(
         self, server: str, tokens: int, requests_per_minute: int | None, tokens_per_minute: int | None
     ) -> tuple[float, int | None]:
-        """(0, a number to hand back when the request has come back), or how many seconds to wait before asking
-        again, and None. A request counts until a minute after it came back, as in Limiter."""
+        """Take a place for a request: (0, a number to hand back when the request has ended), or (seconds to wait before
+        the next try, None). A request counts until a minute after it ended, as in Limiter."""
         if self._presence is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._presence = Presence(self.folder)
@@ -75,7 +75,7 @@ class Rates:
             self._presence = None
 
     def _note_gone(self, rows: sqlite3.Connection, now: float) -> None:
-        """What processes that are gone had in flight comes back to nobody."""
+        """Mark the requests of processes that no longer exist as ended."""
         found = rows.execute("SELECT DISTINCT owner FROM sent WHERE back_at IS NULL").fetchall()
         for owner in [owner for (owner,) in found if not is_present(self.folder, owner)]:
             rows.execute("UPDATE sent SET back_at = ? WHERE owner = ? AND back_at IS NULL", (now, owner))

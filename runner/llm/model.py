@@ -46,8 +46,8 @@ _heard: ContextVar[list[tuple[Asked, ChatReply]] | None] = ContextVar("heard", d
 
 @dataclass(slots=True)
 class _Repeated:
-    """What came of requests that an earlier run of a sweep made: the result and its requests, by all that it depends
-    on, of the first ones, as long as there is room."""
+    """Results of requests that an earlier run of a sweep made, with the requests themselves, by all that the result
+    depends on. Only the first ones are kept, as memory allows."""
 
     left: int = KEPT_BYTES
     found: dict[Hashable, tuple[Any, Sequence[tuple[Asked, ChatReply]]]] = field(default_factory=dict)
@@ -103,9 +103,9 @@ class Model:
         return reply.within(_limit(body))
 
     async def repeated(self, what: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
-        """What `make` comes to, which asks this model alone; for a later run of the sweep, what it came to for an
-        earlier one, where that `is_whole` and took all of its replies from the cache. Its requests count, and are
-        noted, as if they had been made again. `what`: all that the result depends on beside the model."""
+        """The result of `make`, which calls this model only. A later run of the sweep gets the result of an earlier
+        run, where `is_whole(result)` and all its replies are in the cache. Its requests are counted and noted as if
+        they had been made again. `what`: all that the result depends on besides the model."""
         if not are_several() or self._door.cache.mode == "none":
             return await make()
         results: _Repeated = make_once("repeated", "", _Repeated)
@@ -169,8 +169,8 @@ class Model:
         return reply
 
     async def structured(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
-        """What `read` makes of the JSON object of the reply; it raises ValueError for what it cannot take. Raises
-        ReplyError when repeats and a repair did not help, and what `chat` does."""
+        """The JSON object of the reply, as `read` converts it; `read` raises ValueError for an object that it cannot
+        use. Raises ReplyError when repeats and a repair did not help, and the errors of `chat`."""
         if self.is_rehearsed:
             return await ask_for_json(self._rehearsing_ask(), request, read)
         with self.series() as ask:
@@ -216,8 +216,8 @@ class Model:
             self._door.ledger.note_cached(self._account, cost)
 
     def meter(self, texts: Iterable[str]) -> None:
-        """These texts were embedded, now or before. Each counts by itself, in tokens as they are counted here: what
-        a server says of a batch hangs on which of its texts were stored."""
+        """Charge the embedding of these texts, whether they were embedded now or before. Each text counts by itself, by
+        our own count of tokens: the count of a server for a batch depends on which of its texts were stored."""
         metering.note_texts(self.role, self.name, texts, lambda text: self._cost(Usage(count_tokens(sendable(text)))))
 
     # --- inside -----------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ class Model:
             expected.shared += 1
             expected.save(cost)
         rehearsal.n_made_up += 1
-        # Another text for each request: what is asked next about different things must differ, too.
+        # Each request gets another text: requests that depend on different replies must differ, too.
         filler = f"{zlib.crc32(key):08x} [1]" + " word" * max(0, usage.output_tokens - 8)
         if request.schema is not None:
             filler = orjson.dumps(example_of(request.schema, filler)).decode()
@@ -348,7 +348,7 @@ class Model:
         metering.note(self.role, key, cost)
 
     def _rehearsing_ask(self) -> Ask:
-        """No reply that is made up is asked for again, whatever is wrong with it."""
+        """Ask a made-up reply only once: a repeat would bring the same."""
         is_made_up = False
 
         async def ask(request: ChatRequest) -> ChatReply:

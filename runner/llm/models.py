@@ -193,8 +193,8 @@ class Models:
         return self._door.slowest(limit)
 
     def describe_spending(self, tokens: str = "{:,} tokens") -> str:
-        """The live requests, tokens and cost of this process, in words; empty where there are none. `tokens`: the
-        format of the token count."""
+        """The live requests, tokens and cost of this process, in words; empty if none. `tokens`: the format of the
+        token count."""
         return self._door.describe_spending(tokens)
 
     def usage(self, cell: str) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ class Provider:
         self._timeout_s = timeout_s
         self._ceiling = min(max_concurrency, settings.get("max_concurrency") or max_concurrency)
         self._transport: Transport | None = None
-        self._hidden = b""  # the key, where it is long enough to be told apart from words
+        self._hidden = b""  # the key, if it is too long to be an ordinary word
         self._changing: dict[str, tuple[list[str], dict[str, str], dict[str, Any]]] = {}  # by model
         self.is_miscounting = False  # a warning is printed once
 

@@ -122,7 +122,7 @@ def _usage(usage: Any, answer: str | None = None) -> Usage | None:
 
 
 def miscounts(said: Mapping[str, Any]) -> str:
-    """The implausible token counts of a response, in words; empty where there are none."""
+    """The implausible token counts of a response, in words; empty if none."""
     usage = said.get("usage")
     if not isinstance(usage, Mapping):
         return ""

@@ -1,7 +1,7 @@
-"""A running system that is evaluated, behind the door that models pass: cache, budget, and one request a question.
+"""A running system that is evaluated, behind the door that models pass: cache, budget, and one request per question.
 
-How it is asked (over HTTP, by a call, by a line to a process) is for its plugin to say. A reply is on disk before
-anybody uses it, so that a killed run does not ask again. Where in a reply stands what is told by JMESPath.
+Its plugin decides how it is called (over HTTP, by a function, by a line to a process). A reply is on disk before it is
+used, so that a killed run does not ask again. JMESPath expressions say where the parts of a reply are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from runner.system import stopwatch, terminal
 from runner.system.redaction import mark_secrets, marked_bytes, redact, redacted_bytes
 from runner.words.wording import Wording, wording
 
-HOPELESS = 8  # questions in a row without a reply that can be used, after which the system is taken for broken
+HOPELESS = 8  # consecutive questions without a usable reply, after which the system counts as broken
 KEYS = 20  # of a reply that are shown
 UNPRICED = Cost(Usage(), None)
 MOST = 10**9  # tokens, or USD, of one question
@@ -87,7 +87,7 @@ class Service:
         self.name = str(mark_secrets(name))
         self._door, self._is_shared = door, is_shared
         self._say = wording(language, "service")
-        self._is_noted = False  # that replies say nothing of contexts
+        self._is_noted = False  # whether replies lack contexts
         self.begin()
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Service:
@@ -99,9 +99,10 @@ class Service:
         self._failed_in_a_row = 0
 
     async def ask(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
-        """What `form` reads in the reply to a question. `asked`: all that the reply depends on; `send` is called where
-        there is none yet, with the place of the request in the budget and a key that is the same whenever it is sent
-        again. Raises StopRunError for what is wrong for all questions, EvaluationError for what is wrong with this."""
+        """The reply to a question, as `form` reads it. `asked`: all that the reply depends on; `send` is called where
+        no reply is stored, with the place of the request in the budget and a key that is the same whenever the request
+        is sent again. Raises StopRunError for errors that hold for all questions, EvaluationError for an error of this
+        one."""
         try:
             reply = await self._ask_and_read(asked, send, form, repeat)
         except StopRunError:
@@ -180,7 +181,7 @@ class Service:
         return replace(reply, attempts=0)
 
     def _read(self, reply: ChatReply, key: bytes, form: ReplyForm) -> SystemReply:
-        """A reply that cannot be used is asked for anew by the next command."""
+        """Read a reply. The next command asks again for a reply that cannot be used."""
         try:
             value = form.read(_content(reply))
         except ReplyError:
@@ -208,8 +209,8 @@ class Service:
 
 
 class Unstored:
-    """A service whose replies depend on all that it got before: each request is sent, and counts, and none is stored.
-    What it costs is for it to say."""
+    """A service whose replies depend on all earlier requests: each request is sent and counts, and no reply is stored.
+    The caller computes its cost."""
 
     def __init__(self, door: Door, name: str, role: Role) -> None:
         self.name, self.role = str(mark_secrets(name)), role
@@ -235,7 +236,7 @@ class Unstored:
             return received.content
 
     async def pay(self) -> None:
-        """For a request that has to be sent later, whatever is left of the budget then."""
+        """Charge a request that must be sent later, whatever is left of the budget then."""
         if self._door.rehearsal is not None:
             self._expect(self._door.rehearsal)
         else:
@@ -269,7 +270,7 @@ def _content(reply: ChatReply) -> Any:
     return orjson.loads(reply.text)
 
 
-# --- what stands in a reply -----------------------------------------------------------------------
+# --- the parts of a reply -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -389,8 +390,8 @@ def kind_of(value: Any, say: Wording) -> str:
 
 
 def _entries(expression: str, reply: Any, *, or_texts: bool) -> Any:
-    """What an expression finds. Of a projection one value an entry, also where one lacks the field; with `or_texts`
-    entries that are texts stand for themselves."""
+    """The values that an expression finds: one value an entry of a projection, also where an entry lacks the field;
+    with `or_texts`, entries that are texts are the values."""
     projection = PROJECTION.fullmatch(expression)
     if projection is None:
         return extract(expression, reply)

@@ -1,7 +1,5 @@
-"""How a request reaches an OpenAI-compatible server, and what comes back.
-
-A transport carries bytes: what a request says, when it is sent again and what an answer means is for others to say.
-"""
+"""How a request reaches an OpenAI-compatible server, and how its answer returns. A transport carries bytes: its callers
+decide what a request contains, when it is sent again and how an answer is read."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 # As the openai client has them.
 CONNECTIONS = 1000
-KEPT_S = 5.0  # a connection that nobody uses
+KEPT_S = 5.0  # an idle connection
 ENCODINGS = ("gzip", "deflate")
 CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 
@@ -39,7 +37,7 @@ OPENAI_KEY = "OPENAI_API_KEY"  # whose organisation and project the environment 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """`key`: `none` where there is none. `timeout_s`: of one exchange."""
+    """`key`: `none` for a server without keys. `timeout_s`: of one exchange."""
 
     url: str
     key: str
@@ -100,9 +98,9 @@ def transport_to(server: Server) -> Transport:
 
 
 def needs_client(server: Server) -> bool:
-    """Whether the openai client is to send: it was chosen (`client: openai`), the key goes by another header or the
-    address has a query (Azure), its host is written in letters beyond ASCII, a proxy stands in between, or the
-    environment adds headers to what the client sends."""
+    """Whether the openai client must send the requests: it was chosen (`client: openai`), the key is sent in another
+    header or the address has a query (Azure), its host has letters beyond ASCII, there is a proxy, or the environment
+    adds headers to what the client sends."""
     settings = server.settings
     is_unusual = bool(settings.get("key_header") or settings.get("query")) or not server.url.isascii()
     is_chosen = settings.get("client") == "openai"
@@ -198,7 +196,7 @@ def _headers(server: Server) -> dict[str, str]:
 
 
 def _decode(body: bytes, codings: Sequence[str]) -> bytes:
-    """Without its content encodings, of which those are passed over that nobody asked for. Raises LostError."""
+    """A body without its content encodings; unknown ones, which no request allows, are ignored. Raises LostError."""
     for name in reversed(",".join(codings).lower().split(",")):
         try:
             if name.strip() == "gzip":

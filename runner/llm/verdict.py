@@ -36,7 +36,7 @@ class ToldError(ValueError):
 
 
 class StatusError(Exception):
-    """The server answered with a status that is none of success. `content`: JSON, or a text."""
+    """The server answered with a status other than success. `content`: JSON, or a text."""
 
     def __init__(self, status: int, content: object, headers: Mapping[str, str]) -> None:
         super().__init__(f"{status}: {content}")
@@ -44,7 +44,7 @@ class StatusError(Exception):
 
 
 class LostError(Exception):
-    """The connection failed, before an answer had come or in the middle of it. Its cause tells how."""
+    """The connection failed, before or within an answer. Its cause says how."""
 
 
 class UnsendableError(Exception):
@@ -53,8 +53,9 @@ class UnsendableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """again: ask again after a pause (`throttled`: there were too many requests); drop: ask again without
-    `parameter`; stop: wrong for every request; fail: wrong for this one. `is_down`: nobody listens there."""
+    """again: repeat the request after a pause (`throttled`: there were too many requests); drop: repeat it without
+    `parameter`; stop: the error holds for every request; fail: it holds for this one. `is_down`: nothing listens at the
+    address."""
 
     kind: Kind
     message: str
@@ -164,7 +165,7 @@ def _in_words(message: object) -> str:
 
 
 def _retry_delay_s(said: Mapping[str, object]) -> float | None:
-    """Seconds that an error of Google asks to wait, which stand in its details (`"retryDelay": "12s"`)."""
+    """The seconds that an error of Google demands to wait, from its details (`"retryDelay": "12s"`)."""
     details = said.get("details")
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, Mapping) and isinstance(delay := detail.get("retryDelay"), str):

@@ -1,4 +1,4 @@
-"""Several judgements of one thing as one: repeats of one judge, or the members of a panel."""
+"""Combines several judgements of one case into one: repeats of one judge, or the members of a panel."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ async def judge_missing(
 
 
 async def ask_judge(judge: Judge, rubric: str, fields: Mapping[str, Any], earlier: Judgement | None) -> Judgement:
-    """Of an earlier judgement, of which votes failed, only those are asked for, where the judge can."""
+    """Ask a judge. Where `earlier` is a judgement with failed votes, only these are asked for, if the judge supports
+    it."""
     with judging_by(rubric):
         if earlier is None or not isinstance(judge, Completing):
             return await judge.judge(rubric, fields)
@@ -71,8 +72,8 @@ def kept_votes(earlier: Judgement | None) -> dict[str, Judgement]:
 
 
 async def await_judgement(asked: Awaitable[Judgement]) -> Judgement:
-    """StopRunError and InputError pass through: what they say holds for every case. What a vote that failed came to is
-    no cost of the case."""
+    """Await a judgement; an error becomes a failed judgement, and its requests are not charged to the case.
+    StopRunError and InputError are raised: they hold for every case."""
     try:
         with metering(alone=True) as meter:
             judgement = await asked

@@ -1,4 +1,4 @@
-"""What a tracking store is told of a run folder or a sweep folder, whichever store it is."""
+"""What a tracking store receives of a run folder or a sweep folder, whichever store it is."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class ModelEntry:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Names are ours; a store that refuses some of their characters translates them. `metrics` are few, and stand
-    against `step`: the number that a sweep gave the run (k of a sweep over k), else 0. `swept`: the settings by which
-    runs of its sweep differ."""
+    """Names are ours; a store that refuses some of their characters translates them. `metrics` are few, and are logged
+    at `step`: the number that a sweep gave the run (k of a sweep over k), else 0. `swept`: the settings by which runs
+    of its sweep differ."""
 
     experiment: str
     name: str
@@ -77,8 +77,8 @@ class Entry:
 
 
 def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
-    """`slices` names the dimensions whose main metrics are kept. Raises InputError when `folder` is no run folder,
-    or a damaged one: here, since what a store makes of its files is no bug of the store."""
+    """The entry of a run. `slices` names the dimensions whose main metrics are kept. Raises InputError when `folder` is
+    no run folder, or a damaged one: checked here, so that it is not reported as a fault of the store."""
     with legible(folder):
         return _run_entry(folder, slices)
 
@@ -200,7 +200,7 @@ def _added_choices(run: Mapping[str, Any]) -> list[str]:
 
 def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
     """The value of the one setting that is a whole number in all runs of the sweep, so that a store draws a curve over
-    it. 0 where there is none or are several: then bars are clearer."""
+    it. 0 where there is none or where there are several: bars are clearer then."""
     whole = [
         name for name in _differing(cells) if all(re.fullmatch("[0-9]+", cell.get(name, "")) for cell in cells.values())
     ]

@@ -96,8 +96,8 @@ def _demand_sqlite(database: Path) -> None:
 
 @contextmanager
 def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
-    """Whatever MLflow raises becomes a TrackingError of one line. A server that did not answer is left alone for half
-    a minute: each run of a sweep would wait for it."""
+    """Turn any error of MLflow into a TrackingError of one line. A server that did not answer is not asked again for
+    half a minute: each run of a sweep would wait for it."""
     place = redact_uri(uri)
     try:
         if time.monotonic() < _silent_until.get(place, 0.0):
@@ -113,7 +113,7 @@ def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
 
 
 def download(uri: str, run_id: str, folder: Path, names: Iterable[str] = RESULTS) -> None:
-    """Fetch those of these files that the run or sweep has which was uploaded as `run_id`; by default what tells
+    """Fetch those of the files `names` that exist of the run or sweep uploaded as `run_id`; by default the files with
     its results. Raises TrackingError."""
     with reporting(uri, f"cannot fetch run {run_id}", "check the run id and --uri"):
         client = connect(uri)
@@ -145,7 +145,7 @@ def default_settings() -> dict[str, Any]:
 
 
 def configured_uri() -> str:
-    """The store that runs are tracked in unless told otherwise."""
+    """The store that runs are tracked in by default."""
     return str(default_settings()["uri"])
 
 

@@ -49,7 +49,7 @@ class Span:
     end_ms: float
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
-    call: Call | None = None  # what is told of a request to a model
+    call: Call | None = None  # what the span of a request shows
     error: str | None = None
 
 
