@@ -18,7 +18,7 @@ from runner.text.language import Language, detect_language
 
 
 class CallsSpentError(EvaluationError):
-    """No call is left; the agent decides how to go on."""
+    """No call is left; the agent decides how to continue."""
 
 
 class Toolbox:
@@ -116,7 +116,7 @@ class Toolbox:
             return self._calls[-1]
 
     def note(self, *, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = 0.0) -> None:
-        """Add the cost of the model that decided on a step to the last call, or to the first where there is none
+        """Add the cost of the model that decided on a step to the last call, or to the first one where no call was made
         yet."""
         with self._lock:
             self._spent = _sum(self._spent, (input_tokens, output_tokens, cost_usd))

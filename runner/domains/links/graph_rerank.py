@@ -19,7 +19,7 @@ from runner.records import Corpus, Document, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 
 LEG, FOUND = "no_graph", "found.json"
-POOL = 100  # best chunks that take part, whatever depth is asked for
+POOL = 100  # best chunks that take part, whatever the depth
 CENTRALITY = 0.25  # what the most central document has, where a neighbourhood that is all relevant has about 1
 
 Search = Callable[[Sequence[Query], int], list[Ranking]]

@@ -1,4 +1,4 @@
-"""Taking links out of a text, so that nothing in it tells where they led."""
+"""Removes links from a text, so that the rest does not reveal their targets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Edited:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
-    """Edits within another one (a link in the words of a link) go with it."""
+    """Apply edits to a text. An edit within another one (a link in the words of a link) is part of it."""
     outermost: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
         if not outermost or edit.start >= outermost[-1].end:

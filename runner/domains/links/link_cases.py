@@ -27,9 +27,9 @@ MOST_IDS = 5000  # no look-up of similar names in larger vaults
 
 @dataclass(frozen=True, slots=True)
 class LinkCase:
-    """A place in a note, in the text that the suggester sees (`start` and `end` None: not found there, and `context` is
-    what the file says). Each of `expected` is one concept: the notes that stand for it, none where there is no such
-    note."""
+    """A place in a note, in the text that the suggester sees (`start` and `end` None: the anchor is not in it, and
+    `context` comes from the file). Each of `expected` is one concept: the notes that are right for it, empty where
+    there is no such note."""
 
     id: str
     note: str
@@ -112,7 +112,7 @@ class Hiding:
         return apply_edits(note.text, [*edits, *self._ambiguous[note.id], *written, *places])
 
     def _lookalike_edits(self, text: str, note: str) -> Iterator[Edit]:
-        """Of what only looks like a link nothing stays, whatever `words`."""
+        """Edits that remove all that only looks like a link, whatever `words`."""
         for link, _ in self._links_to_targets(written_links(text), note):
             yield Edit(link.start, link.end)
 
@@ -232,7 +232,7 @@ class Cases:
 
 
 def _anchor_span(anchor: str, text: str, edited_note: Edited) -> tuple[int, int] | None:
-    """Where the anchor stands in the text before: the first place that holds a hidden link, else the first."""
+    """The place of the anchor in the text before the edits: the first one that holds a hidden link, else the first."""
     places = []
     start = text.find(anchor)
     while start >= 0:

@@ -35,7 +35,7 @@ KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WrittenCase:
-    """A line as it is written. Each of `expected` is one concept: the notes that stand for it."""
+    """A line as it is written. Each of `expected` is one concept: the notes that are right for it."""
 
     id: str
     source_note: str

@@ -69,7 +69,7 @@ def of_text(asked: str, text: str, language: Language) -> str:
 
 
 def of_link(asked: str, sentence: str, source: str, language: Language) -> str:
-    """By the words that the sentence around a link shares with what is asked about; empty where there are none."""
+    """The reason by the words that the sentence around a link shares with the question; empty where it shares none."""
     shared, quote = _shared_words(asked, sentence)
     return _say(language, "links", source=source, shared=_quote(shared), quote=quote) if shared else ""
 
@@ -142,8 +142,7 @@ def connection(reason: str, note: str, linked_note: str) -> Connection:
 
 @cache
 def link_controls() -> Controls:
-    """Reasons, in both languages, of which it is known how they must be judged (controls.yaml says how they are
-    written)."""
+    """Reasons, in both languages, whose right judgement is known (controls.yaml says how they are written)."""
     scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
     return Controls(RUBRIC, tuple(item for scene in scenes for item in _of_scene(scene)))
 

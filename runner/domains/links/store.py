@@ -45,8 +45,8 @@ class NoteStore:
         self._code = code_digest(__name__)
 
     def recall(self, name: str, texts: Sequence[str], compute: Compute) -> list[Any]:
-        """What `compute` makes of each text (JSON). It gets those of which it is not known, each once. `name` says
-        everything else that decides what comes out."""
+        """The results of `compute` for each text (JSON values). `compute` gets only the texts without a stored result,
+        each once. `name` identifies everything else that the results depend on."""
         keys = [self._key(name, text) for text in texts]
         database = Database(self._path, SCHEMA, is_replaceable=self._is_kept, read_only=not self._is_kept)
         try:

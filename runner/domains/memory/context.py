@@ -63,7 +63,7 @@ class BuiltContext:
 
     @property
     def entities_text(self) -> str:
-        """The section of entities; empty where there is none."""
+        """The section of entities; empty without entities."""
         return self.text_of("entities")
 
     def text_of(self, id: str) -> str:
@@ -82,7 +82,8 @@ class BuiltContext:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is left of a section. `shown`: contexts with the number of their turn (of their place, for chunks)."""
+    """The part of a section that fits its budget. `shown`: contexts with the number of their turn (of their place, for
+    chunks)."""
 
     shown: tuple[tuple[int, Context], ...] = ()
     cut: str = ""
@@ -131,9 +132,9 @@ class ContextBuilder:
         language: str | None = None,
         documents: Sequence[Context] | None = None,
     ) -> BuiltContext:
-        """`language` (ko, en; None: that of the question) is that of the words User and Assistant. `documents`, best
-        first, are held to their budget whatever the memory asks for itself; None: none were looked for. Raises
-        ConfigError where the encoding is not installed."""
+        """Build the context of a question. `language` (ko, en; None: that of the question) is that of the words User
+        and Assistant. `documents`, best first, are cut to their budget, whatever the memory demands for itself; None:
+        no documents were searched. Raises ConfigError where the encoding is not installed."""
         known_languages: dict[str | None, Language] = {"ko": "ko", "en": "en"}
         speech_language = known_languages.get(language) or detect_language(question)
         free = {} if remembered.is_budgeted else dict.fromkeys(NAMES)

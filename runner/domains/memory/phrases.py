@@ -21,7 +21,7 @@ DAYS = range(2, 29)  # of a month, in dates that every month has
 
 @dataclass(frozen=True)
 class Slot:
-    """One thing that a user may tell. `values` in their order where `is_ordered`: later ones are larger."""
+    """One fact that a user may state. `values` in their order where `is_ordered`: later ones are larger."""
 
     key: str
     kind: Mapping[str, Sequence[str]]

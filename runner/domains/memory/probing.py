@@ -1,4 +1,4 @@
-"""A probe as a case, and which facts show in what a memory gave for it."""
+"""A probe as a case, and which facts show in the memory that was given for it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class SeenFact:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """`text`: what a generator gets of the memory, without the dates of turns, which say nothing of facts."""
+    """`text`: the memory as the generator gets it, without the dates of turns, which state no facts."""
 
     case: ProbeCase
     text: str
@@ -156,8 +156,8 @@ def reference(case: ProbeCase, ids: Iterable[str]) -> list[str]:
 
 
 def references(case: ProbeCase) -> list[str]:
-    """Right answers as a judge reads them: each known one, with the facts that it leaves out; without one, all facts.
-    None where documents hold a part of the answer that nobody wrote down."""
+    """Right answers as a judge reads them: each known answer, with the facts that it leaves out; without one, all
+    facts. None where a part of the answer is in documents and no answer is known."""
     probe, facts = case.probe, case.facts(case.probe.expected)
     if not probe.answerable or not (probe.answers or (facts and not probe.notes)):
         return []
@@ -169,8 +169,8 @@ def references(case: ProbeCase) -> list[str]:
 
 
 def moment_of(case: ProbeCase, moment: Moment) -> Moment:
-    """With the contexts that came with a probe in place of what the memory gave: those with the id of a turn as what
-    was retrieved, in their order, the others as its text. Nothing of them is cut."""
+    """The moment with the contexts of a probe in place of those of the memory: those with the id of a turn as retrieved
+    turns, in their order, the others as its text. They are not cut."""
     contexts = case.probe.given.contexts
     if contexts is None:
         return moment

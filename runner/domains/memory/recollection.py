@@ -346,7 +346,7 @@ def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_show
 
 
 def _other_quantity(fact: _Fact, statement: Statement, all_quantities: Sequence[Quantity]) -> Quantity | None:
-    """A number of the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
+    """A quantity in the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
     missing_units = [
         each.unit for each in fact.said.quantities if not any(each.matches(other) for other in statement.quantities)
     ]

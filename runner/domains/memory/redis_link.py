@@ -1,4 +1,4 @@
-"""A connected Redis: scripts that run until they are answered, and what the server tells of itself."""
+"""A connected Redis: scripts that are retried until they are answered, and facts about the server."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Link:
         self._slots = asyncio.Semaphore(CONNECTIONS)
 
     async def run(self, script: Script, keys: Sequence[str], *args: Any, repeat: Sequence[Any] = ()) -> Any:
-        """`repeat`: further arguments of the first try, the last of which is 1 in all others. Raises StopRunError."""
+        """`repeat`: further arguments of the first try; the last of them is 1 in all others. Raises StopRunError."""
         text, name = source(script)
 
         async def once(attempt: int) -> Any:
@@ -95,8 +95,8 @@ class Link:
             yield name
 
     async def vitals(self, *, waits: bool = False) -> Vitals:
-        """Also finds out whether the server can be used at all. `waits` for a failover: a store that was never there
-        is told at once."""
+        """Facts about the server; also checks whether it can be used at all. `waits` for a failover: the absence of a
+        store that was never reached is reported at once."""
         from redis.exceptions import NoPermissionError
 
         async def once(_: int) -> list[dict[str, Any]]:

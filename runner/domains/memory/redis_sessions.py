@@ -1,9 +1,9 @@
 """Sessions in a Redis: the MemoryStore of every store that talks to one.
 
-Each request is one script over the three keys of a session, so nobody sees half of a change. What the server was
-asked and did not answer is asked again in a way that is never carried out twice. A session that this process knows
-is missed when it is gone too early: because the server made room, or started again without it. So are turns and
-summaries that were confirmed and that a replica, which took over, does not have.
+Each request is one script over the three keys of a session, so nobody sees half of a change. A request without an
+answer is repeated in a way that is never carried out twice. The loss of a session that this process knows is noticed:
+the server evicted it, or was restarted without it. So is the loss of confirmed turns and summaries that a replica lacks
+after a failover.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from runner.data.problems import ProblemLog
 from runner.errors import DataError, did_you_mean
 
 VERSION = 1
-QUOTED = ("'", '"', "|", ">")  # styles of scalars that are text whatever they look like
+QUOTED = ("'", '"', "|", ">")  # styles of scalars that are always text
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONSTANTS = {"true": True, "false": False, "null": None, "": None, "~": None}
 
@@ -77,7 +77,7 @@ _Loader = _fast_loader()
 
 
 def _value(node: yaml.Node, values: dict[int, Any]) -> Any:
-    """`values`: of the nodes read so far. One that many aliases stand for is made once."""
+    """`values`: of the nodes read so far. A node with many aliases is read once."""
     if isinstance(node, yaml.ScalarNode):
         return _scalar(node)
     if id(node) not in values:

@@ -43,7 +43,7 @@ def count_values(view: Seen, moment: Moment, context: BuiltContext, answer: Answ
 
 
 def evidence_values(case: ProbeCase, probe: Probe, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
-    """Values that depend on the answers and the evidence of a probe, of which there may be two readings."""
+    """Values that depend on the answers and the evidence of a probe, whose labels may come in two versions."""
     turns = case.conversation.turns[: probe.after_turn]
     said_in = {turn.id or f"turn-{number}": turn for number, turn in enumerate(turns, start=1)}
     shown_ids = {shown_ids.id for shown_ids in context.contexts}
@@ -60,7 +60,7 @@ def evidence_values(case: ProbeCase, probe: Probe, context: BuiltContext, answer
 
 
 def _summarised_turns(probe: Probe, said_in: Mapping[str, ChatTurn], context: BuiltContext) -> set[str]:
-    """Ids of the turns of evidence of which summary and entities support what they say of the question: of each
+    """Ids of those turns of evidence whose statements about the question are supported by summary and entities: of each
     speaker the sentence that shares most with the question and the known answers."""
     summary = [text for name in ("memory", "entities") if (text := context.text_of(name))]
     if not summary or not probe.evidence:

@@ -14,8 +14,8 @@ from runner.domains.memory.records import ChatTurn, SessionKey, SessionState, Up
 
 @dataclass(slots=True)
 class Session:
-    """`language`: the last one told. `summarised`: the last turn known to be in the summary. `failed`: updates that
-    failed in a row. `is_due`: the background work is to look at the session (again). `error`: what has ended it."""
+    """`language`: the last known one. `summarised`: the last turn known to be in the summary. `failed`: consecutive
+    failed updates. `is_due`: the background work must look at the session (again). `error`: the one that ended it."""
 
     upkeep: Upkeep = field(default_factory=Upkeep)
     language: str | None = None

@@ -15,8 +15,8 @@ LETTER = 8  # characters that one letter with its accents may have
 
 
 def most(n: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `n` that fits, if all below one that fits do too; 0 is never asked about. Small
-    numbers are tried first: what is asked stays in proportion to the answer."""
+    """The largest number up to `n` that fits, if all below one that fits do too; 0 is never tried. Small numbers are
+    tried first, so that the number of tries grows with the result."""
     low, high = 0, 1
     while high < n and fits(high):
         low, high = high, high * 2

@@ -1,6 +1,6 @@
-"""Conversations made from a seed: keyed facts of several topics that change, with talk about other things between.
+"""Conversations made from a seed: keyed facts of several topics that change, with small talk between.
 
-Everything that a turn says is decided in the order of the turns. What the same seed makes is the same on every
+Everything that a turn says is decided in the order of the turns. The same seed makes the same conversations on every
 machine.
 """
 
@@ -19,7 +19,7 @@ from runner.text.shown import mentions
 FACTS = 0.3  # of the turns tell something
 OTHERS = 0.08  # tell the same of somebody else
 MENTIONS = 0.08  # speak of something without telling it
-TOLD = 0.75  # of what there is to a topic; the rest is never told, so that it can be asked for
+TOLD = 0.75  # share of the facts of a topic that are stated; questions may ask for the others, too
 CHANGES = (1, 1, 1, 2, 2, 3)  # how often a fact that changes does
 ECHO = 0.2  # of answers repeat the value
 SESSION = (8, 20)  # turns on one day
@@ -38,7 +38,7 @@ class Event:
 
 @dataclass(slots=True)
 class Script:
-    """A conversation while it is written. `untold`: what nobody says of the user."""
+    """A conversation while it is written. `untold`: slots whose facts are never stated."""
 
     turns: list[ChatTurn] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Questions about a generated conversation, evenly spread over how long ago the answer was told."""
+"""Questions about a generated conversation, evenly spread over the age of the answer."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class TurnSearch:
         self._indexes: OrderedDict[tuple[SessionKey, str], TurnIndex] = OrderedDict()
 
     def problems(self) -> Iterator[Problem]:
-        """Of an embedder that cannot embed what is said while a session goes on."""
+        """The problems of an embedder that cannot embed turns while a session is running."""
         if self._ranking == "bm25":
             return
         name = type(self._embedder).__name__
@@ -272,7 +272,7 @@ def _fuse_legs(keyword: Scores, dense: Scores, total: int, weight: float) -> Sco
 
 
 def by_session(turns: Sequence[ChatTurn]) -> list[list[ChatTurn]]:
-    """In the order in which sessions began; turns of which no session is known are one."""
+    """By session, in the order in which they began; turns without a known session are one."""
     found: dict[str, list[ChatTurn]] = {}
     for turn in turns:
         found.setdefault(session_of(turn), []).append(turn)

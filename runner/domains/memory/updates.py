@@ -27,7 +27,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class UpdateSettings(TypedDict, total=False):
-    """What conf says of a memory that is summarised: what each means, and its default, stands at Updates."""
+    """Settings of a memory that is summarised: meaning and default of each are documented at Updates."""
 
     window: Annotated[int, Field(ge=0)]
     update_every: Count
@@ -110,8 +110,8 @@ class Updates:
 
     @asynccontextmanager
     async def _lease(self, key: SessionKey) -> AsyncIterator[None]:
-        """Nobody else summarises the session inside. One whose lease ran out all the same, because its process stood
-        still, commits nothing that another has."""
+        """No other process summarises the session inside. A process whose lease expired while it was suspended cannot
+        commit over the summary of another."""
         holder, pause_s = secrets.token_hex(16), LOOK_S
         while not await self.store.lease(key, holder, self.lease_s):
             await asyncio.sleep(pause_s)
@@ -122,7 +122,7 @@ class Updates:
             yield
         finally:
             ended.set()
-            await renewing  # a request under way might come after the one that gives it back
+            await renewing  # a pending request could arrive after the one that gives the lease back
             with suppress(EvaluationError):  # it ends by itself
                 await self.store.lease(key, holder, 0)
 

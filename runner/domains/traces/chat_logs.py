@@ -41,10 +41,10 @@ CUT_OFF = ("length", "content_filter", "max_tokens", "refusal", "model_context_w
 
 
 def read_chat_logs(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
-    """A trace for each conversation that is one; what is wrong with the others is in `log`. `domain` and `confidence`
-    are for conversations that do not tell theirs; the names of what was filled in so stand in `metadata.assumed`.
-    Success that nothing tells is None; the API itself tells that an answer was cut off or refused. Raises
-    DataError for a file that cannot be read."""
+    """A trace for each usable conversation; the problems of the others are in `log`. `domain` and `confidence` are for
+    conversations without their own; the names of values filled in so are in `metadata.assumed`. Success is None where
+    it is not stated; the API itself states that an answer was truncated or refused. Raises DataError for a file that
+    cannot be read."""
     line_of_id: dict[str, int] = {}
     for number, record in read_jsonl(path, "LOGS", log, DataError):
         try:
@@ -105,7 +105,7 @@ def _trace(record: Mapping[str, Any], number: int, domain: str, confidence: floa
 
 
 def steps_of(messages: Sequence[Message]) -> tuple[tuple[Step, ...], str]:
-    """The steps after the objective, and the answer that the conversation ends with, empty where there is none."""
+    """The steps after the objective, and the answer that ends the conversation, empty if none."""
     acting = [message for message in messages if message.role in ("user", "assistant", "tool")]
     answer = acting[-1].text.strip() if acting and acting[-1].role == "assistant" and not acting[-1].calls else ""
     steps: list[tuple[StepType, str, Call | None]] = []
@@ -144,11 +144,11 @@ def _step(place: int, type_: StepType, content: str, call: Call | None) -> Step:
     return Step(type_, content, None if call is None else call.name, more)
 
 
-# --- what stands in a line ------------------------------------------------------------------------
+# --- the content of a line ------------------------------------------------------------------------
 
 
 def _messages(record: Mapping[str, Any]) -> tuple[list[Message], bool]:
-    """All messages, and whether the last one is whole: neither cut off, filtered nor refused."""
+    """All messages, and whether the last one is complete: not truncated, filtered or refused."""
     asked = _mapping(record, "request") if "request" in record else record
     listed = asked.get("messages")
     where = "messages" if asked is record else "request.messages"

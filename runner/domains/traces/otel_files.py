@@ -37,7 +37,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`began_ns`: since 1970. `line` and `place` tell where it stands in its file."""
+    """`began_ns`: since 1970. `line` and `place`: its position in its file."""
 
     id: str
     trace_id: str
@@ -55,7 +55,7 @@ class Span:
 
 @dataclass(slots=True)
 class LeftOut:
-    """What is left out of a file: counted by what it is, and named where it stands first."""
+    """Parts of a file that are left out: counted by kind, and reported by the first place of each."""
 
     _firsts: dict[str, tuple[int, str]] = field(default_factory=dict)
     _counts: Counter[str] = field(default_factory=Counter)
@@ -66,7 +66,7 @@ class LeftOut:
         self._counts[what] += 1
 
     def tell(self, path: str, log: ProblemLog) -> None:
-        """Log one warning for each kind of thing that was left out."""
+        """Log one warning for each kind of part that was left out."""
         for what, (line, place) in self._firsts.items():
             count = self._counts[what]
             log.warning(path, what if count == 1 else f"{what} ({count} in this file; the first)", line, place or None)

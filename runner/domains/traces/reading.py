@@ -107,8 +107,8 @@ def read_trace(fields: Fields) -> Trace | None:
 
 
 def expected_tools_of(value: Any, wrong: Callable[[str, str, Any], None]) -> tuple[ToolUse, ...] | None:
-    """Names, or names with arguments; None where there is no list. `wrong` is told field, what was expected and what
-    stands there."""
+    """Names, or names with arguments; None where there is no list. `wrong` is called with the field, what was expected
+    and the value found."""
     if value is None:
         return None
     if not isinstance(value, list):
@@ -202,8 +202,8 @@ def _others(fields: Fields, known: Collection[str]) -> dict[str, Any]:
 
 
 class StoredTraces(Lazy[Trace]):
-    """All usable traces of some files, in file order. What is held of a trace is where it stands (12 bytes); it is read
-    when it is looked at, and DataError is raised where nothing that can be used stands there any more."""
+    """All usable traces of some files, in file order. Only the place of a trace in its file (12 bytes) is in memory; a
+    trace is read on access, which raises DataError where the file holds no usable trace there any more."""
 
     def __init__(
         self, paths: Sequence[str], key: str, log: ProblemLog, look: Callable[[Trace], None] = lambda _: None

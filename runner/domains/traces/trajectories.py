@@ -35,8 +35,8 @@ def is_run(path: Path) -> bool:
 
 
 def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
-    """In the order of the rows; rows without a trajectory (of cases that failed) are errors in `log`. `domain` is that
-    of all traces, `confidence` is for those whose agent told none. Raises DataError for a file that cannot be read."""
+    """In the order of the rows; rows without a trajectory (of failed cases) are errors in `log`. `domain` is that of
+    all traces, `confidence` is for those whose agent gave none. Raises DataError for a file that cannot be read."""
     rows = str(path / ROWS if path.is_dir() else path)
     for number, row in read_jsonl(rows, "LOGS", log, DataError):
         output = row.get("output")

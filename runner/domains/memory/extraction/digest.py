@@ -1,4 +1,4 @@
-"""M_i from M_(i-1) and the turns since, by rules: of what was said of the same thing, the newest holds."""
+"""M_i from M_(i-1) and the turns since, by rules: of several statements about the same thing, the newest holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from runner.text.sentences import split_sentences
 from runner.text.shown import shows
 from runner.text.words import content_words
 
-SIMILAR, LEAST_WORDS = 0.45, 5  # two statements with so many words, such a share of them in both, say the same anew
+SIMILAR, LEAST_WORDS = (
+    0.45,
+    5,
+)  # two statements that share so many words, and such a share of their words, are one repeated
 MOST, LONGEST = 20_000, 400  # characters that are read: of a turn, of a sentence
 ALIKE = 0.5  # share of its words that a correction of one of a few turns has in common with it
 LATEST = 3  # lines back to which a correction without a word of what it corrects may go
@@ -29,7 +32,7 @@ _SPEAKER, _ENDED = re.compile(r"^\[([^\[\]\n]{1,60})\] "), re.compile(r"[.!?。�
 _ADDRESSED = re.compile(r"^(?:to|dear)\s[^:,]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
 _SORRY = re.compile(r"^(?:so |i['’]m )?(?:sorry|apologies|죄송\S*|미안\S*)[,.!]?\s+(?=\S)", re.IGNORECASE)
 QUOTED_WORDS = 3  # up to so many are a name in quotation marks
-_UNREAD = re.compile(  # what reads backwards, code, data, markup, quoted lines, roles that nobody here has
+_UNREAD = re.compile(  # words in reverse order, code, data, markup, quoted lines, roles that do not exist here
     "[\u202d\u202e][^\u202c\n]*\u202c?|(?:```|~~~)(?:.|\n)*?(?:```|~~~|\\Z)|\\{[^\n]*\\}|</?[A-Za-z][^<>\n]{0,80}>"
     r"|^\s*(?:>.*|(?:assistant|user|system|human|ai|bot|developer|사용자|어시스턴트|시스템|도우미|봇)\s*[:：].*"
     r"|#+\s*(?:system|assistant|user|시스템).*)$",
@@ -85,7 +88,7 @@ def digest(
 
 
 def outdated_turns(turns: Sequence[ChatTurn]) -> frozenset[int]:
-    """Numbers of the turns of which a later one, in the order given, has replaced, corrected or ended a statement."""
+    """Numbers of the turns with a statement that a later turn, in the order given, replaced, corrected or ended."""
     digested, stated = _Digest("", (), least=ALIKE), Counter[int]()
     for turn in turns:
         for line in _lines_of(turn, ASSISTANTS["en"]):
@@ -140,9 +143,9 @@ def _add_owner(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
 
 
 class _Digest:
-    """`lines`: oldest first. `changes`: entities to set, by their key. `least`: share of its words that a correction
-    without the old value must have in common with what it corrects; 0 where all that was said is at hand, so that it
-    can be taken for the nearest."""
+    """`lines`: oldest first. `changes`: entities to set, by their key. `least`: the share of its words that a
+    correction without the old value must have in common with the line that it corrects; 0 where all lines are at hand,
+    so that it may correct the most similar one."""
 
     def __init__(self, memory: str, entities: Sequence[Entity], least: float = 0) -> None:
         sentences = [sentence for line in memory.splitlines() for sentence in split_sentences(line)]
@@ -172,8 +175,8 @@ class _Digest:
         self.lines = [*before, *_without_old(replace(line, facts=facts), stale)]
 
     def _is_known(self, fact: Fact) -> bool:
-        """Whether a fact of an assistant repeats what somebody has said. Only facts that nobody has said count, because
-        an assistant may be made to say anything."""
+        """Whether a fact of an assistant repeats the statement of a person. Only such facts count: an assistant may be
+        made to say anything."""
         users_lines = [line for line in self.lines if not line.is_assistant]
         parts = [quantity.text for quantity in quantities(fact.value)] or [fact.value]
         return (
@@ -211,7 +214,7 @@ def _is_replaced(fact: Fact, other: Fact) -> bool:
 
 
 def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
-    """The line, or what is left of it: the facts in it that nothing has taken the place of."""
+    """The line, or its remaining part: the facts in it that no later fact replaced."""
     left = [other for other in line.facts if not any(_is_replaced(fact, other) for fact in facts)]
     values = [value for fact, value in stale if _mentions(line, fact, value)]
     if len(left) == len(line.facts) and not values:
@@ -221,10 +224,10 @@ def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, 
 
 
 def _mentions(line: _Line, fact: Fact, value: str) -> bool:
-    """Whether a line speaks of a value as that of the thing which has another one now."""
+    """Whether a line mentions a value as that of the subject whose value has changed."""
     others = [other for other in line.facts if normalise_key(other.value) == normalise_key(value)]
     is_of_it = not line.facts or line.is_assistant or kind(value) != "text" or identity(line.text) & identity(fact.key)
-    is_free = all(same_thing(fact, other) for other in others)  # another thing may have that value, too
+    is_free = all(same_thing(fact, other) for other in others)  # another subject may have that value, too
     return bool(is_of_it) and is_free and shows(line.text, [value], besides=[fact.value])
 
 
@@ -273,7 +276,7 @@ def _nearness(line: _Line, old: _Line, back: int) -> float:
 
 
 def _common(line: _Line, old: _Line) -> float:
-    """Share of the words of the shorter of two lines that stand in both; 0 where that is one word only."""
+    """Share of the words of the shorter line that both lines have; 0 where that is only one word."""
     said, before = words_in(grammar.without(line.text, "correction", "changed")), words_in(old.text)
     forms = frozenset().union(*before)
     shared = sum(_shares(word, old.text, forms) for word in said)
@@ -281,15 +284,16 @@ def _common(line: _Line, old: _Line) -> float:
 
 
 def _shares(forms: frozenset[str], text: str, before: frozenset[str]) -> bool:
-    """Whether a word stands there, too, be it as part of a longer one: 신문, 종이신문."""
+    """Whether a word occurs there, too, perhaps as part of a longer one: 신문, 종이신문."""
     full = {form for form in forms if len(form) > 1}  # not 님 of 이하은 님으로
     is_part = any(form[0] >= "가" and form in text.replace(" ", "") for form in full)
     return not forms & frozenset(grammar.table("ko")["copulas"]) and (is_part or bool(full & before))
 
 
 def _is_of_another(line: _Line, old: _Line, shared: int) -> bool:
-    """Whether a line is of somebody else, of the same turn, or of another thing by its name: one that shares nothing
-    with the old one's, or has a part of its own as that has (the sales and the travel budget)."""
+    """Whether a line is about somebody else, of the same turn, or about another subject by its name: one that has
+    nothing in common with the old one's, or has a distinguishing part of its own as the old one has (the sales and the
+    travel budget)."""
     if (line.turn and line.turn == old.turn) or _people(line.text) - _people(old.text):
         return True
     keys = [identity(fact.key) for fact in line.facts if fact.key and not has(fact.key, "refers")]
@@ -335,7 +339,7 @@ def _others(old: _Line, line: _Line) -> list[Fact]:
 
 
 def _remainder(old: _Line, line: _Line) -> Iterator[_Line]:
-    """What is left of a line that a newer one overtakes in part: the other items of a list, or the facts that the newer
+    """The part of a line that a newer line does not replace: the other items of a list, or the facts that the newer
     line does not mention."""
     if line.mood != "cancellation":
         yield from (_line_of(fact, old.speaker) for fact in _others(old, line))
@@ -405,8 +409,8 @@ def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
 
 
 def own_words(text: str) -> str:
-    """What a text says itself: without code, data, hidden characters, forged roles and what it quotes of others. What
-    stands in quotation marks stays where it is a name, or where it is what a person is told to have said."""
+    """The words of the author of a text: without code, data, hidden characters, forged roles and quotations of others.
+    Text in quotation marks stays where it is a name, or the reported words of a person."""
     return _QUOTED.sub(_unquote, _INVISIBLE.sub("", _UNREAD.sub(" ", text)))
 
 
