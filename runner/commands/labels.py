@@ -110,7 +110,7 @@ def _name_rater(cells: list[str], rater: str) -> list[str]:
 
 
 class Answer(NamedTuple):
-    """What decides whether an answer is picked. `number`: of its row; `right`: NaN where nobody can tell."""
+    """What decides whether an answer is picked. `number`: of its row; `right`: NaN where it is unknown."""
 
     number: int
     language: str
@@ -131,8 +131,9 @@ def judged_answers(cases: Cases, rubric: str) -> list[Answer]:
 
 
 def picked_answers(answers: Sequence[Answer], pick: str, n: int, seed: int) -> list[Answer]:
-    """At most `n`, in a seeded order that tells a reader nothing. Each stratum (language, and what `pick` adds to it)
-    has its share; within one, the answers of which most is to be learnt come first, ties by lot."""
+    """At most `n` answers, in a seeded order that says nothing about them. Each stratum (language, and what `pick` adds
+    to it) has its share; within a stratum, the answers from which most can be learnt come first, ties in random
+    order."""
     stratum, worth = ORDERS[pick]
     drawn = random.Random(seed)
     strata: dict[tuple[str, str], list[tuple[float, float, Answer]]] = defaultdict(list)

@@ -78,8 +78,8 @@ class Cases:
     """The cases of a run in the order of rows. `places`: byte offsets of the rows; `right`: 1, 0, or -1 for unknown;
     `answers`: digests; `apart`: whether judges disagree, as in `labels pick=disagreement`; `searched`: id and question,
     case-folded; `truth`: the metric `right`, NaN where a case has none; `strata`: language and failure stage, separated
-    by a tab; `judged`: by rubric and name of JUDGED, the score of the judge and the spread of its votes; `telling`: the
-    metrics of which the first that a case has decides whether it is right."""
+    by a tab; `judged`: by rubric and name of JUDGED, the score of the judge and the spread of its votes; `telling`:
+    metrics in order, of which the first that a case has decides whether the case is right."""
 
     path: Path
     ids: Texts

@@ -46,7 +46,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """`by`: the label or metric that decides; None where there is none."""
+    """`by`: the label or metric that decides whether a case is right; None where the runs share none."""
 
     by: str | None
     right_in_both: int

@@ -141,7 +141,7 @@ def _main(cells: Cells, baseline: str) -> list[str]:
 
 
 def _metrics(cells: Cells, baseline: str, names: Sequence[str], margin: float) -> list[SweptMetric]:
-    """The results of main metrics, in order, without those of which no case counts."""
+    """The results of main metrics, in order. Metrics that apply to no case are left out."""
     measured = [found for name in names if (found := _measure(cells, baseline, name)) is not None]
     families = [[found for found in measured if (found.name in names[:1]) is is_first] for is_first in (True, False)]
     p_holm: dict[tuple[str, str], float] = {}

@@ -100,7 +100,7 @@ def _write_scores(folder: Path, spool: _Spool, indptr: NDArray[np.int64], bm25: 
 
 
 def _places(terms: NDArray[np.int32], free: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the postings of these terms, ascending, come to stand; the places are free no more."""
+    """Where the postings of these terms, ascending, are placed; `free` is updated."""
     firsts = np.flatnonzero(np.diff(terms, prepend=-1))
     sizes = np.diff(firsts, append=len(terms))
     places = np.arange(len(terms)) + np.repeat(free[terms[firsts]] - firsts, sizes)
@@ -238,7 +238,8 @@ class Postings:
         return int(end - begin)
 
     def scores(self, numbers: Sequence[int]) -> NDArray[np.float64]:
-        """float64 [n_chunks]: the sum over the terms, in their order; one that stands there twice counts twice."""
+        """float64 [n_chunks]: the sum over the terms, in their order; a term that occurs twice in `numbers` counts
+        twice."""
         scores = np.zeros(self.n_chunks)
         for number in numbers:
             begin, end = self._indptr[number : number + 2].tolist()

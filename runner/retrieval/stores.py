@@ -363,7 +363,7 @@ class StoreIndex:
         return self._collection.size
 
     def fill(self, points: Points, *, anew: bool = False) -> int:
-        """Send the missing ones of all points, or with `anew` all, and return their number. Raises StopRunError."""
+        """Send the points that the store lacks, or all with `anew`, and return their number. Raises StopRunError."""
         return self._loop.run(self._fill(points, anew=anew))
 
     def facts(self, vectors: NDArray[np.float32]) -> dict[str, Any]:

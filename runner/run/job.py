@@ -24,9 +24,9 @@ OUTCOME = ".outcome.json"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a pass over a run ended. Status `running`: it ended well, and a later pass resumes the run. `elapsed_s`: over
-    all passes so far; `told`: the message was printed; `unfinished`: cases whose row lacks a judgement; `cases`: number
-    of cases of the whole run, where a later pass resumes it."""
+    """How a pass over a run ended. Status `running`: the pass ended well, and a later pass resumes the run.
+    `elapsed_s`: over all passes so far; `told`: whether the message was printed already; `unfinished`: number of cases
+    whose row lacks a judgement; `cases`: number of cases of the whole run, where a later pass resumes it."""
 
     status: str  # running | completed | partial | failed
     exit_code: int

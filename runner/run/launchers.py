@@ -77,8 +77,8 @@ def _ray_init(hydra: DictConfig | None) -> DictConfig | None:
 
 
 def _cluster(init: DictConfig) -> str | None:
-    """host:port of the running cluster that Ray joins: the one that is named, by the environment perhaps, or the last
-    one that was started on this machine. None where it starts one of its own. Raises InputError."""
+    """The host:port of the running cluster that Ray joins: the configured one (perhaps by the environment), else the
+    last one that was started on this machine. None where Ray starts its own cluster. Raises InputError."""
     from ray._private.services import canonicalize_bootstrap_address
 
     address = init.get("address")

@@ -39,7 +39,7 @@ TOGETHER = 8  # runs of a sweep that are handed over at once: Hydra keeps 1.5 MB
 MOST_FAILURES = 2  # of a launcher one after the other: then it is no single run that it fails with
 HELD_OUT = "held_out-"  # prefix of a run's number: the folder of the same configuration over the held-out questions
 SUBFOLDER = "hydra.sweep.subdir="  # before the name of a run's folder
-LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
+LAUNCHED = "multirun.yaml"  # where the launcher writes its own arguments
 
 
 def serve(plan: Plan, folder: Path) -> int:
@@ -152,7 +152,8 @@ def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None
 
 
 def _launch_part(plan: Plan, folder: Path, part: Mapping[str, Cell]) -> bool:
-    """Launch some of many runs. What Hydra kept of them is let go, and what the others share is not walked again."""
+    """Launch some of many runs. Hydra's results are released afterwards, and what the other runs share is not traversed
+    again."""
     went_well = _launch(plan, folder, plan.overrides, part)
     collect(settles=True)
     return went_well
@@ -232,7 +233,7 @@ def _job(out: str, name: str, cell: Cell) -> list[str]:
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
     """The first reason why a run did not finish its part of this wave. A run that failed by itself, for example with
-    unreadable data, is left out and the others go on."""
+    unreadable data, is left out and the others continue."""
     for name in plan.folders:
         outcome = Outcome.read(folder / name)
         if outcome is None or (outcome.wave != wave.number and outcome.status != "failed"):

@@ -148,7 +148,8 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], *, may_est
 
 
 def _sample(n_cases: int) -> Sequence[int]:
-    """The places of cases that stand for all; none where most of them would be needed."""
+    """The places of a sample of cases from which the cost of all is estimated; empty where the sample would hold most
+    of them."""
     return random.Random(0).sample(range(n_cases), SAMPLED) if n_cases > 2 * SAMPLED else ()
 
 

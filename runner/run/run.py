@@ -154,7 +154,7 @@ def _evaluate_cases(
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
-        if job.sweep_id is None:  # of a run of a sweep, whoever lists its cases first makes it
+        if job.sweep_id is None:  # whichever run of a sweep lists its cases first makes it
             _index_cases(journal, service.ids, catalogue_in(head).telling_right)
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
@@ -165,8 +165,8 @@ def _evaluate_cases(
 
 
 def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | None]:
-    """The pass over the run. What its scores depend on, which takes a while to hash, comes to the head after it: a run
-    that waits for models has made it ready by then."""
+    """Run one pass over the cases, then add the identity of the scores to `head`. It takes a while to hash, so a run
+    that waits for models has computed it by then."""
     try:
         return serve(service)
     finally:

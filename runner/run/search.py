@@ -314,7 +314,7 @@ def _distribution(axis: Axis) -> Any:
     return FloatDistribution(axis.low, axis.high, log=axis.is_log, step=axis.step)
 
 
-# --- what came of it ------------------------------------------------------------------------------
+# --- the outcome of a search -----------------------------------------------------------------------
 
 
 def _conclude(trials: _Trials) -> tuple[Plan, int]:

@@ -96,7 +96,7 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
 
 
 def kept_preparation(folder: Path) -> Preparation | None:
-    """The preparation of an earlier pass; None where there is none or the file is damaged."""
+    """The preparation of an earlier pass; None where it is missing or the file is damaged."""
     found = read_json(folder / PREPARATION) or {}
     told, seal = found.get("told"), found.get("seal")
     with suppress(ValueError):  # NaN, which is never written, has no fingerprint

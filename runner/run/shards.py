@@ -93,7 +93,7 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 
 
 def serve_shard(job: Job, number: int) -> None:
-    """The cases of one shard that have no row yet. How it ended stands in its folder, whatever happens."""
+    """Serve the cases of one shard that have no row yet. The outcome is written to its folder, also after an error."""
     folder, started = place_in(job.folder, number), time.perf_counter()
     with lock_folder(folder), sharing_rates(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
@@ -101,7 +101,7 @@ def serve_shard(job: Job, number: int) -> None:
             outcome = _serve_shard(_part(job, number), folder, number, started)
         except RunnerError as error:
             outcome = Outcome("partial", error.exit_code, str(error))
-        except Exception as error:  # a bug; the run tells of it
+        except Exception as error:  # a bug; the run reports it
             outcome = Outcome("partial", 3, f"unexpected {describe_unexpected(error)} in shard {number}")
         finally:
             elapsed_s = time.perf_counter() - started
@@ -166,8 +166,8 @@ def join(run: Path) -> float:
 
 
 def settle(job: Job) -> str | None:
-    """Take in what the shards of a run came to, and note how they ended where the last part of its pass looks for it.
-    Returns why the run does not get to its end, None where it does."""
+    """Merge the results of the shards into the run, and write their outcome to where the last part of the pass looks
+    for it. Returns why the run cannot complete, None where it can."""
     found = [Outcome.read(place_in(job.folder, number)) for number in range(count_of(job.cfg))]
     lost = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     bad = next((outcome or lost for outcome in found if outcome is None or outcome.status != "completed"), None)
@@ -269,7 +269,7 @@ def _n_pending(job: Job) -> int:
 
 @contextmanager
 def _ending(workers: Sequence[_Worker]) -> Iterator[None]:
-    """No process outlives the command. What is interrupted is told so, and may keep what is in flight."""
+    """End all worker processes on exit. Interrupted workers get a signal, and may finish the cases in flight."""
     try:
         yield
     finally:
@@ -311,7 +311,7 @@ def _as_ctrl_c(_: int, frame: FrameType | None) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Where Linux is asked, a process ends with the one that started it."""
+    """On Linux, make this process end together with the one that started it."""
     if sys.platform == "linux":
         import ctypes
 

@@ -75,7 +75,7 @@ def _launch(plan: Plan) -> tuple[Path, int]:
 
 
 def _prepare(plan: Plan, folder: Path, names: Collection[str]) -> None:
-    """Make the folders `names` and clear their outcomes, so that a stale outcome is not taken for a new one."""
+    """Make the folders `names` and delete their old outcomes, which would otherwise be read as new ones."""
     before = read_json(folder / "sweep.json") or {}
     for name in names:
         try:

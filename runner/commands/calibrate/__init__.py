@@ -164,7 +164,7 @@ def _names(text: str, chosen: Collection[str], problems: list[Problem]) -> dict[
 
 
 def _compose(words: Sequence[str]) -> DictConfig:
-    """The configuration of full_rag with these overrides, of which the judge is used."""
+    """Compose the configuration of full_rag with these overrides. Only its judge is used."""
     line = arguments.read(words)
     if line.asks_hydra:
         raise InputError("calibrate composes no run; use python -m runner --cfg job to print a configuration")

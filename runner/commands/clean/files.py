@@ -125,8 +125,8 @@ def _remove(entry: Removable, say: Wording, *, is_sure: bool) -> bool:
 
 
 def _delete(folder: Path) -> None:
-    """Rename and then delete a folder, so that nobody sees it half deleted; of a link only the link. Raises OSError,
-    also where a run has started in it meanwhile."""
+    """Rename and then delete a folder, so that no process sees it half deleted; of a link only the link. Raises
+    OSError, also where a run has started in it meanwhile."""
     if folder.is_symlink():
         folder.unlink()
         return

@@ -156,7 +156,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 @contextmanager
 def working(desk: Desk) -> Iterator[None]:
-    """The queue moves on while this lasts. Jobs that run then go on by themselves."""
+    """Work on the queue until the context ends. Jobs that run then continue by themselves."""
     stop = threading.Event()
 
     def work() -> None:

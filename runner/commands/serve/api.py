@@ -423,7 +423,7 @@ def get_dataset(desk: Asking, dataset_id: Id) -> DatasetDetail:
 
 @router.delete("/datasets/{dataset_id}", status_code=204, tags=["datasets"])
 def delete_dataset(desk: Asking, dataset_id: Id) -> None:
-    """Of an uploaded one that no job reads, with its files."""
+    """Delete an uploaded data set that no job reads, with its files."""
     desk.remove_dataset(dataset_id)
 
 
@@ -580,7 +580,7 @@ async def _events(desk: Desk, id: str, seconds: float) -> AsyncIterator[str]:
 
 @router.post("/runs/{run_id}/cancel", status_code=202, tags=["runs"])
 def cancel_run(desk: Asking, run_id: Id) -> RunDetail:
-    """Also of a sweep's id at /sweeps. What is finished stays, and can be gone on with."""
+    """Cancel a run; the id of a sweep works at /sweeps. Finished cases stay, and the run can be resumed."""
     _demand_run(desk, run_id)
     desk.cancel(run_id)
     return detail(desk, run_id, limit=0)
@@ -637,7 +637,7 @@ def get_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
 
 @router.post("/sweeps/{sweep_id}/cancel", status_code=202, tags=["sweeps"])
 def cancel_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
-    """What is finished stays, and can be gone on with."""
+    """Cancel a sweep. Finished cases stay, and the sweep can be resumed."""
     _sweep(desk, sweep_id)
     desk.cancel(sweep_id)
     return _sweep(desk, sweep_id)
@@ -707,7 +707,8 @@ def side_by_side(
 
 @router.post("/runs/{run_id}/labels", tags=["labels"])
 def open_labels(desk: Asking, run_id: Id, body: SheetRequest) -> SheetReply:
-    """The sheet of a rater, made where there is none: the answers that `labels` picks, the same for everybody."""
+    """The sheet of a rater, which is made where it is missing: the answers that `labels` picks, the same for every
+    rater."""
     return _sheet(desk, run_id, desk.open_sheet(run_id, body.rater, body.rubric, body.pick, body.n))
 
 

@@ -23,7 +23,7 @@ def application(desk: Desk) -> FastAPI:
         title="runner",
         version=__version__,
         description="Evaluations of retrieval-augmented generation and conversational memory.",
-        openapi_url=None,  # which writes it anew for every request
+        openapi_url=None,  # which writes it for every request
         docs_url=None,  # these pages fetch their scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,

@@ -35,7 +35,7 @@ ID = re.compile(r"[0-9a-f]{32}")
 BLOCK = 1 << 20
 CHECK_S = 180.0
 MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-# Address space of who reads an upload, as a small file may stand for any number of rows
+# address space of the process that reads an upload: a small file may expand to any number of rows
 CHECK_BYTES = max(2 << 30, min(8 << 30, MEMORY // 4))
 CASES = re.compile(r": (\d[\d,]*) of (\d[\d,]*) cases would run")
 TABLES = tuple(end for end, kind in SUFFIXES.items() if kind != "jsonl")
@@ -70,7 +70,7 @@ FOLDERS = ("notes",)
 
 @dataclass(frozen=True)
 class Dataset:
-    """`words`: of the command line. `cases`: that a run has; `problems`: what is left out of it, and why."""
+    """`words`: of the command line. `cases`: how many a run has; `problems`: what is left out of it, and why."""
 
     id: str
     name: str
@@ -118,7 +118,7 @@ class Datasets:
         return [*map(self._own, self.built_in), *own]
 
     def get(self, id: str) -> Dataset | None:
-        """One of the configuration or an uploaded one; None where there is none."""
+        """A data set of the configuration or an uploaded one; None for an unknown id."""
         if id in self.built_in:
             return self._own(id)
         return self._read(self.folder / id / FILE) if ID.fullmatch(id) else None
@@ -204,7 +204,7 @@ class _Writer:
         return paths
 
     def _entries(self, name: str, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-        """The files of an archive, which hold no more than they say. Raises TooLargeError."""
+        """The files of an archive, none larger than its header states. Raises TooLargeError."""
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         if len(entries) > self.bounds.n_files:
             raise TooLargeError(f"{name[:80]}: it holds more than {self.bounds.n_files:,} files")

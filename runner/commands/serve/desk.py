@@ -47,7 +47,7 @@ class BusyError(InputError):
 
 
 class ConflictError(InputError):
-    """What is asked for does not go with the state of a run."""
+    """The request does not fit the state of the run."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class Desk:
         return dataset
 
     def remove_dataset(self, id: str) -> None:
-        """Raises ConflictError for one that comes with the program, and for one that a job reads."""
+        """Delete an uploaded data set. Raises ConflictError for one that comes with the program, and for one that a job
+        reads."""
         dataset = self.dataset(id)
         if dataset.built_in:
             raise ConflictError(f"data set {id}: it comes with the configuration")
@@ -194,7 +195,7 @@ class Desk:
         return self.sheets.open(place, cases, rater, rubric, pick, n)
 
     def sheet(self, id: str, rater: str, rubric: str) -> Sheet:
-        """Of a rater. Raises MissingError where there is none."""
+        """The sheet of a rater. Raises MissingError where there is none."""
         sheet = self.sheets.get(self.place(id), rater, rubric)
         if sheet is None:
             raise MissingError(f"rater: {rater} has no sheet for {rubric[:80]} of this run; POST opens one")
@@ -255,7 +256,7 @@ class Desk:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Of one that has a process work for it. Raises BusyError."""
+        """Wait for one's turn to have a process started for a request. Raises BusyError."""
         with self._admit(), self._asking:
             yield
 

@@ -1,9 +1,10 @@
-"""The door of the server: who may ask, from which page, and how much may be sent.
+"""The door of the server: who may send requests, from which page, and how much.
 
-Host: a name of this machine, or an address by number, which no page can rebind to another one. Origin: what changes
+Host: a name of this machine, or an IP address, which no page can rebind to another one. Origin: a request that changes
 something comes from this server's own page, or from no page. Token: in `Authorization: Bearer`, or in the cookie that
-the page sets from it, which is not the token; both are compared in constant time, and who fails too often waits.
-A connection on which nothing goes on is closed, so that nobody keeps others out by holding many."""
+the page derives from it; both are compared in constant time, and a client that fails too often has to wait. An idle
+connection is closed, so that nobody can block others by holding many.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ SLOWEST = 4096  # bytes a second of a body
 
 @dataclass
 class Failures:
-    """Of tokens, by address and in all: so many in so many seconds. Addresses that have not failed are let in much
-    longer, so that a few that guess cannot lock everybody out."""
+    """Failed tokens, by address and in all: so many in so many seconds. Addresses that have not failed are admitted
+    much longer, so that a few attackers cannot lock everybody out."""
 
     most: int = 10
     most_in_all: int = 200
@@ -116,7 +117,7 @@ class Guard:
         await self._serve_bounded(scope, _Bounded(receive, self._most(scope)), send_with_headers)
 
     async def _serve_bounded(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
-        """What an application makes of a body that was cut off is not sent."""
+        """Serve a request whose body is bounded. No reply to a truncated body is sent."""
 
         async def send_unless_cut(message: MutableMapping[str, Any]) -> None:
             if not bounded.is_cut:
@@ -199,7 +200,8 @@ class Guard:
 
 
 def _of_another_page(headers: dict[str, str]) -> str | None:
-    """Browsers say from which page a request comes; other clients say nothing."""
+    """The fault of a request that comes from another page; None for any other request. Only browsers send these
+    headers."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if site not in (None, "same-origin", "none"):
         return "Sec-Fetch-Site: expected a request of this server's own page"
@@ -209,7 +211,7 @@ def _of_another_page(headers: dict[str, str]) -> str | None:
 
 
 def _place(origin: str) -> str:
-    """Host and port; empty where there is none, which is no Host that gets this far."""
+    """Host and port of an origin; empty where it has none, which equals no accepted Host."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -311,7 +313,9 @@ class Connection(H11Protocol):
     def timeout_keep_alive_handler(self) -> None:
         """Close a connection on which no other request came."""
         super().timeout_keep_alive_handler()
-        self.loop.call_later(PATIENCE_S, self.transport.abort)  # what nobody reads is never sent to its end
+        self.loop.call_later(
+            PATIENCE_S, self.transport.abort
+        )  # the client does not read the reply, so the rest of it is not sent
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection and its timers."""

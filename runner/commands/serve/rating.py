@@ -26,7 +26,7 @@ READ = ("id", "question", "answer", "contexts", "answers", "history", "language"
 
 @dataclass(frozen=True)
 class Sheet:
-    """`cells`: by case, in the order of the sheet: rating and comment as they stand in it."""
+    """`cells`: by case, in the order of the sheet: rating and comment as written there."""
 
     path: Path
     rubric: str
@@ -47,7 +47,7 @@ class Sheets:
         self._lock = threading.Lock()
 
     def open(self, place: Place, cases: Cases, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
-        """The sheet of a rater, which is made where there is none: all raters get the same answers."""
+        """The sheet of a rater, which is made where it is missing: all raters get the same answers."""
         _check(rater)
         picked = pick_answers(cases, place.path, rubric, pick, min(n, MOST), seed=42)
         with self._lock:

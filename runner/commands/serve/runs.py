@@ -51,7 +51,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Run:
-    """What a list says of a run, or of one that waits."""
+    """The entry of a list for a run, also for a queued one."""
 
     id: str
     dataset_id: str | None
@@ -359,7 +359,7 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
 
 
 def _json_of(path: Path) -> Mapping[str, Any]:
-    """An object, read again when its file has changed; empty where there is none."""
+    """The JSON object of a file, read again when the file has changed; empty where it is missing."""
     try:
         state = path.lstat()
     except OSError:

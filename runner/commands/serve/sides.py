@@ -22,7 +22,7 @@ from runner.compare.case_index import LARGE, Cases, Numbers, went_well
 
 FILTERS = ("all", "failing", "changed", "disagreeing")
 KEPT = 24  # runs in memory
-WORDS = 600  # of an answer that are held against each other
+WORDS = 600  # fields of an answer that are compared
 WORD = re.compile(r"\S+")
 CONTEXTS = 60
 
@@ -134,7 +134,7 @@ class Shelf:
         return self._of(place, self.state(place))
 
     def state(self, place: Place) -> State:
-        """By which rows that were changed are told from those that were not."""
+        """The state of the file of rows, by which changed rows are recognised."""
         return place.id, *case_index.state_of(place.path / ROWS)
 
     def has(self, place: Place) -> bool:
