@@ -168,7 +168,8 @@ class Caching(Protocol):
 
 @runtime_checkable
 class Concurrent(Protocol):
-    """A component that calls a model, with several questions in flight, each in its own thread.
+    """A component that waits for a model or a server, with several questions or uploads in flight, each in its own
+    thread.
 
     class AskingReranker:
         concurrency = 8  # without it, questions go one after the other
@@ -176,7 +177,7 @@ class Concurrent(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """The number of questions in flight, from 1."""
+        """The number of questions or uploads in flight, from 1."""
 
 
 @runtime_checkable

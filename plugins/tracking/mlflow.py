@@ -33,6 +33,7 @@ MARKER = ".mlflow_run.json"
 PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6000, 8000, 250  # characters that MLflow keeps
 PARAMS_A_BATCH, METRICS_A_BATCH = 100, 900  # of 1000 things in a request
 FILES_AT_ONCE = 4
+RUNS_AT_ONCE = 4  # to a server, which answers others while its database is asked
 RACED = ("UNIQUE constraint", "duplicate key")  # of SQLite, of PostgreSQL
 SPANS_A_BATCH, BYTES_A_BATCH = 100, 500_000
 TRACE_TAG_LIMIT = 4000
@@ -64,6 +65,11 @@ class MlflowTracking:
         self.slices = slices or ()
         self.traces = traces
         self.timeout_s = timeout_s
+
+    @property
+    def concurrency(self) -> int:
+        """Uploads at once: a file of SQLite has one writer."""
+        return 1 if sqlite_file(self.uri) is not None else RUNS_AT_ONCE
 
     def prepare(self) -> None:
         remedy = "results stay in the run folder; upload them later with: python -m runner track RUN_DIR"

@@ -13,14 +13,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.data.identity import (
-    checks_identity,
     document_digests,
     documents_identity,
-    given_fingerprint,
     gold_digest,
-    gold_fingerprint,
-    queries_fingerprint,
-    slices_fingerprint,
+    queries_identity,
 )
 from runner.errors import EvaluationError
 from runner.llm.metering import charge
@@ -56,7 +52,7 @@ from runner.retrieval.rankings import (
     rank_all,
 )
 from runner.retrieval.searching import Searcher
-from runner.system.shared import are_several, make_once, settings_of, shared_of
+from runner.system.shared import are_several, make_once, settings_of
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
 from runner.text.refusals import refusal_for
@@ -102,15 +98,9 @@ class _Loaded:
     digests: Mapping[str, str]
 
 
-def _load_once(dataset: Dataset) -> _Loaded:
+def _load(dataset: Dataset) -> _Loaded:
     data = dataset.load()
-    identity = {
-        "documents": documents_identity(data.corpus),
-        "queries": queries_fingerprint(data.queries),
-        "gold": gold_fingerprint(data.queries),
-        "slices": slices_fingerprint(data.queries),
-        "given": given_fingerprint(data.queries),
-    }
+    identity = {"documents": documents_identity(data.corpus), **queries_identity(data.queries)}
     return _Loaded(data, identity, document_digests(data.corpus.documents))
 
 
@@ -148,18 +138,12 @@ class Retrieval:
     def load(self) -> CaseSet[Query]:
         """Read and hash the data, once for all cells of a sweep."""
         settings = settings_of(self.dataset)
-        loaded = (
-            _load_once(self.dataset)
-            if settings is None
-            else make_once("data", settings, lambda: _load_once(self.dataset))
-        )
+        loaded = _load(self.dataset) if settings is None else make_once("data", settings, lambda: _load(self.dataset))
         data, self.corpus = loaded.data, loaded.data.corpus
         identity = {
-            "documents": loaded.identity["documents"],
+            **loaded.identity,
             "corpus": data.corpus.fingerprint,
-            **{name: loaded.identity[name] for name in ("queries", "gold", "slices", "given")},
             "models": fingerprint(offered(self.retriever, "provenance")),
-            **shared_of("checks", data.queries, None, lambda: checks_identity(data.queries)),
         }
         return CaseSet(data.queries, data.problems, identity, loaded.digests)
 

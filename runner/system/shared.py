@@ -1,8 +1,8 @@
 """What the cells of a sweep share in one process: made for the first that asks, let go when the command ends.
 
     with sharing():
-        shared("data", key, read)      # reads
-        shared("data", key, read)      # has it
+        make_once("data", key, read)      # reads
+        make_once("data", key, read)      # has it
 
 Outside of `sharing` everything is made anew. Of each kind the latest few are kept, so that a sweep over data sets does
 not hold all of them.

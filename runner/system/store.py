@@ -42,12 +42,30 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(_canonical(value)).hexdigest()
 
 
+class ListFingerprint:
+    """`fingerprint` of a list whose values come one by one, of which none is held."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256(b"[")
+        self._separator = b""
+
+    def add(self, value: Any) -> None:
+        """Take in the next value."""
+        self._digest.update(self._separator + _canonical(value))
+        self._separator = b","
+
+    def hexdigest(self) -> str:
+        """The fingerprint of the values so far."""
+        whole = self._digest.copy()
+        whole.update(b"]")
+        return whole.hexdigest()
+
+
 def fingerprint_of_each(values: Iterable[Any]) -> str:
     """`fingerprint` of the list of these values, of which one at a time is held."""
-    digest = hashlib.sha256(b"[")
-    for number, value in enumerate(values):
-        digest.update((b"," if number else b"") + _canonical(value))
-    digest.update(b"]")
+    digest = ListFingerprint()
+    for value in values:
+        digest.add(value)
     return digest.hexdigest()
 
 
