@@ -65,13 +65,13 @@ class Verdict(BaseModel):  # noqa: D101 - the model would read it
 
 
 class PydanticAiAgent:
-    """The model calls tools as it likes, several in a turn perhaps; those over the number that the toolbox allows are
+    """The model calls tools freely, perhaps several in a turn; calls over the number that the toolbox allows are
     answered with the advice to end, and are hidden in the next turn. It ends with a verdict, which counts where the
-    reranker only orders. A model that goes on asking, or whose requests fail, is stopped: what was found until then
-    is what there is. A plan takes it to call one tool. Needs the extra `agent`.
+    reranker only orders. A model that does not stop, or whose requests fail, is stopped with what was found until
+    then. A plan assumes that it calls one tool.
 
-    `max_result_tokens`: of each result that the model is shown. `prompt`: a file like runner/llm/prompts/agent.yaml;
-    None: that one.
+    Needs the extra `agent`. `max_result_tokens`: of each result that the model sees. `prompt`: a file like
+    runner/llm/prompts/agent.yaml; None: that one.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class _Run:
         self.error: str | None = None
 
     async def verdict(self) -> Verdict | None:
-        """What the model makes of it in the end; None where it does not say."""
+        """The final verdict of the model; None where it gives none."""
         from pydantic_ai import UsageLimits
         from pydantic_ai.exceptions import AgentRunError
 

@@ -78,8 +78,8 @@ class ScriptedAgent:
                 yield partial(toolbox.search_all, query)
 
     def _judge(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
-        """The call with the agent's own view of it, where the reranker has none. One that found nothing changes no
-        view. What is of a kind that the question names comes first."""
+        """The call with the agent's own assessment, where the reranker has none. A call that found nothing changes no
+        assessment. Documents of a kind that the question names come first."""
         if named := _kind_there(question, toolbox):
             first = [each.id for each in toolbox.candidates if named.items() <= each.metadata.items()]
             call = toolbox.assess(ranked=[*first, *call.assessment.ranked])
@@ -106,7 +106,7 @@ def _is_told_beside(toolbox: Toolbox, id: str, call: ToolCall) -> bool:
 
 
 def _may_have_steps(toolbox: Toolbox) -> bool:
-    """Whether some chunk has steps, none of the best has, and nobody has looked for them."""
+    """Whether some chunk has steps, none of the best has, and no search for them was made."""
     if any(call.tool == "search_by_metadata" for call in toolbox.calls):
         return False
     return toolbox.shelf.has("has_steps", True) and not any(

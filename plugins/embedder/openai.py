@@ -84,8 +84,8 @@ class OpenaiEmbedder:
     # --- the model ----------------------------------------------------------------------------------
 
     async def _ask(self, batches: Sequence[list[str]], done: Done, prefix: str) -> None:
-        """What asks ends when its batch fails, the others go on: what one text is to blame for costs little, and
-        what all are to blame for ends all."""
+        """Embed batches by several workers. A worker ends when its batch fails, the others continue: a fault of one
+        text costs little, and a fault of all texts ends all."""
         left = iter(enumerate(batches))
 
         async def work() -> None:

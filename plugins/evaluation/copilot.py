@@ -78,7 +78,7 @@ NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would h
 
 @dataclass(frozen=True, slots=True)
 class CopilotOutput:
-    """`generation`: None where nobody was asked to answer."""
+    """`generation`: None where no generator was called."""
 
     moment: Moment
     found: Retrieved
@@ -98,12 +98,12 @@ class CopilotOutput:
 
 
 class Copilot:
-    """One case is one question of a conversation. Before it, the memory is told every turn that precedes it, with the
-    replies of the file, so that all systems are asked the same after the same; then the retriever is asked, with the
-    question behind the one that it goes on with (`follow_ups`), and a generator answers from what is remembered and
-    what was found. A message of the retriever in place of an answer, or a refusal for want of a hit (`refuse_below` of
-    the generator), stands: always (`fallback: confidence`), or where the generator finds no answer in what is
-    remembered either (`unanswered`)."""
+    """One case is one question of a conversation. The memory first gets every turn before it, with the replies of the
+    file, so that all systems answer the same questions after the same turns; then the retriever searches for the
+    question, preceded by the one that it follows up (`follow_ups`), and a generator answers from memory and documents.
+    A message of the retriever in place of an answer, or a refusal without a good hit (`refuse_below` of the generator),
+    is the answer: always (`fallback: confidence`), or where the generator finds no answer in the memory either
+    (`unanswered`)."""
 
     pipeline = memory_report.PIPELINE
     run_facts = staticmethod(memory_report.run_facts)
@@ -196,8 +196,8 @@ class Copilot:
         return self.memory.opened()
 
     async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
-        """Conversations are said, and documents are looked for, before the first question is answered: neither hangs
-        on an answer."""
+        """Replay the conversations, and search the documents, before the first question is answered: neither depends on
+        an answer."""
         self._has_references = any(map(self._by_reference, cases))
         await prepare(self.memory, workspace)
         self._moments = await moments(self.memory, cases)

@@ -59,7 +59,7 @@ SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubric
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
 PIPELINE = replace(agent_report.PIPELINE, choices=(*agent_report.PIPELINE.choices[:-1], "system", "judge"))
-SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # of which it is told how far several answers differ
+SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # metrics whose spread over several answers is reported
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -77,7 +77,7 @@ class RequireSettings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RagOutput:
-    """What one case gave: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
+    """The result of one case: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
 
     found: Retrieved
     answer: Answer
@@ -171,7 +171,7 @@ class FullRag:
         self.require = cast(Mapping[str, float | None], require or {})
 
     def load(self) -> CaseSet[Query]:
-        """Rows of another model, server or prompt are told apart by `judge` and `generator` of the identity."""
+        """Rows of another model, server or prompt are recognised by `judge` and `generator` of the identity."""
         loaded = self.retrieval.load()
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
@@ -317,7 +317,7 @@ class FullRag:
         return fields
 
     def _applying(self, case: Query) -> list[str]:
-        """The rubrics that say something of a question, asked or not."""
+        """The rubrics that apply to a question, whether or not the judge is asked by them."""
         return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
 
     def _judge_fields(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:

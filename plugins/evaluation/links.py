@@ -192,7 +192,7 @@ class LinkEvaluation:
         return self.cutoffs[-1]
 
     def place(self, case: LinkCase) -> Place:
-        """What a suggester is told: everything of it is without the links that are expected there."""
+        """The place that a suggester gets: without the links that are expected there."""
         text = self.data.vault.corpus.document_by_id[case.note].text
         context = case.context[: self.context_chars]
         if case.start is not None and case.end is not None:

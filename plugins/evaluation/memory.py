@@ -66,7 +66,7 @@ SHOWN = ("question", "answer", "references", "memory", "entities")  # to rubrics
 
 @dataclass(frozen=True, slots=True)
 class MemoryOutput:
-    """What one probe gave: the memory it saw, the context built from it, and the answer."""
+    """The result of one probe: the memory it saw, the context built from it, and the answer."""
 
     seen: Seen
     moment: Moment
@@ -95,7 +95,7 @@ class MemoryOutput:
 
 @dataclass(frozen=True, slots=True)
 class RestoredProbe:
-    """What the row of a probe tells of its output: the texts that a judge sees, and the values that depend on no
+    """The output of a probe, as far as its row holds it: the texts that a judge sees, and the values that depend on no
     judgement."""
 
     row: Mapping[str, Any]
@@ -192,7 +192,7 @@ class MemoryEvaluation:
             try:
                 yield
             finally:
-                with suppress(EvaluationError):  # a store that is gone has told so before, and keeps nothing
+                with suppress(EvaluationError):  # a lost store has been reported before, and holds nothing
                     for replay in self._replays.values():
                         await replay.forget()
 
@@ -219,7 +219,7 @@ class MemoryEvaluation:
         return not offered(self.judge_, "baseline") and bool(references(case))
 
     async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> MemoryOutput | RestoredProbe:
-        """Nothing is said to the memory again, unless the row does not tell what it gave."""
+        """Replays nothing to the memory, unless the row lacks its texts."""
         if (restored := RestoredProbe.of(row)) is not None:
             return restored
         moment, context, view = await self._view(case)
@@ -432,7 +432,7 @@ def _given_identity(conversations: Sequence[Conversation]) -> dict[str, str]:
 
 
 def _memory_record(case: ProbeCase, moment: Moment, context: BuiltContext) -> dict[str, Any]:
-    """What the memory held, and what keeping it came to since the probe before."""
+    """The content of the memory, and the cost of keeping it since the probe before."""
     sections = [
         {name: value for name, value in asdict(section).items() if name != "text"} for section in context.sections
     ]

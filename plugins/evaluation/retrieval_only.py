@@ -22,7 +22,7 @@ NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOutput:
-    """What one query gave: its hits, and what its row keeps of them."""
+    """The result of one query: its hits, and what its row keeps of them."""
 
     found: Retrieved
     kept: Mapping[str, Any]

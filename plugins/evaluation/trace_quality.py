@@ -37,9 +37,8 @@ SHOWN = ("question", "answer", "trace")  # to rubrics of one's own: the objectiv
 
 @dataclass(frozen=True, slots=True)
 class TraceCase:
-    """What there is to know of a trace before it is looked at. `place`: which one of the data set it is; `gold`: what
-    decides by which weights it is scored, and what it was said to be worth; `has_reference`: whether it is told which
-    tools it should have called."""
+    """What is known of a trace before it is scored. `place`: its number in the data set; `gold`: the settings of its
+    weights, and its given rating and quality; `has_reference`: whether its expected tools are given."""
 
     id: str
     place: int
@@ -133,7 +132,7 @@ class TraceQuality:
 
     @property
     def idle(self) -> Sequence[str]:
-        """A judge that cannot tell whether a task was done is not asked."""
+        """A judge that cannot say whether a task was done is not called."""
         return () if self._asks_judge else ("judge",)
 
     @property

@@ -65,7 +65,7 @@ class OpenaiGenerator:
         return {**self.model.provenance, "prompt": "+".join(self._prompt(name).digest for name in names)}
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
-        """Raises ReplyError when the model says nothing, whatever else `Model.chat` raises."""
+        """Raises ReplyError when the reply has no text, and the errors of `Model.chat`."""
         if not contexts and not query.from_memory and not query.remembered:
             return Answer(refusal_for(query), refused=True)
         request = self.request(query, contexts)
@@ -91,7 +91,7 @@ class OpenaiGenerator:
         return [(message.role, message.text) for message in self.request(query, contexts).messages]
 
     async def _reply(self, request: ChatRequest) -> ChatReply:
-        """A reply with text, or with a refusal. One that breaks off before its limit is the last that is taken."""
+        """A reply with text, or with a refusal. A reply that breaks off before its limit is not repeated."""
         with self.model.series() as ask:
             for attempt in range(ATTEMPTS):
                 reply = await ask(replace(request, attempt=attempt))

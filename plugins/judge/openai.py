@@ -1,4 +1,4 @@
-"""A language model as judge: faithfulness, answer relevancy, correctness and whatever else has a rubric."""
+"""A language model as judge: faithfulness, answer relevancy, correctness and any other rubric."""
 
 from __future__ import annotations
 

@@ -16,13 +16,11 @@ from runner.records import Judgement
 
 
 class PanelJudge:
-    """Every judge is asked, all at once. `combine`: the mean or median of their scores, or `majority`: 1 where
-    more of them score at least `threshold` than do not, 0 where fewer do, 0.5 on a tie. Judges that fail are
-    left out and named; when all fail, so does the panel. What a member counts for a failure of its own
-    (`on_failure`) and its `health` do not matter here: those of the panel do. What is graded in several respects
-    (a memory) gets the mean of their grades, whatever `combine` is. A member that does not know a rubric is not asked
-    by it, where another one does.
-    """
+    """All judges are asked at once. `combine`: the mean or median of their scores, or `majority`: 1 where more of them
+    score at least `threshold` than do not, 0 where fewer do, 0.5 on a tie. Judges that fail are left out and named;
+    when all fail, so does the panel. The `on_failure` and `health` of its members are ignored: those of the panel
+    count. A judgement with several grades (of a memory) gets the mean of each grade, whatever `combine` is. A member
+    that does not know a rubric is not asked by it, if another member does."""
 
     def __init__(
         self,

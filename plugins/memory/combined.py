@@ -20,13 +20,13 @@ from runner.text.sentences import split_sentences
 from runner.text.support import Statement
 from runner.text.words import all_forms
 
-ALIKE = 0.5  # share of the words of the longer sentence from which two say something of the same thing
+ALIKE = 0.5  # share of the words of the longer sentence from which two sentences have the same subject
 LEAST = 3  # words in common
 
 
 class CombinedMemory:
-    """Settings mean what they mean for `recursive_summary` and `retrieved_turns`. The store keeps all turns; those
-    retrieved are no recent ones, and say nothing that was said otherwise later, in the summary or in a turn."""
+    """Settings as in `recursive_summary` and `retrieved_turns`. The store keeps all turns. Retrieved turns are none of
+    the recent ones, and none that a later statement in the summary or a turn contradicts."""
 
     def __init__(
         self,
@@ -71,13 +71,13 @@ class CombinedMemory:
         return self.updates.sessions.upkeep(key)
 
 
-# --- what was said otherwise later must not come back beside what took its place ------------------
+# --- outdated statements must not be retrieved beside the new ones --------------------------------
 
 
 def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
-    """Those of `turns`, in their order, of which no statement was made otherwise later: in the summary or an entity,
-    in one of the `recent` turns, or in a newer one of `turns`. A summary holds what was said last, so a turn that it
-    holds itself is not replaced by it."""
+    """Those of `turns`, in their order, of which no statement was changed later: in the summary or an entity, in one of
+    the `recent` turns, or in a newer one of `turns`. A summary holds the latest statements, so a turn that it holds
+    itself is not outdated by it."""
     later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]
     ended = outdated_turns(sorted({*turns, *recent}, key=lambda turn: turn.number))
     current = []

@@ -12,7 +12,7 @@ from runner.protocols import Workspace
 from runner.records import Assessment, Corpus, Query
 from runner.text.words import Word, all_forms, content_words
 
-BEST = 3  # candidates of which the most confident one speaks for all
+BEST = 3  # candidates, whose highest confidence counts
 OPEN = 0.15  # share of the question, by weight, that is worth another search
 BRIDGE = 4  # words of the best candidate that lead on
 TOGETHER = 2  # words of a lead, in the title and headings of what it leads to or open before
@@ -104,8 +104,9 @@ class LexicalReranker:
         return any(0 < len(documents) <= FEW and own not in documents for documents in bearing)
 
     def _goal(self, chain: Sequence[int], candidates: Sequence[Candidate], lead: Lead) -> int | None:
-        """What holds most of a lead by weight, and is named by it: a word that leads stands in its title or headings,
-        and, but where topics alone lead to it, another one or a word that was open."""
+        """The candidate that holds most of a lead by weight, and is named by it: one of its words is in the title or
+        headings, and, unless only topics lead to it, another of its words or a missing word of the question is in the
+        text."""
         weight = {word.text: 1 / self._coverage.chunks_with(word) for words in lead for word in words}
         values: dict[int, float] = {}
         for place, candidate in enumerate(candidates):

@@ -1,4 +1,4 @@
-"""No system but what systems are held against: the gold documents, random chunks, or nothing."""
+"""No system, but references for systems: the gold documents, random chunks, or nothing."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class OracleRetriever:
         return [chunk.id for chunk in chain.from_iterable(zip_longest(*columns)) if chunk is not None]
 
     def _draw(self, query: Query, depth: int) -> list[str]:
-        """The same for a question, whatever other questions there are."""
+        """Chunks of a question, independent of the other questions."""
         digest = hashlib.sha256(f"{self.seed}\0{query.id}".encode("utf-8", "surrogatepass")).digest()
         chunks = self._corpus.chunks
         places = random.Random(int.from_bytes(digest[:8], "big")).sample(range(len(chunks)), min(depth, len(chunks)))

@@ -200,7 +200,7 @@ class SemanticRetriever:
     def _in_store(
         self, store: Store, corpus: Corpus, texts: Sequence[str], workspace: Workspace
     ) -> tuple[Path, StoreIndex]:
-        """The same of a collection. It is filled once; one that has lost points since gets them again."""
+        """The same of a collection. It is filled once; points that it has lost since are sent again."""
         content = {
             "corpus": corpus.fingerprint,
             "embedder": [workspace.identity(self.embedder), offered(self.embedder, "provenance")],
@@ -229,7 +229,7 @@ class SemanticRetriever:
         return folder, index
 
     def _embed_texts(self, texts: Sequence[str], workspace: Workspace) -> NDArray[np.float32]:
-        """float32 [n_texts, dim]; of more than BLOCK texts in a file, a block of which is in memory at a time."""
+        """float32 [n_texts, dim]; more than BLOCK texts go to a file, with one block in memory at a time."""
         first = self._block(texts[:BLOCK])
         if len(texts) <= BLOCK:
             return first
@@ -255,7 +255,7 @@ class SemanticRetriever:
     # --- search -----------------------------------------------------------------------------------
 
     def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
-        """What holds the `depth` best of each query, whatever decides between ties."""
+        """Candidates among which are the `depth` best of each query, however ties are broken."""
         wanted = min(self._n_candidates, depth + MARGIN)
         hits_of_queries = self._nearest(vectors, wanted)
         if self.settings.kind == "flat" and wanted < self._n_candidates:

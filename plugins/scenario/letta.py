@@ -138,13 +138,13 @@ def _forms(answer: str, update: str, old: Sequence[str]) -> list[str]:
 
 
 def _outdated_words(fact: str, update: str) -> str:
-    """The longest run of words of a fact that the update does not say, or the fact where there is none."""
+    """The longest run of words of a fact that is not in the update, or the fact where there is none."""
     runs = [run for run in _new_words(fact, [update]) if shows(fact, [run]) and not shows(update, [run])]
     return max(runs, key=len, default=fact.rstrip("."))
 
 
 def _new_words(text: str, others: Sequence[str]) -> list[str]:
-    """Runs of words that stand in none of the other texts in any inflection, from a full word to a full word."""
+    """Runs of words that are in none of the other texts in any inflection, from a full word to a full word."""
     known = {form for other in others for word in words(other) for form in word.forms}
     runs: list[list[Word]] = [[]]
     for word in words(text):

@@ -21,8 +21,9 @@ LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
 
 
 class SyntheticScenarios:
-    """`updates`: share of facts that change; `unanswerable`: share of probes about what was never told. Languages and
-    tenants take turns. Each tenant has a code that its conversations tell and that may show in no other's."""
+    """`updates`: share of facts that change; `unanswerable`: share of probes about facts that are never stated.
+    Languages and tenants take turns. Each tenant has a code that its conversations state, and that must not show in
+    those of any other."""
 
     def __init__(
         self,

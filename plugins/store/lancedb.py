@@ -31,10 +31,8 @@ LEAST_IVF = 256  # vectors that its clustering wants; fewer are compared one by 
 
 
 class LancedbStore:
-    """One table a collection. `path`: the folder; None: `stores/lancedb` in the cache. Needs the extra `lancedb`.
-
-    `ivf` is IVF_FLAT with whole vectors; its clusters are drawn anew each time that a table is made.
-    """
+    """One table a collection. `path`: the folder; None: `stores/lancedb` in the cache. Needs the extra `lancedb`. `ivf`
+    is IVF_FLAT with whole vectors; its clusters differ each time that a table is made."""
 
     kinds = ("flat", "ivf")
     filters = tells = True

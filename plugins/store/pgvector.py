@@ -194,7 +194,7 @@ class PgvectorStore:
 
 
 class _Table:
-    """Its connections wait in `_idle`; one that an error came through is not used again."""
+    """Idle connections are in `_idle`; a connection with an error is not used again."""
 
     n_points = 0
 

@@ -15,8 +15,8 @@ from runner.records import Document
 
 
 class LexicalSuggester:
-    """A name that stands in the anchor as it is has confidence 1; one of which some words stand there has up to 1/2, by
-    how rare these words are among all names. What stands beside the anchor only counts `beside` as much."""
+    """A name that occurs verbatim in the anchor has confidence 1; a name with some words there has up to 1/2, by how
+    rare these words are among all names. Words only beside the anchor count `beside` as much."""
 
     def __init__(self, *, beside: Annotated[float, Field(ge=0, le=1)] = 0.7) -> None:
         self.beside = beside

@@ -15,7 +15,7 @@ from runner.domains.links.suggesting import Place, Suggestions, Vault, best_sugg
 from runner.protocols import CachedRetriever, Retriever, Workspace, offered
 from runner.records import Query, Ranking
 
-ANCHOR = 2  # times that the anchor stands in what is searched for, beside its place in the context
+ANCHOR = 2  # repetitions of the anchor in the query, besides its place in the context
 
 
 class SemanticSuggester:

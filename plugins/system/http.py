@@ -32,11 +32,9 @@ NO_BODY = ("GET", "DELETE")
 
 
 class HttpSystem:
-    """Each question is one request. `body`: a template of JSON, None for that of BODY; `fields`: more that stands in
-    it. What has nothing to stand for is left out, so `history` where nothing was said before. A reply is JSON, or
-    server-sent events whose pieces `delta` (None: DELTA) finds. A question that is sent again carries the same
-    Idempotency-Key.
-    """
+    """Each question is one request. `body`: a template of JSON, None for that of BODY; `fields`: further keys of it. A
+    key whose placeholder has no value is left out, such as `history` without earlier turns. A reply is JSON, or
+    server-sent events whose pieces `delta` (None: DELTA) finds. A repeated request carries the same Idempotency-Key."""
 
     incidental: ClassVar[tuple[str, ...]] = INCIDENTAL
 

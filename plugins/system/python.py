@@ -131,7 +131,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 def _missing(function: Callable[..., Any]) -> list[str]:
-    """Required parameters that get no value; the first one is the question, whatever its name."""
+    """Required parameters without a value; the first one is the question, whatever its name."""
     parameters = list(_parameters(function).values())[1:]
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [

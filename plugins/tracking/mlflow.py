@@ -391,8 +391,8 @@ def _short(text: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name that MLflow takes: 250 word characters (Hangul too), dots, dashes and blanks. No slash: the UI
-    would show groups of names with a slash before everything else. Changed names are told apart by a hash."""
+    """A name that MLflow accepts: 250 word characters (Hangul too), dots, dashes and blanks. No slash: the UI would
+    show groups of names with a slash before everything else. Changed names are made unique by a hash."""
     allowed = re.sub(r"[^\w.\- ]", "_", name)
     if allowed == name and name.strip(".") and len(name) <= NAME_LIMIT:
         return name
