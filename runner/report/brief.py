@@ -324,7 +324,7 @@ def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
 
 
 def _repeat_words(run: Mapping[str, Any]) -> list[str]:
-    """The words of a run, without where its results went; none of one that a record was made of."""
+    """The words of a run, without the settings of its folder; empty for a run that became a record."""
     if run.get("frozen"):
         return []
     folders = [word for folder in run.get("config_folders") or () for word in ("--config-dir", folder)]
@@ -342,8 +342,8 @@ def _command(*arguments: str) -> str:
 
 
 def next_steps(ways: Iterable[Way], say: Wording) -> list[Text]:
-    """What to do with what came of it: (key of a word, a command or a file). Unbroken, so that they can be copied; a
-    file is a link where the terminal has links."""
+    """The next commands or files: (key of a word, a command or a file). Unbroken, so that they can be copied; a file is
+    a link where the terminal has links."""
     rows = [(say(key), text) for key, text in ways]
     width = max((cell_len(name) for name, _ in rows), default=0)
     lines = [Text(say("panel.next"), style="bold", end="\n")] if rows else []

@@ -29,7 +29,7 @@ QUESTION = 200  # characters in the table
 COLUMNS = 6  # metrics at most
 DETAIL_BYTES = 2_000_000  # for everything that is known of cases, as JSON
 DETAILED = 5_000  # cases at most
-OF_CELL = 100  # of a cell of a sweep, whose own page lists the cases of all
+OF_CELL = 100  # of a cell of a sweep; the page of the cell itself lists all
 CALL_BYTES = 1_000_000  # for what models were asked, as JSON
 CALLED = 100  # cases at most of which a page shows that
 SHOWN = 10  # rows for readers without scripts
@@ -109,7 +109,7 @@ class Cases:
 
 
 def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED) -> Cases:
-    """The table of cases, worst first, at most `most`; `changes` has what became of a case since the baseline."""
+    """The table of cases, worst first, at most `most`; `changes`: how cases changed since the baseline."""
     columns = _Columns(_metrics(document), changes, document.say.catalogue)
     path = document.folder.path / "per_item.jsonl"
     for place, row in lines_at(path):
@@ -118,7 +118,7 @@ def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED)
 
 
 def _metrics(document: Document) -> list[str]:
-    """Those that are declared to be shown beside cases; where there are none, whatever the run has."""
+    """The metrics that are declared to be shown beside cases; without any, all metrics of the run."""
     metrics, say = document.metrics, document.say
     scored = metric.scores(metrics, say.catalogue.shown(metrics, "cases"))
     scored = scored or metric.scores(metrics, metric.result_names(metrics, say))
@@ -136,7 +136,7 @@ class _Names:
         self.column.append(self.numbers.setdefault(name, len(self.numbers)))
 
     def choice(self, order: Sequence[int]) -> Choice:
-        """Of these cases; the most frequent names first, whatever the order in which they came."""
+        """The choice between these names; the most frequent first, independent of the order of the cases."""
         names, counts = list(self.numbers), Counter(self.column)
         ranked = sorted(range(len(names)), key=lambda number: (-counts[number], names[number]))
         places = {number: place for place, number in enumerate(ranked)}

@@ -39,9 +39,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`name`: of its header, compare.NAME. `stack`: the column of the terminal that it stands in, below the column of
-    that name; by itself, and left out first where there is no room, where it is `name`; nowhere where it is empty.
-    `not_in`: where it is left out."""
+    """`name`: of its header, compare.NAME. `stack`: the column of the terminal below whose entry it is shown; a column
+    of its own, and the first to be left out where there is no room, where it is `name`; not shown in the terminal where
+    it is empty. `not_in`: where it is left out."""
 
     name: str
     cell: Callable[[Row], str | Cell]

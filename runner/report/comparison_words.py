@@ -15,7 +15,7 @@ from runner.report.markdown import Markdown
 from runner.words.wording import Wording
 
 Record = Mapping[str, Any]
-NAMED = 5  # things named in a sentence
+NAMED = 5  # items in a sentence
 MARKS = {"better": "▲", "worse": "▼"}
 
 
@@ -67,8 +67,8 @@ def amount(value: float | None, name: str, say: Wording, *, sign: bool = False) 
 
 
 def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
-    """A difference that is certain, but smaller than what matters, says so. Nothing where nobody said which way the
-    metric is better."""
+    """The verdict in words. A significant difference below the margin says so. Empty for a metric without a
+    direction."""
     if entry["verdict"] is None:
         return say("none")
     text = say.name("verdict", entry["verdict"])
@@ -196,7 +196,7 @@ def gate_lines(record: Record, say: Wording) -> list[str]:
 
 
 def unfired_lines(record: Record, say: Wording) -> list[str]:
-    """A verdict that no rule stands up for, which an exit code would not tell; nothing where there is none."""
+    """Lines on verdicts that no rule covers, and that the exit code does not show; empty without any."""
     if record["verdict"] != "worse" or record["gate"]["fired"]:
         return []
     return [say("compare.worse_unfired", verdict=say.name("verdict", "worse"))]

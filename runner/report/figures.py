@@ -78,8 +78,8 @@ def draw(blocks: Sequence[Drawn]) -> Figure:
 
 
 def _lines(axes: Axes, chart: Chart) -> None:
-    """Numbers stand where they are on a logarithmic axis, names side by side; lines over names that are no order stand
-    beside each other."""
+    """Numbers are placed by value on a logarithmic axis, names at equal distances; lines over names that are no order
+    are drawn beside each other."""
     numbers = [place for place in chart.places if isinstance(place, int | float)]
     is_number = len(numbers) == len(chart.places)
     at = numbers if is_number else list(range(len(chart.places)))

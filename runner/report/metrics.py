@@ -78,7 +78,7 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
 
 
 def results(document: Document) -> Table | Note:
-    """Of the terminal: whatever has no table of its own there, and the headlines of legs."""
+    """For the terminal: the metrics without a table of their own there, and the headlines of legs."""
     say, measures = document.say, document.metrics
     legs = metric.legs(measures)
     names = [name for name in say.catalogue.headlines(measures) if any(f"{leg}/{name}" in measures for leg in legs)]

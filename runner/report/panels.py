@@ -104,7 +104,7 @@ def ending(document: Document) -> list[tuple[str, str]]:
 
 
 def data_problems(document: Document) -> list[tuple[str, str]]:
-    """The line that counts problems of the data; none where there are none."""
+    """The line that counts problems of the data; empty without problems."""
     say, problems = document.say, document.summary.get("data_problems") or {}
     return [(say("panel.data_problems"), say("data_problems.line", **problems))] if any(problems.values()) else []
 

@@ -1,7 +1,5 @@
-"""What a search came to: what was tried over which questions, the best, and whether it holds on those held out.
-
-`Sweep.head["search"]` is the record of runner.run.search.
-"""
+"""The result of a search: its trials and their questions, the best one, and whether it holds on the held-out questions.
+`Sweep.head["search"]` is the record of runner.run.search."""
 
 from __future__ import annotations
 

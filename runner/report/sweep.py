@@ -91,7 +91,7 @@ class View:
     note: str = ""
 
     def best(self, name: str) -> float | None:
-        """The best value of a metric, where they differ and something says which one that is."""
+        """The best value of a metric, where the values differ and the metric has a direction."""
         values = [metric.value_of(metrics, name).value for metrics in self.metrics.values()]
         numbers = [value for value in values if value is not None]
         direction = self.catalogue.direction(name)
@@ -102,9 +102,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """`paired` where runs have stopped before their end, so that their own means cover different cases.
-    `comparison` is the record of runner.compare.sweep. `references` are no systems, but what the cells are held
-    against."""
+    """`paired` where some runs are incomplete, so that their own means cover different cases. `comparison` is the
+    record of runner.compare.sweep. `references` are no systems, but what the cells are compared with."""
 
     head: Mapping[str, Any]
     cells: Sequence[Cell]
@@ -186,8 +185,8 @@ class Sweep:
 
 
 def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[str]:
-    """The metrics that tables of several runs show: what is declared to stand there, then what nobody declared.
-    Without those that apply to no case of any run, and without legs and fixed cutoffs."""
+    """The metrics that tables of several runs show: those declared for them, then undeclared ones. Without those that
+    apply to no case of any run, and without legs and fixed cutoffs."""
     names = dict.fromkeys(name for each in metrics for name, entry in each.items() if metric.applies(entry))
     undeclared = [name for name in names if "/" not in name and catalogue.variant(name).metric is None]
     return [*catalogue.shown(names, "sweeps"), *undeclared]

@@ -104,7 +104,7 @@ def _output(row: Row) -> Mapping[str, Any]:
 
 
 def _answer(row: Row) -> str:
-    """What came of a case: its answer, the documents that were found, or why it did not end."""
+    """The outcome of a case: its answer, the documents that were found, or its error."""
     output = _output(row)
     if row.get("status") != "ok":
         return clean(f"{row.get('status')}: {row.get('error') or ''}", ANSWER)

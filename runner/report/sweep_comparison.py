@@ -25,7 +25,7 @@ Record = Mapping[str, Any]
 
 
 def names(sweep: Sweep, folders: Iterable[str]) -> str:
-    """`k=3, k=5`; the number of a run where nothing else tells it apart."""
+    """`k=3, k=5`; the number of a run where no setting distinguishes it."""
     return ", ".join(run_label(sweep, folder) for folder in folders)
 
 
@@ -165,7 +165,7 @@ def _front_notes(sweep: Sweep, pareto: Record) -> list[str]:
 
 
 def _pareto(sweep: Sweep) -> Record | None:
-    """Which run dominates which depends on measured latency, where latency counts. Older summaries do not say so."""
+    """The dominance between runs depends on measured latency, where latency counts. Older summaries do not say so."""
     comparison = sweep.comparison or {}
     pareto: Record | None = (comparison.get("timing") or comparison).get("pareto")
     return pareto
@@ -362,7 +362,7 @@ def _shares(sweep: Sweep, gaps: Sequence[Record], folders: Sequence[str]) -> Tab
 
 
 def _ends(sweep: Sweep, gaps: Sequence[Record]) -> list[list[str]]:
-    """Rows of floors and ceiling; the floor of a metric stands in the row of what it was reached with."""
+    """Rows of floors and ceiling; the floor of a metric is in the row of the reference that reached it."""
     say, rows = sweep.say, []
     for name in dict.fromkeys(gap["floor"]["folder"] for gap in gaps):
         values = [gap["floor"]["value"] if gap["floor"]["folder"] == name else None for gap in gaps]

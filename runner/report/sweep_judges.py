@@ -46,7 +46,7 @@ def _group(sweep: Sweep, group: Record) -> Iterator[Block]:
 
 
 def _agreement(sweep: Sweep, group: Record) -> Iterator[Table]:
-    """A row for each judge on each rubric; alpha, which is that of all of them, stands in the first."""
+    """A row for each judge on each rubric; alpha, which is that of all judges, is in the first row."""
     say, rows, short = sweep.say, list[list[str | Cell]](), list[list[str | Cell]]()
     for rubric in group["rubrics"]:
         beside = {other["folder"]: other for other in rubric["beside"]}
@@ -105,7 +105,7 @@ def _scores(answer: Record) -> str:
 
 
 def _calibration(sweep: Sweep, groups: Sequence[Record]) -> Iterator[Block]:
-    """What tells which judge is right, and how to ask for it."""
+    """How to find out which judge is right, and the command for it."""
     yield Note(sweep.say("sweep.judges_calibrate"), "", EVERYWHERE)
     folders = dict.fromkeys(folder for group in groups for folder in group["folders"])
     chosen = dict.fromkeys(_choice(sweep, folder) for folder in folders)

@@ -48,8 +48,8 @@ _PIECES = re.compile(r"[^\s./=,:]*[\s./=,:]*")
 
 
 def renderables(blocks: Iterable[Block], *, dense: bool = False) -> list[RenderableType]:
-    """The blocks that the terminal shows: parts of one thing with a heading each, and an empty line between sections;
-    `dense`: things by themselves, under bold headings, without empty lines."""
+    """The blocks that the terminal shows: the parts of a section under one heading each, and an empty line between
+    sections; `dense`: under bold headings, without empty lines."""
     parts = [list(_render(block, dense)) for block in in_medium(blocks, "terminal")]
     if dense:
         return [line for part in parts for line in part]

@@ -45,7 +45,7 @@ def _mark(record: Record) -> Mark:
 
 
 def records_of(document: Document) -> Sequence[Record]:
-    """What became of each threshold of a run; empty without thresholds."""
+    """The outcome of each threshold of a run; empty without thresholds."""
     return document.summary.get(RECORDS) or ()
 
 
