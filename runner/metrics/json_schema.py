@@ -33,7 +33,7 @@ LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "m
 NOTES = ("title", "description", "default", "examples", "$schema", "$id", "$comment")
 OTHERS = ("type", "enum", "const", "required", "pattern", "uniqueItems", "$ref")
 KNOWN = frozenset([*INNER, *INNERS, *BY_NAME, *NUMBERS, *LENGTHS, *NOTES, *OTHERS])
-SIMPLE = re.compile(r"[^*+{]*(?:[*+][^*+{]*)?")  # patterns that end soon whatever the text: at most one repeat
+SIMPLE = re.compile(r"[^*+{]*(?:[*+][^*+{]*)?")  # patterns that take little time on any text: at most one repeat
 
 
 def schema_problem(schema: Any, place: str = "") -> str:
@@ -104,7 +104,7 @@ def _pattern_problem(pattern: Any) -> str:
 
 
 def violation(value: Any, schema: Any) -> str | None:
-    """The first thing in a value that does not fit, with where it stands; None where it fits."""
+    """The first fault of a value, and where it is; None where the value fits."""
     return next(_violations(value, schema, schema, "", 0), None)
 
 

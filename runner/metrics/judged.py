@@ -173,7 +173,7 @@ MEMORY_METRICS = (
 )
 CORRECTNESS_METRIC = REFERENCE_METRICS[0]
 CORRECTNESS = CORRECTNESS_METRIC.name
-ANSWER_MEANS = tuple(metric.in_summaries for metric in ANSWER_METRICS)  # they stand at the top of run.json as well
+ANSWER_MEANS = tuple(metric.in_summaries for metric in ANSWER_METRICS)  # they are at the top level of run.json as well
 
 OnFailure = Literal["zero", "exclude"]
 Judged = tuple[dict[str, float | None], tuple[str, ...]]  # values by name, and the names that failed
@@ -201,7 +201,7 @@ def score_judgements(judgements: Judgements, rubrics: Sequence[str], on_failure:
 
 
 def judged_correctness(judgements: Judgements, *, declined: bool, on_failure: OnFailure) -> Judged:
-    """Of a case that has a reference: 0 where it declined, of which no judge is asked."""
+    """Of a case that has a reference: 0 where it declined; no judge is called then."""
     return ({CORRECTNESS: 0.0}, ()) if declined else score_judgements(judgements, (CORRECTNESS,), on_failure)
 
 

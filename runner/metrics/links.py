@@ -37,9 +37,8 @@ METRICS = (
 def link_metrics(
     suggested: Sequence[str], expected: Sequence[Collection[str]], cutoffs: Sequence[int]
 ) -> dict[str, float | None]:
-    """Measures of runner.metrics.ranking over concepts: `expected` holds the notes that stand for each of them, none
-    of them in two. A second note of one concept is passed over, as a document is that comes twice; a concept that no
-    note stands for is never found."""
+    """Measures of runner.metrics.ranking over concepts: `expected` holds the right notes of each concept, no note in
+    two. A second note of one concept is skipped, like a repeated document; a concept without notes is never found."""
     concept_of = {note: f"\0{number}" for number, notes in enumerate(expected) for note in notes}
     concepts = {f"\0{number}": 1 for number in range(len(expected))}
     return ranking_metrics([concept_of.get(note, note) for note in suggested], concepts, cutoffs)

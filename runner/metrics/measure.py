@@ -52,13 +52,13 @@ def _places(k: int, n_relevant: Any, ideal: Any) -> int:
 PRECISION = Measure("precision", _unit, _places)
 
 
-# --- recall: the share of all relevant documents that stand in the first k places -------------------
+# --- recall: the share of all relevant documents that are in the first k places ---------------------
 # The divisor is every relevant document of the query, also when that is more than k (trec_eval `recall.k`).
 
 RECALL = Measure("recall", _unit, _relevant)
 
 
-# --- hit rate: 1 when a relevant document stands in the first k places, else 0 (trec_eval `success.k`) ---
+# --- hit rate: 1 when a relevant document is in the first k places, else 0 (trec_eval `success.k`) -------
 
 
 def _first_alone(number: Any, rank: Any, grade: Any) -> Any:

@@ -90,7 +90,7 @@ class Metric:
     summary: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a record that says nothing that can be used."""
+        """Raises ValueError for an invalid field."""
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name.endswith(PATCHED):
             needs = f"expected a name without spaces, without '/' and without '{PATCHED}' at its end"
             raise ValueError(f"metric {self.name!r}: name: {needs}")
@@ -142,7 +142,7 @@ class Metric:
 
 
 def _validate(fields_: Mapping[str, Any]) -> Metric:
-    """Raises ValueError with the first thing that is wrong."""
+    """Raises ValueError with the first fault."""
     from pydantic import ValidationError
 
     try:
@@ -171,8 +171,7 @@ def word(words: Words, language: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A name of a file taken apart. `metric` is None where nobody declared it; `place` is its place in the
-    catalogue."""
+    """A name of a file taken apart. `metric` is None for an undeclared one; `place` is its place in the catalogue."""
 
     name: str
     metric: Metric | None
@@ -205,12 +204,12 @@ class Variant:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Lowest and highest value of one case; infinite where it has no end, or nobody knows."""
+        """Lowest and highest value of one case; infinite where there is no limit, or where it is unknown."""
         return (-math.inf, math.inf) if self.metric is None else self.metric.range
 
     @property
     def span(self) -> float:
-        """From its lowest value to its highest; 0 where it has no end, or nobody knows."""
+        """From the lowest value to the highest; 0 where there is no limit, or where it is unknown."""
         low, high = self.range
         return high - low if math.isfinite(high - low) else 0.0
 
@@ -253,7 +252,7 @@ class Variant:
         return (*found, "chunks") if found is not None and self.part == "chunk" else found
 
     def goodness(self, value: float) -> float | None:
-        """0 for the worst value that it can have, 1 for the best; None where nobody knows."""
+        """0 for its worst possible value, 1 for the best; None where these are unknown."""
         if self.direction is None or self.metric is None or not self.span:
             return None
         share = (value - self.metric.range[0]) / self.span
@@ -301,11 +300,12 @@ class Catalogue:
         return self.variant(name).span
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """What matters most first; what nobody declared comes last, in the order in which it was given."""
+        """The most important first; undeclared ones last, in the order given."""
         return sorted(names, key=lambda name: self.variant(name).priority)
 
     def headlines(self, names: Collection[str]) -> list[str]:
-        """The few of these that stand for a run, in order. Where nobody says which, the main metrics do."""
+        """The few headline metrics of a run among these, in order; the main metrics where none is declared a
+        headline."""
         found = [name for name in names if self.variant(name).is_headline]
         main = (name for name in names if self.variant(name).is_main and self.variant(name).fixed is None)
         return self.in_order(found or main)

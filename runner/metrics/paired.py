@@ -48,10 +48,10 @@ POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """One metric over `n` cases that both runs scored. `low` and `high` are None where nothing tells them:
-    differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None
-    where they cannot be told: for one case, or where all differences are equal. Where cases weigh differently, none
-    has an `effect_size`."""
+    """One metric over `n` cases that both runs scored. `low` and `high` are None where the interval is unknown:
+    differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None where
+    they are undefined: for one case, or where all differences are equal. Where cases weigh differently, there is no
+    `effect_size`."""
 
     n: int
     baseline: float
@@ -70,7 +70,7 @@ class Paired:
 
     @property
     def leaves_out_zero(self) -> bool:
-        """Whether the interval does. One that is unknown says nothing against it."""
+        """Whether the interval excludes 0. True also for an unknown interval."""
         return self.low is None or self.high is None or not self.low <= 0 <= self.high
 
     def is_within(self, margin: float) -> bool:
@@ -225,7 +225,7 @@ def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interva
 
 
 def _large_interval(differences: Floats, seed: int) -> tuple[float, float]:
-    """Of one metric over many cases, most of which may be the same in both runs."""
+    """Of one metric over many cases, most of which may be equal in both runs."""
     if (differences == differences[0]).all():
         return math.nan, math.nan
     changed = differences[differences != 0]
@@ -340,7 +340,7 @@ def _weighted_p(parts: Floats, observed: float, seed: int) -> float:
         shift = signs @ changed
         swapped = _ratio_difference(np.hstack([total - shift, total + shift]) / 2)
         at_least += int((~(np.abs(swapped) < _almost(abs(observed)))).sum())
-    if changed[:, 1].any():  # weights are swapped as well: what comes out is no sum, and no limit of sums holds
+    if changed[:, 1].any():  # weights are swapped as well: the statistic is no sum, and no limit of sums holds
         return float((at_least[0] + 1) / (SWAPS + 1))
     return float(_p_of(at_least, change[:, :1].sum(axis=0), (change[:, :1] ** 2).sum(axis=0))[0])
 

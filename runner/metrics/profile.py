@@ -64,7 +64,7 @@ class ProfileChoice(Protocol):
 
 
 class Profile:
-    """The same weights whatever the domain. `margins`: by metric, the loss that a regression gate accepts."""
+    """The same weights for every domain. `margins`: by metric, the loss that a regression gate accepts."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Several answers to one question: what they come to, and how far they differ."""
+"""Several answers to one question: their mean, and how far they differ."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A threshold held against a run; `problem`: what is wrong with one that is unknown."""
+    """The result of a threshold for a run; `problem`: why it is unknown."""
 
     metric: str
     dimension: str
@@ -122,7 +122,7 @@ def _leaves(given: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[t
 
 
 def metric_problems(thresholds: Sequence[Threshold], catalogue: Catalogue, cutoffs: Sequence[int]) -> Iterator[Problem]:
-    """What can be known to be wrong from the metrics that an evaluation declares."""
+    """The faults of thresholds that the metrics declared by an evaluation reveal."""
     for threshold in thresholds:
         variant = catalogue.variant(threshold.metric)
         if (problem := name_problem(threshold.key, threshold.metric, catalogue, cutoffs)) is not None:
@@ -133,7 +133,7 @@ def metric_problems(thresholds: Sequence[Threshold], catalogue: Catalogue, cutof
 
 
 def name_problem(key: str, name: str, catalogue: Catalogue, cutoffs: Sequence[int]) -> Problem | None:
-    """Of a metric that a setting names, and of which it must be known which way it is better."""
+    """The fault of a metric that a setting names, which must have a direction."""
     variant, known = catalogue.variant(name), _names(catalogue, cutoffs)
     if variant.metric is None:
         near = did_you_mean(name, known)
@@ -157,7 +157,7 @@ def _names(catalogue: Catalogue, cutoffs: Sequence[int]) -> list[str]:
 
 
 def slice_problems(thresholds: Sequence[Threshold], labels: Mapping[str, Collection[str]]) -> Iterator[Problem]:
-    """Slices of which no case is. `labels`: by dimension, those of the cases."""
+    """Slices without any case. `labels`: by dimension, those of the cases."""
     for threshold in thresholds:
         known = labels.get(threshold.dimension)
         if threshold.dimension and known is not None and threshold.value not in known:

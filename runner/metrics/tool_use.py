@@ -23,7 +23,7 @@ DEPENDS = ("tasks", "metric_code.tool_use")
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call. `arguments`: None where an expected call says nothing of them."""
+    """One call. `arguments`: None where an expected call does not state them."""
 
     name: str
     arguments: Any = None
@@ -122,8 +122,8 @@ def _meets(call: ToolUse, expected: ToolUse) -> bool:
 
 
 def _n_met(calls: Sequence[ToolUse], expected: Sequence[ToolUse]) -> int:
-    """The most expected calls that can be met. Those with arguments choose first: what is left over for one of them
-    is met by no other call, while any call of its tool meets the others."""
+    """The most expected calls that can be matched. Those with arguments are matched first: no other call matches them,
+    while any call of the tool matches the others."""
     exact = Counter(use.key for use in expected if use.arguments is not None)
     by_name = Counter(use.name for use in expected if use.arguments is None)
     left: Counter[str] = Counter()

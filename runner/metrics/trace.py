@@ -100,7 +100,8 @@ def weighted_sum(dimensions: Mapping[str, float], weights: Mapping[str, float]) 
 def apply_rules(
     score: float, types: Sequence[str], tools: Sequence[str | None], success: bool
 ) -> tuple[float, tuple[str, ...]]:
-    """The score after the rules, 0..1, and those that fired, in their order; each is tried whatever came before."""
+    """The score after the rules, 0..1, and those that fired, in their order; each is tried independently of the
+    others."""
     fired = []
     if len(types) == 1 and types[0] == "thought":
         score = 0.1

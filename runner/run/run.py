@@ -111,14 +111,12 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     started = time.perf_counter()
     built = build(job.cfg.evaluation)
     try:
-        return _evaluate_cases(job, head, built, started)
+        return _run_cases(job, head, built, started)
     finally:
         _log(job.folder, built.tracebacks.values())
 
 
-def _evaluate_cases(
-    job: Job, head: dict[str, Any], built: Built, started: float
-) -> tuple[Outcome, dict[str, Any] | None]:
+def _run_cases(job: Job, head: dict[str, Any], built: Built, started: float) -> tuple[Outcome, dict[str, Any] | None]:
     options = options_of(job.cfg)
     missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()

@@ -1,4 +1,4 @@
-"""The garbage collector of Python, of which a command has little need: most objects of a case are freed without it."""
+"""The garbage collector of Python, which a command hardly needs: most objects of a case are freed without it."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
 
 
 def end_quickly() -> None:
-    """When this process ends, cycles are not collected before its memory is given back as a whole: a fifth of a second
-    of a run. Files that are still open are flushed, as they would be if they were collected."""
+    """At the end of this process, do not collect cycles before its memory is freed: that would take a fifth of a second
+    of a run. Open files are flushed, as they would be if they were collected."""
     atexit.register(_leave_all)
 
 

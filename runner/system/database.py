@@ -78,7 +78,7 @@ class Database:
                     self._connection.rollback()
 
     def write(self, action: Callable[[sqlite3.Connection], T]) -> T:
-        """The same in one transaction, which begins by waiting for whoever else writes."""
+        """The same in one transaction, which begins when no other process writes."""
 
         def whole(connection: sqlite3.Connection) -> T:
             connection.execute("BEGIN IMMEDIATE")

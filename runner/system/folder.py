@@ -38,7 +38,7 @@ class RunFolder:
 
 
 def case_counts(summary: Mapping[str, Any]) -> dict[str, int]:
-    """`done` are the cases that have a result, whatever it is."""
+    """`done` are the cases with a result."""
     counts = {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, **(summary.get("cases") or {})}
     return {**counts, "done": counts["ok"] + counts["failed"] + counts["timeout"]}
 
@@ -65,8 +65,7 @@ def open_run(folder: Path) -> RunFolder:
 
 
 def open_sweep(folder: Path) -> Mapping[str, Any]:
-    """sweep.json. Raises InputError when `folder` is not the folder of a sweep, or runs in it are not told as they
-    are written."""
+    """sweep.json. Raises InputError when `folder` is not the folder of a sweep, or when its runs are damaged."""
     path = folder / "sweep.json"
     sweep = read_json(path, "sweep")
     for kind in ("cells", "references"):
@@ -117,7 +116,7 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
 
 @contextmanager
 def legible(folder: Path) -> Iterator[None]:
-    """What files say that were damaged or edited fits nothing that is made of it: an InputError, whatever it was."""
+    """Raise an InputError for any error inside: the content of a damaged or edited file does not fit."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

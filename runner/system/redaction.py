@@ -43,7 +43,7 @@ SHORTEST, SHORTEST_WORD = 8, 16  # characters of a secret, and of one of a singl
 LONG = 10 ** (SHORTEST_WORD - 1)  # the least number of so many digits
 WORD = re.compile(r"[a-z_.\- ]+|[A-Z_.\- ]+|[\d_.\- ]+")
 PLACES = frozenset({"HOME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "HOSTNAME", "SHELL", "LANG"})
-ADDRESSES = frozenset({"MLFLOW_TRACKING_URI"})  # of which only user and password are secrets
+ADDRESSES = frozenset({"MLFLOW_TRACKING_URI"})  # whose user and password alone are secret
 SECRET_VARIABLE = re.compile(
     r"(^|_)(PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_KEY|CREDENTIALS?)(_|$)", re.I
 )
@@ -64,7 +64,7 @@ VARIABLE = re.compile(r"\$\{oc\.env:\s*([^},\s]+)")
 
 
 class _Known:
-    """Secrets of this process: what is looked for -> what stands there instead. Only grows."""
+    """Secrets of this process: text -> its replacement. Only grows."""
 
     def __init__(self) -> None:
         self.forms: dict[str, str] = {}
@@ -108,7 +108,7 @@ def is_secret(value: str) -> bool:
 
 def _spellings(secret: str) -> Iterator[str]:
     lines = [line for line in secret.split("\n") if "\n" in secret and len(line) >= SHORTEST_WORD]
-    folded = " ".join(secret.split())  # as errors are told on one line
+    folded = " ".join(secret.split())  # as in the one-line form of errors
     for plain in dict.fromkeys((secret, unquote(secret), unquote_plus(secret), secret.strip(), folded, *lines)):
         quoted = dict.fromkeys((quote(plain, safe=""), quote(plain), quote_plus(plain), quote(plain, safe="/:")))
         twice = [quote(text, safe="") for text in quoted]
@@ -225,14 +225,14 @@ def redacted_bytes(data: bytes) -> bytes:
 
 
 def _pairs(data: bytes, changed: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Line by line where each is a document of its own, else as a whole."""
+    """Line by line where each line is a document, else as a whole."""
     old, new = data.splitlines(keepends=True), changed.splitlines(keepends=True)
     is_each_one = len(old) > 1 and all(re.fullmatch(rb"[{\[].*[}\]]\s*", line) for line in old)
     yield from zip(old, new, strict=True) if is_each_one else [(data, changed)]
 
 
 def _still_json(data: bytes, changed: bytes) -> bytes:
-    """A secret of digits may stand where a number does."""
+    """A secret of digits may be the value of a number."""
     try:
         orjson.loads(changed)
     except ValueError:
@@ -245,7 +245,7 @@ def _still_json(data: bytes, changed: bytes) -> bytes:
 
 
 def redact_file(path: Path) -> None:
-    """In its place, where it holds a secret. One that holds none is read a piece at a time."""
+    """Redact a file in place, if it holds a secret. A file without secrets is read block by block."""
     if path.is_file() and _holds_a_secret(path):
         path.write_bytes(redacted_bytes(path.read_bytes()))
 
@@ -280,7 +280,8 @@ def _map(value: Any, change: Callable[[str], str]) -> Any:
 
 
 class _Guarded:
-    """A stream of text that lets no secret through, whoever writes to it: a component, a warning, a traceback."""
+    """A stream of text that lets no secret through, whichever code writes to it: a component, a warning, a
+    traceback."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -350,8 +351,8 @@ def _as(mode: str) -> Iterator[None]:
 
 
 def resolve_for_files(resolve: Callable[[], Any]) -> Any:
-    """What `resolve` makes of a configuration, with `${oc.env:NAME}` where it takes a value from the environment, and
-    without passwords."""
+    """The result of `resolve`, which reads a configuration, with `${oc.env:NAME}` in place of values from the
+    environment, and without passwords."""
     with _as("shown"):
         found = resolve()
     return redacted_value(_map(found, _decode))

@@ -1,11 +1,11 @@
-"""What the cells of a sweep share in one process: made for the first that asks, let go when the command ends.
+"""Objects that the cells of a sweep share in one process: made on first use, released when the command ends.
 
     with sharing():
         make_once("data", key, read)      # reads
-        make_once("data", key, read)      # has it
+        make_once("data", key, read)      # returns the same object
 
-Outside of `sharing` everything is made anew. Of each kind the latest few are kept, so that a sweep over data sets does
-not hold all of them.
+Outside of `sharing` each call makes a new object. Of each kind the latest few are kept, so that a sweep over data sets
+does not hold all of them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def is_sharing() -> bool:
 
 
 def share_in_worker(command: str) -> None:
-    """A worker process is told no end: what was made for a command is let go when the next one begins."""
+    """A worker process does not learn when a command ends: its objects are released when the next command begins."""
     global _command
     if not _depth and _command != command:
         _made.clear()
@@ -89,7 +89,7 @@ def digest_of(value: object) -> bytes | None:
 
 
 def settle(component: Any, settings: Callable[[], Hashable]) -> None:
-    """Note what a component was made from, by which `settings_of` tells that another one is like it."""
+    """Remember the settings of a component, by which `settings_of` recognises an equal one."""
     place = id(component)
 
     def forget(_: Any) -> None:

@@ -105,7 +105,7 @@ def scores(name: str) -> bool:
 
 
 def _closure(modules: Iterable[str], counts: Callable[[str], bool]) -> set[str]:
-    """`counts` tells which modules of this program do."""
+    """`counts` decides which modules of this program belong to the closure."""
     pending = list(modules)
     own_tops = {_top(name) for name in pending} - {*OWN}
     closure: set[str] = set()
@@ -132,7 +132,7 @@ def _top(name: str) -> str:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Whether a top-level name belongs to Python or to an installed package; also when nobody knows it."""
+    """Whether a top-level name belongs to Python or to an installed package; true also for an unknown name."""
     spec = None if top in sys.stdlib_module_names else _spec(top)
     if spec is None:
         return True

@@ -43,7 +43,7 @@ def fingerprint(value: Any) -> str:
 
 
 class ListFingerprint:
-    """`fingerprint` of a list whose values come one by one, of which none is held."""
+    """`fingerprint` of a list whose values come one by one; none of them stays in memory."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256(b"[")
@@ -62,7 +62,7 @@ class ListFingerprint:
 
 
 def fingerprint_of_each(values: Iterable[Any]) -> str:
-    """`fingerprint` of the list of these values, of which one at a time is held."""
+    """`fingerprint` of the list of these values, one of which is in memory at a time."""
     digest = ListFingerprint()
     for value in values:
         digest.add(value)

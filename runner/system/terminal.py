@@ -1,5 +1,5 @@
-"""The door to the terminal: results on stdout, notes and errors on stderr. Whatever passes it was made harmless:
-without secrets, without characters that steer a terminal, and nothing in it is taken for markup."""
+"""The door to the terminal: results on stdout, notes and errors on stderr. All output is made harmless: without
+secrets, without control characters, and not interpreted as markup."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def visible(character: str) -> str:
 
 
 class Harmless:
-    """A Rich renderable, each text of which is `harmless`: before it is laid out, as a secret may be cut by the end of
-    a line, and once more when it is shown."""
+    """A Rich renderable, each text of which is `harmless`: before it is laid out, since a line break may cut a secret,
+    and once more when it is shown."""
 
     def __init__(self, renderable: Any) -> None:
         self.renderable = _lay_out(renderable)

@@ -83,7 +83,7 @@ Section = tuple[int, int, tuple[str, ...]]
 
 
 def _join_short(parts: Sequence[Section], min_chars: int, max_chars: int) -> list[Section]:
-    """Short sections together with the one that follows, the last one with the one before."""
+    """Joins short sections with the one that follows, the last one with the one before."""
     joined: list[Section] = []
     for part in parts:
         is_last = part is parts[-1]
@@ -196,7 +196,8 @@ def _even_bounds(bounds: Sequence[int], limit: int) -> list[int]:
 
 
 def _overlapping(text: str, cuts: Sequence[int], earliest: int, first: int) -> int:
-    """Where a passage begins that repeats what stands between `earliest` and `first`, as far as it is whole."""
+    """Where a passage begins that overlaps the one before: at the first cut from `earliest` on, else behind the first
+    space, else at `first`."""
     known = bisect_left(cuts, earliest)
     if known < len(cuts) and cuts[known] < first:
         return cuts[known]

@@ -37,7 +37,7 @@ _PART = re.compile(r"[^\W_]+")
 _HANGUL = re.compile(r"[가-힣]")
 _KOREAN_WEEKDAY = re.compile(r"[월화수목금토일]요일")
 _LABEL = re.compile(r"^\W*[A-Z][\w'’/-]*(?:[ ,&]+(?:[A-Z][\w'’/-]*|and|or|of|the|to|for|in|a|with|your)){0,8}:(?=\s|$)")
-_NEAR = 20  # characters before a word that tell whether a sentence starts with it
+_NEAR = 20  # characters before a word that show whether a sentence starts with it
 _SENTENCE_START = re.compile(r"(?:[.!?:;\n]\s+|[-*•]\s+|\*\*|[\"“(])$")
 _COMMON_ACRONYMS = frozenset(["TV", "OK", "ID", "FAQ", "AKA", "US", "USA", "UK"])
 
@@ -123,8 +123,8 @@ class NameIndex:
         return frozenset(map(_fold, re.findall(r"\b[A-Z][\w.'’-]*\s+([A-Z]\w+)", self._text)))
 
     def __contains__(self, name: str) -> bool:
-        """Whatever case, accents and hyphens: American matches America, an acronym the initials of words, a
-        full name its family name alone (Greg Daniels: Daniels, unless another capitalised word stands before it)."""
+        """Regardless of case, accents and hyphens: American matches America, an acronym the initials of words, a full
+        name its family name alone (Greg Daniels: Daniels, unless another capitalised word precedes it)."""
         if not name.isascii() and _HANGUL.search(name):
             return _fold(name) in self._folded
         *first, last = name.split()

@@ -1,6 +1,6 @@
-"""Words that make another statement of a sentence: opposites, quantifiers, and roles that change places.
+"""Words that turn a sentence into another statement: opposites, quantifiers, and exchanged roles.
 
-Opposites that tell one thing from both ends are left out ("A sold it to B" and "B bought it from A" agree; so do
+Opposites that describe one event from both ends are left out ("A sold it to B" and "B bought it from A" agree; so do
 before and after, parent and child, win and lose).
 """
 
@@ -111,16 +111,15 @@ def comparison_standard(text: str) -> str:
 
 
 def unheld_quantifiers(claim: str, sources: str) -> list[str]:
-    """Korean quantifiers of a claim (모든, 가장, -만) that the sources have nothing like.
-
-    English ones (all, only) told nothing on sentences that people labelled.
-    """
+    """Korean quantifiers of a claim (모든, 가장, -만) without a counterpart in the sources. English ones (all, only) had
+    no effect on sentences that people labelled."""
     found = ((pattern.search(claim), like) for pattern, like in _QUANTIFIERS)
     return [match[0] for match, like in found if match and not like.search(sources)]
 
 
 def exchanged_roles(claim: str, witness: str) -> tuple[str, str] | None:
-    """Two words that have changed places: who does it, and to whom. None where they stand as in the witness."""
+    """Two words that have exchanged places: the agent and the one affected. None where both are placed as in the
+    witness."""
     return _korean_exchange(claim, witness) or _english_exchange(claim, witness)
 
 

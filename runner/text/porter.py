@@ -63,7 +63,7 @@ def _measure(stem: str) -> int:
 
 
 def _ends_cvc(stem: str) -> bool:
-    """With a short syllable; two letters, of which the first is a vowel, are one too."""
+    """With a short syllable; two letters of which the first is a vowel count as one, too."""
     shape = _shape(stem)
     return (shape.endswith("cvc") and stem[-1] not in "wxy") or shape == "vc"
 

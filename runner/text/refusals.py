@@ -370,7 +370,7 @@ def _is_refusal_ko(clause: str) -> bool:
 
 
 def _before(text: str) -> set[_Before]:
-    """What stands before a Korean predicate; nobody (아무도) is no speaker."""
+    """What precedes a Korean predicate; nobody (아무도) is no speaker."""
     if not _FILLER_KO.sub("", text).strip(" ,"):
         return {"anything", "nothing"}
     elsewhere = _ELSEWHERE_KO.search(_PLACE_KO.sub(" ", text) + " ") is not None

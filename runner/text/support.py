@@ -33,12 +33,12 @@ from runner.text.words import Word, all_forms, content_words, particle
 
 PASSAGE = 5  # sentences: about a paragraph
 CHANCE = 1 / 3  # coverage below which words are shared by chance: any two texts on one subject share some
-CLOSE = 0.75  # share of a claim's words from which a sentence says the same thing
+CLOSE = 0.75  # share of a claim's words from which a sentence states the same
 MARGIN = 0.15  # a sentence this little behind the closest one is as good a witness
 PART = 2  # syllables of a Korean word that may be part of a longer one
 COMPOUND = 4  # syllables of a Korean word that may be written as several
 COPIED = 3  # words in common from which one sentence may copy another
-RELATED = 0.5  # share of a claim's words above which a sentence is about the same thing
+RELATED = 0.5  # share of a claim's words above which a sentence has the same subject
 # What a claim needs. Chosen on two thirds of samples of KLUE-NLI, WiCE and FEVER Symmetric (benchmarks/judge.py).
 SHORT, LONG = 8, 16  # words: between these lengths the share that must be covered falls to ENOUGH
 SPARE = 1.5  # words that may miss of a short claim: one, but not two
@@ -161,10 +161,8 @@ _passage = lru_cache(maxsize=512)(_Passage)
 
 
 class Sources:
-    """Texts that claims are held against, numbered from 1 in the order given.
-
-    `known` is text that a claim may take names from without support, such as the question.
-    """
+    """The texts that claims are compared with, numbered from 1 in the order given. `known` is text that a claim may
+    take names from without support, such as the question."""
 
     def __init__(self, texts: Sequence[str], known: str = "") -> None:
         passages = [_passage(text) for text in texts]
@@ -241,10 +239,8 @@ class Sources:
         return Conflict("absent", tuple(dict.fromkeys(wrong))) if wrong else None
 
     def _contradiction(self, claim: Statement) -> Conflict | None:
-        """What every sentence that says nearly the same thing says differently.
-
-        Names do not count in what is close (they may be what differs), but in what is closest.
-        """
+        """A difference between the claim and every sentence that is nearly the same. Names do not count for which
+        sentences are close (they may be the difference), but for which are closest."""
         named = {part for name in claim.names for part in name.split()}
         without_names = self._shares([word for word in claim.words if word.text not in named] or claim.words)
         shares = self._shares(claim.words)
@@ -301,8 +297,8 @@ def _copies(claim: Statement, sentence: Statement) -> bool:
 
 
 def _contradicted_words(claim: Statement, sentence: Statement, turned: Mapping[Word, frozenset[str]]) -> list[str]:
-    """Words of the claim for which a sentence, that holds nearly all others, has the opposite; none where exactly one
-    of the two denies it or they compare with different things."""
+    """Words of the claim whose opposite is in a sentence that has nearly all of its other words; empty where exactly
+    one of the two is a denial, or where they compare with different things."""
     held = sum(not word.forms.isdisjoint(sentence.forms) for word in claim.words)
     opposite_forms = {
         word: forms & sentence.forms for word, forms in turned.items() if not forms.isdisjoint(sentence.forms)
@@ -357,11 +353,9 @@ def _other_quantity(quantity: Quantity, claim: Statement, witness: Statement, re
 
 
 def _other_name(name: str, claim: Statement, witness: Statement, related: Sequence[Statement]) -> bool:
-    """Whether no related sentence holds the name and the witness holds one that the claim lacks.
-
-    A claim of several names must share one with the witness, else they may speak of different things. Instead of a
-    month or weekday stands another one.
-    """
+    """Whether no related sentence has the name and the witness has one that the claim lacks. A claim of several names
+    must share one with the witness, else they may be about different things. A month or weekday must be replaced by
+    another one."""
     if any(name in sentence.name_index for sentence in related):
         return False
     if len(claim.names) > 1 and not any(each in witness.name_index for each in claim.names):
@@ -371,10 +365,8 @@ def _other_name(name: str, claim: Statement, witness: Statement, related: Sequen
 
 
 def _exchanged_nouns(claim: Statement, witness: Statement) -> list[str]:
-    """Korean nouns that stand where the witness, otherwise the same, has another with the same particle.
-
-    Korean has no capitals that would tell a name, so any noun may be one.
-    """
+    """Korean nouns in whose place the witness, otherwise the same, has another noun with the same particle. Korean has
+    no capitals to recognise a name by, so any noun may be one."""
     missing = [word.text for word in claim.words if word.forms.isdisjoint(witness.forms) and not _part(word, witness)]
     if len(claim.words) - len(missing) < COPIED:
         return []

@@ -48,7 +48,7 @@ FUNCTION_WORDS = frozenset(_ENGLISH_FUNCTION_WORDS.split()) | frozenset(_KOREAN_
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word as it stands in the text, where it starts, and the forms under which it may be met elsewhere."""
+    """A word of a text, where it starts, and the forms that it may have elsewhere."""
 
     text: str
     start: int

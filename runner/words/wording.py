@@ -73,7 +73,7 @@ class Wording:
         return self(f"one.{thing}") if n == 1 else self(f"many.{thing}", n=f"{n:,}")
 
     def name(self, group: str, value: str) -> str:
-        """The word for a category; a category that has none stands for itself."""
+        """The word for a category; the category itself where it has none."""
         return self.texts.get(f"{group}.{value}", value)
 
 

@@ -94,6 +94,7 @@ class Coverage:
         return max(self._counts.get(form, 0) for form in word.forms)
 
     def analyse(self, question: str) -> Asked:
+        """The content words of a question with their weights, its names, figures and denied words."""
         words = content_words(question)
         total = self._n_chunks
         frequencies = [self.chunks_with(word) for word in words]
