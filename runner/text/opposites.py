@@ -111,8 +111,8 @@ def comparison_standard(text: str) -> str:
 
 
 def unheld_quantifiers(claim: str, sources: str) -> list[str]:
-    """Korean quantifiers of a claim (모든, 가장, -만) without a counterpart in the sources. English ones (all, only) had
-    no effect on sentences that people labelled."""
+    """Korean quantifiers of a claim (모든, 가장, -만) without a counterpart in the sources. English ones (all, only)
+    had no effect on sentences that people labelled."""
     found = ((pattern.search(claim), like) for pattern, like in _QUANTIFIERS)
     return [match[0] for match, like in found if match and not like.search(sources)]
 
