@@ -20,7 +20,7 @@ from runner import DISTRIBUTION, __version__
 from runner.config.completion import ASKS, answer
 from runner.errors import ComponentError, InputError, RunnerError, describe_unexpected, did_you_mean
 from runner.system import redaction, terminal
-from runner.system.collector import collecting_seldom, end_quickly
+from runner.system.collector import collecting_seldom, end_quickly, put_off
 
 if TYPE_CHECKING:
     from runner.config.arguments import Line
@@ -100,9 +100,11 @@ def dispatch(words: Sequence[str]) -> int:
         return 0
     if {"-h", "--help"} & set(words) and not _is_command(words[0]):
         return _help([word for word in words if word not in ("-h", "--help")])
+    if not (is_command := bool(words) and _is_command(words[0])):
+        put_off()
     _refuse_shadows()
     _speak(words)
-    if words and _is_command(words[0]):
+    if is_command:
         name = words[0].replace("-", "_")
         if name not in COMMANDS:
             raise InputError(f"no command '{words[0]}'{_suggestion(words[0])}")

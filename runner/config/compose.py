@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -236,10 +237,9 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
 
 def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
     """The profiles of the user, for evaluations that hold all profiles by name."""
-    from runner.metrics.profile import AUTO, shipped_profiles
-
     known = known_groups(search_path(overrides))
-    others = [name for name in known.get("profile", ()) if name not in (AUTO, *shipped_profiles())]
+    shipped = {path.name for path in (resources.files("conf") / "profile").iterdir()}
+    others = [name for name in known.get("profile", ()) if f"{name}.yaml" not in shipped]
     place = "profile@evaluation.profiles"
     for job in arguments.cells(overrides) if others else ():
         cfg = _bare(job, known)

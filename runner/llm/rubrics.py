@@ -17,7 +17,7 @@ name of its own stands beside them, and sees what whoever asks for it gives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from runner.data.files import parsed_yaml, read_text
 from runner.errors import EvaluationError, InputError, did_you_mean, rephrase
 from runner.llm.fencing import NOTICE, Item, fence_fields
 from runner.llm.messages import Message
+from runner.system.shipped import shipped_yaml
 from runner.system.store import fingerprint
 from runner.text.language import Language, detect_language
 
@@ -140,14 +141,14 @@ def rubric_fields(name: str) -> Mapping[str, RubricField]:
 @cache
 def built_in_rubric(name: str) -> Rubric:
     """One of `names()`."""
-    return read_rubric(name, str(FOLDER / f"{name}.yaml"))
+    return read_rubric(name, str(FOLDER / f"{name}.yaml"), shipped_yaml)
 
 
-def read_rubric(name: str, path: str) -> Rubric:
-    """Raises InputError with the file and the field."""
+def read_rubric(name: str, path: str, load: Callable[[str], Any] | None = None) -> Rubric:
+    """`load`: what reads the YAML. Raises InputError with the file and the field."""
     key = f"judge.rubrics.{name}"
     text = read_text(path, key, InputError)
-    value = parsed_yaml(text, path, key, InputError)
+    value = parsed_yaml(text, path, key, InputError, load)
     try:
         modes = _File.model_validate(value).modes
     except ValidationError as error:

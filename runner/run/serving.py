@@ -20,7 +20,7 @@ from runner.llm.calls import CallLog
 from runner.llm.models import Models
 from runner.protocols import Case, JudgeChecking, Opened
 from runner.records import Preparation, Row
-from runner.run.ahead import readied
+from runner.run.ahead import prepare_ahead
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
 from runner.run.inflight import PATIENCE_S, patient
 from runner.run.job import Job
@@ -189,7 +189,7 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
         judges = [part for key, part in service.built.parts.items() if key.split(".")[0] == "judge"]
         reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
-        async with readied(judges, reports=reports, is_waiting=is_waiting):
+        async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting):
             return await run_cases(service.built.root, service.pending, limits, record, tell, service.journal.earlier)
 
 
