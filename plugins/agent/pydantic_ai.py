@@ -127,7 +127,7 @@ class PydanticAiAgent:
             toolbox.search_all(question.text)
         if verdict is not None and (toolbox.assessment is None or toolbox.assessment.sufficient is None):
             toolbox.assess(**verdict.model_dump() | {"missing": tuple(verdict.missing)})
-        return toolbox.finish(run.stopped(), **run.facts)
+        return toolbox.finish(run.stop_reason(), **run.facts)
 
     async def chat(self, messages: tuple[Message, ...], functions: tuple[Function, ...]) -> ChatReply:
         """One request of the agent's model."""
@@ -164,7 +164,7 @@ class _Run:
             return None
         return run.output if isinstance(run.output, Verdict) else None
 
-    def stopped(self) -> Stopped:
+    def stop_reason(self) -> Stopped:
         assessment = self.toolbox.assessment
         if assessment is not None and assessment.sufficient:
             return "sufficient"

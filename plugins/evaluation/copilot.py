@@ -246,7 +246,7 @@ class Copilot:
         if not isinstance(moment, Moment):
             raise moment
         charge(moment.cost)
-        retrieved = self.retrieval.retrieved(query)
+        retrieved = self.retrieval.charged_result(query)
         context = self.context.build(
             moment.remembered, case.probe.question, case.language, documents=retrieved.contexts
         )
@@ -321,7 +321,7 @@ class Copilot:
             query = query_of(case, case.probe.question)
             values = self.retrieval.ranking_values(query) if query.relevance else {}
             nothing = Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
-            return self.chosen.scored(nothing, case, None, judgements)
+            return self.chosen.merge_scores(nothing, case, None, judgements)
         grades, failed = self._judged_scores(case, judgements, output.answer)
         query = query_of(case, case.probe.question)
         ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)
@@ -342,7 +342,9 @@ class Copilot:
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
+        return self.chosen.merge_scores(
+            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+        )
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure

@@ -234,7 +234,7 @@ class FullRag:
         """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
         if self.system is not None:
             return await self._ask_system(case, self.system)
-        retrieved = self.retrieval.retrieved(case)
+        retrieved = self.retrieval.charged_result(case)
         if (refusal := self.retrieval.refusal(case, retrieved, self.generator)) is not None:
             return RagOutput(retrieved, refusal, None, self._record(case, retrieved))
         with stopwatch() as watch:
@@ -266,7 +266,7 @@ class FullRag:
             first, *again = [self._system_record(case, reply, timings["system"]) for reply in replies]
             return replace(first, again=tuple(again))
         generation = timings.pop("generation", None)
-        found = replace(self.retrieval.retrieved(case), timings=timings)
+        found = replace(self.retrieval.charged_result(case), timings=timings)
         return RagOutput(found, answer_of(row), generation, self._record(case, found))
 
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
@@ -344,7 +344,7 @@ class FullRag:
             ranked = () if self.system is not None else self.retrieval.names(case)
             missing = (name for name in ranked if name not in values)
             nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
-            return self.chosen.scored(nothing, case, None, judgements)
+            return self.chosen.merge_scores(nothing, case, None, judgements)
         if not output.again:
             return self._score(case, output, judgements)
         parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
@@ -364,7 +364,9 @@ class FullRag:
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
+        return self.chosen.merge_scores(
+            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+        )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows) if self.system is None else service_report.sums(rows)

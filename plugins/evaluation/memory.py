@@ -286,7 +286,7 @@ class MemoryEvaluation:
     def score(self, case: ProbeCase, output: MemoryOutput | RestoredProbe | None, judgements: Judgements) -> Scores:
         if output is None:
             nothing = Scores({}, unscored=tuple(self._names(case)))
-            return self.chosen.scored(nothing, case, None, judgements)
+            return self.chosen.merge_scores(nothing, case, None, judgements)
         grades, failed = judged.judged_memory(judgements.get(RUBRIC), self.judge_.on_failure)
         if self._by_reference(case):
             declined, on_failure = output.answer.refused, self.judge_.on_failure
@@ -298,7 +298,9 @@ class MemoryEvaluation:
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores({**values, **grades}, failed, weights, labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
+        return self.chosen.merge_scores(
+            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+        )
 
     def _values_before_judging(
         self, case: ProbeCase, output: MemoryOutput | RestoredProbe, correctness: float | None

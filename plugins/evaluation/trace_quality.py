@@ -178,7 +178,7 @@ class TraceQuality:
     def score(self, case: TraceCase, output: TraceOutput | None, judgements: Judgements) -> Scores:
         if output is None:
             names = (*NAMES, *(TOOL_NAMES if case.has_reference else ()), *([RUBRIC] if self._is_judged else []))
-            return self.chosen.scored(Scores({}, unscored=names), case, None, judgements)
+            return self.chosen.merge_scores(Scores({}, unscored=names), case, None, judgements)
         result = output.result
         dimensions = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
         rule = {} if result.score is None else {"rule": "+".join(result.rules) or "none"}
@@ -187,7 +187,7 @@ class TraceQuality:
         matches = {} if expected is None else tool_use(output.trace.calls, expected)
         judged, failed = self._judge_scores(judgements)
         own = Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(_rubric_fields(output.trace)))
+        return self.chosen.merge_scores(own, case, output, judgements, self.chosen.asked(_rubric_fields(output.trace)))
 
     def _judge_scores(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all."""

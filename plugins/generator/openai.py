@@ -69,7 +69,7 @@ class OpenaiGenerator:
         if not contexts and not query.from_memory and not query.remembered:
             return Answer(refusal_for(query), refused=True)
         request = self.request(query, contexts)
-        reply = await self.model.repeated(request, lambda: self._reply(request), lambda reply: True)
+        reply = await self.model.make_or_reuse(request, lambda: self._reply(request), lambda reply: True)
         if reply.refusal:
             return Answer(reply.refusal, refused=True)
         text = reply.text.strip()

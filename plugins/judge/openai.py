@@ -103,7 +103,7 @@ class OpenaiJudge:
         if earlier or not are_several() or (seen := digest_of(fields)) is None:
             return await self._ask_rubric(rubric, fields, earlier)
         what = self._identity, rubric, seen
-        return await self._model.repeated(
+        return await self._model.make_or_reuse(
             what, lambda: self._ask_rubric(rubric, fields, {}), lambda judgement: judgement.is_whole
         )
 
@@ -234,7 +234,7 @@ class OpenaiJudge:
         requests = {str(repeat + 1): self._repeat_request(first, repeat) for repeat in range(self.repeats)}
         missing = {label: own_request for label, own_request in requests.items() if label not in earlier}
         came = await gather_judgements(
-            {label: self._model.structured(own_request, read) for label, own_request in missing.items()}
+            {label: self._model.ask_for_json(own_request, read) for label, own_request in missing.items()}
         )
         votes = {label: came[label] if label in came else earlier[label] for label in requests}
         if self.repeats == 1:

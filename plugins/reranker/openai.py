@@ -78,7 +78,7 @@ class OpenaiReranker:
         """Nothing: it has no index."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
-        """For a thread beside the event loop. Raises what `Model.structured` does."""
+        """For a thread beside the event loop. Raises what `Model.ask_for_json` does."""
         request = self.request(question, candidates, past_queries)
         ids = tuple(each.id for each in candidates)
 
@@ -86,7 +86,7 @@ class OpenaiReranker:
             return _assessment(reply, ids, past_queries)
 
         try:
-            return self._models.blocking(self._model.structured(request, read))
+            return self._models.blocking(self._model.ask_for_json(request, read))
         except MadeUpError:
             return Assessment(ids, sufficient=True, confidence=1.0)
 

@@ -125,7 +125,7 @@ def judged_answers(cases: Cases, rubric: str) -> list[Answer]:
     score = cases.judged[rubric]["score"]
     numbers = (score == score).nonzero()[0]
     columns = (column[numbers].tolist() for column in (cases.truth, score, cases.judged[rubric]["spread"]))
-    strata = cases.strata.encoded()
+    strata = cases.strata.encoded_texts()
     parts = {text: text.decode().rpartition("\t")[::2] for text in set(strata)}
     return [Answer(at, *parts[strata[at]], *values) for at, *values in zip(numbers.tolist(), *columns, strict=True)]
 

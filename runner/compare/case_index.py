@@ -60,7 +60,7 @@ class Texts:
         start = int(self.ends[number - 1]) + 1 if number else 0
         return self.data[start : int(self.ends[number])].tobytes().decode()
 
-    def encoded(self) -> list[bytes]:
+    def encoded_texts(self) -> list[bytes]:
         """All of them."""
         return self.data.tobytes().split(END)[:-1]
 

@@ -83,7 +83,7 @@ class CorpusStore:
     def _open(self, store: Store, content: Mapping[str, Any], build: Callable[[Path], None]) -> Opened:
         if not self._is_read_only:
             return open_corpus(store.folder("corpora", content, build))
-        if found := store.found("corpora", content, __name__):
+        if found := store.find_folder("corpora", content, __name__):
             return open_corpus(found)
         with tempfile.TemporaryDirectory() as scratch:  # its files are read also after they are deleted
             return open_corpus(Store(Path(scratch)).folder("corpora", content, build))

@@ -143,7 +143,7 @@ class Chosen:
         told = {name: offered(choice, "provenance") for name, choice in self.choices.items()}
         return {f"metric.{name}": fingerprint(provenance) for name, provenance in told.items() if provenance}
 
-    def scored(
+    def merge_scores(
         self,
         own: Scores,
         case: Any,

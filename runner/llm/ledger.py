@@ -78,7 +78,7 @@ def begin(folder: Path, limits: Budget) -> Path | None:
         if (folder / FILE).exists():
             database.read(_check_whole)
         if limits.get("minutes") is not None or (folder / FILE).exists():
-            database.write(lambda rows: rows.execute(f"{BEGIN} excluded.begun_at", _newly_begun()))
+            database.write(lambda rows: rows.execute(f"{BEGIN} excluded.begun_at", _new_command()))
     except DamagedError as error:
         raise InputError(str(error)) from error
     finally:
@@ -203,7 +203,7 @@ class Ledger:
 
             def read(rows: sqlite3.Connection) -> tuple[str, float, float]:
                 _settle_abandoned(rows, self._folder)
-                rows.execute(f"{BEGIN} begun_at", _newly_begun())
+                rows.execute(f"{BEGIN} begun_at", _new_command())
                 name, begun_at = rows.execute("SELECT name, begun_at FROM sweep").fetchone()
                 return name, time.monotonic() - max(0.0, time.time() - begun_at), begun_at
 
@@ -303,7 +303,7 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.4f}"
 
 
-def _newly_begun() -> tuple[str, float]:
+def _new_command() -> tuple[str, float]:
     return secrets.token_hex(8), time.time()
 
 

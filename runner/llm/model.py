@@ -102,7 +102,7 @@ class Model:
             heard.append((asked, reply))
         return reply.within(_limit(body))
 
-    async def repeated(self, what: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
+    async def make_or_reuse(self, what: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
         """The result of `make`, which calls this model only. A later run of the sweep gets the result of an earlier
         run, where `is_whole(result)` and all its replies are in the cache. Its requests are counted and noted as if
         they had been made again. `what`: all that the result depends on besides the model."""
@@ -168,7 +168,7 @@ class Model:
         metering.note(self.role, key, self._cost(reply.usage))
         return reply
 
-    async def structured(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
+    async def ask_for_json(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
         """The JSON object of the reply, as `read` converts it; `read` raises ValueError for an object that it cannot
         use. Raises ReplyError when repeats and a repair did not help, and the errors of `chat`."""
         if self.is_rehearsed:

@@ -310,7 +310,7 @@ class Catalogue:
         main = (name for name in names if self.variant(name).is_main and self.variant(name).fixed is None)
         return self.in_order(found or main)
 
-    def shown(self, names: Collection[str], view: View) -> list[str]:
+    def names_for(self, names: Collection[str], view: View) -> list[str]:
         """Those of a view, in order: the headlines and what is declared to be shown there."""
         headlines = self.headlines(names)
         return self.in_order({*headlines, *(name for name in names if self.variant(name).is_shown(view))})

@@ -120,7 +120,7 @@ def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED)
 def _metrics(document: Document) -> list[str]:
     """The metrics that are declared to be shown beside cases; without any, all metrics of the run."""
     metrics, say = document.metrics, document.say
-    scored = metric.scores(metrics, say.catalogue.shown(metrics, "cases"))
+    scored = metric.scores(metrics, say.catalogue.names_for(metrics, "cases"))
     scored = scored or metric.scores(metrics, metric.result_names(metrics, say))
     return [value.name for value in scored[:COLUMNS]]
 

@@ -189,7 +189,7 @@ def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[
     apply to no case of any run, and without legs and fixed cutoffs."""
     names = dict.fromkeys(name for each in metrics for name, entry in each.items() if metric.applies(entry))
     undeclared = [name for name in names if "/" not in name and catalogue.variant(name).metric is None]
-    return [*catalogue.shown(names, "sweeps"), *undeclared]
+    return [*catalogue.names_for(names, "sweeps"), *undeclared]
 
 
 def coverage(sweep: Sweep, compared: Paired) -> str:

@@ -224,11 +224,11 @@ class Retrieval:
         )
 
     async def look_up(self, query: Query) -> Retrieved:
-        """Search for a query that is not part of the data set; its ranking is not stored. Raises as `retrieved`."""
+        """Search for a query that is not part of the data set; its ranking is not stored. Raises as `charged_result`."""
         ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
         return self._result(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
 
-    def retrieved(self, query: Query) -> Retrieved:
+    def charged_result(self, query: Query) -> Retrieved:
         """The result of a query; charges the case for the cost of its ranking. Raises TimeoutError or EvaluationError
         where the query could not be ranked."""
         reading = self._reading(query)
@@ -236,13 +236,13 @@ class Retrieval:
         return self._result(query, reading)
 
     def result_of(self, query: Query) -> Retrieved:
-        """As `retrieved`, without a charge, for another look at the result."""
+        """As `charged_result`, without a charge, for another look at the result."""
         return self._result(query, self._reading(query))
 
     def _reading(self, query: Query) -> Reading:
         """Where the query could not be ranked, charge its cost and raise the error."""
         if self.rankings is None:
-            raise RuntimeError("prepare() comes before retrieved()")
+            raise RuntimeError("prepare() comes before charged_result()")
         known = None if self._readings is None else self._readings.get(query.id)
         if known is not None:
             return known

@@ -1,5 +1,5 @@
-"""Prepares in threads what a run needs later: the client of servers while the cost is estimated; while the run waits for
-models, the hashes and modules for its end, which take a third of a second."""
+"""Prepares in threads what a run needs later: the client of servers while the cost is estimated, and, while the run
+waits for models, the hashes and modules for its end, which take a third of a second."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _import_client() -> None:
 
 @asynccontextmanager
 async def prepare_ahead(judges: Iterable[object], *, reports: bool, is_waiting: bool) -> AsyncIterator[None]:
-    """Prepare the end of a run in a thread, if the body `is_waiting` for servers. `judges`: their code is hashed; `reports`:
-    whether a report will be written."""
+    """Prepare the end of a run in a thread, if the body `is_waiting` for servers. `judges`: their code is hashed;
+    `reports`: whether a report will be written."""
     if not is_waiting:
         yield
         return

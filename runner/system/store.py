@@ -111,7 +111,7 @@ class Store:
         self._fresh.add(folder)
         return folder
 
-    def found(self, kind: str, key: Mapping[str, Any], module: str) -> Path | None:
+    def find_folder(self, kind: str, key: Mapping[str, Any], module: str) -> Path | None:
         """The folder that is there, built by code of `module`; None where it would have to be built."""
         folder, key = self._place(kind, key, module)
         return folder if self._usable(folder, key) else None

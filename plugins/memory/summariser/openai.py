@@ -77,7 +77,7 @@ class OpenaiSummariser:
         language: str | None,
         bounds: Bounds,
     ) -> Summary:
-        """Raises what `Model.structured` does."""
+        """Raises what `Model.ask_for_json` does."""
         spoken = _language(language, "\n".join(f"{turn.user}\n{turn.assistant}" for turn in turns))
         data: Mapping[str, str | Sequence[Item]] = {
             "memory": memory,
@@ -85,12 +85,12 @@ class OpenaiSummariser:
             "turns": [self._as_context(turn, spoken) for turn in turns],
         }
         request = self._request(self.prompt, data, spoken, bounds, SUMMARY_SCHEMA)
-        return await self.model.structured(request, lambda reply: _summary(reply, had_memory=bool(memory.strip())))
+        return await self.model.ask_for_json(request, lambda reply: _summary(reply, had_memory=bool(memory.strip())))
 
     async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
         spoken = _language(language, memory)
         request = self._request(prompt("summary_shorten"), {"memory": memory}, spoken, bounds, SHORTER_SCHEMA)
-        return await self.model.structured(request, lambda reply: _memory(reply, had_memory=True))
+        return await self.model.ask_for_json(request, lambda reply: _memory(reply, had_memory=True))
 
     def _as_context(self, turn: ChatTurn, language: Language) -> Context:
         text = shorten_text(render_turn(turn, language), self.max_turn_tokens, count_tokens)

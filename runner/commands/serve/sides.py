@@ -41,7 +41,7 @@ class Sides:
         first = runs[0].ids.data
         if all(np.array_equal(run.ids.data, first) for run in runs[1:]):
             return cls(runs, np.tile(np.arange(len(runs[0])), (len(runs), 1)))
-        numbers = [{id: number for number, id in enumerate(run.ids.encoded())} for run in runs]
+        numbers = [{id: number for number, id in enumerate(run.ids.encoded_texts())} for run in runs]
         order = dict.fromkeys(id for own in numbers for id in own)
         at = [np.fromiter((own.get(id, -1) for id in order), np.int64, len(order)) for own in numbers]
         return cls(runs, np.stack(at))

@@ -47,7 +47,7 @@ async def test_a_schema_that_is_refused_becomes_any_json_where_that_is_taken(
     server.respond = respond
     door = models(server.url, tmp_path)
     async with door.opened():
-        assert 0 <= await door.model("test:m", "judge").structured(question("1"), score) <= 1
+        assert 0 <= await door.model("test:m", "judge").ask_for_json(question("1"), score) <= 1
     assert [body["response_format"]["type"] for body in server.requests] == ["json_schema", "json_object"]
 
 

@@ -246,7 +246,7 @@ def test_a_new_metric_is_one_record() -> None:
     catalogue = Catalogue([safe, *BUILT_IN.metrics])
     names = ["recall_at_k", "mean_faithfulness", "token_f1", "safe"]
     assert catalogue.headlines(names) == ["safe", "recall_at_k", "mean_faithfulness"]
-    assert catalogue.shown(names, "sweeps") == ["safe", "recall_at_k", "mean_faithfulness", "token_f1"]
+    assert catalogue.names_for(names, "sweeps") == ["safe", "recall_at_k", "mean_faithfulness", "token_f1"]
     assert main_metrics(names, catalogue) == ["safe", "recall_at_k", "mean_faithfulness"]
     values = {"safe": [0.0, 1.0], "exact_match": [1.0, 0.0], "hit_rate_at_k": [1.0, 1.0]}
     run = snapshot(cases(["a", "b"], values), catalogue=catalogue)
