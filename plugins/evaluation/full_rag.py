@@ -443,15 +443,15 @@ def shortfall(required: Mapping[str, float | None], cases: Iterable[Mapping[str,
 
     Empty when none is. A mean is over the cases to which the metric applies; without any it is below all.
     """
-    wanted = {name: least for name, least in required.items() if least is not None}
-    values: dict[str, list[float]] = {name: [] for name in wanted}
-    for case in cases if wanted else ():
-        for name in wanted:
+    limits = {name: least for name, least in required.items() if least is not None}
+    values: dict[str, list[float]] = {name: [] for name in limits}
+    for case in cases if limits else ():
+        for name in limits:
             value = case.get(name)
             if value is not None:
                 values[name].append(value)
     short = []
-    for name, least in wanted.items():
+    for name, least in limits.items():
         mean = math.fsum(values[name]) / len(values[name]) if values[name] else None
         if mean is None:
             short.append(f"{name} applies to no case, required: {least}")

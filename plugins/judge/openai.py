@@ -169,16 +169,16 @@ class OpenaiJudge:
     async def _correctness(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
-        stated, known = _claims_of(fields), verdicts.claims_of(fields["references"])
+        stated, reference_claims = _claims_of(fields), verdicts.claims_of(fields["references"])
         if not stated:
             return Judgement(0.0, _CLAIMLESS[language], details={"claims": []})
-        of_references = [claim for reference in known for claim in reference]
+        of_references = [claim for reference in reference_claims for claim in reference]
 
         def read(reply: Mapping[str, Any]) -> Judgement:
             place = "reference_verdicts"
             ours = verdicts.on_claims(reply.get("verdicts"), stated, None)
             theirs = verdicts.on_claims(reply.get(place), of_references, None, place)
-            return verdicts.correctness(ours, theirs, [len(reference) for reference in known], language)
+            return verdicts.correctness(ours, theirs, [len(reference) for reference in reference_claims], language)
 
         all_fields = {**fields, "claims": stated, "reference_claims": of_references}
         return await self._ask(rubric, "claims", all_fields, read, earlier, len(stated) + len(of_references))

@@ -74,16 +74,16 @@ class LexicalReranker:
             chain.append(goal)
         return chain, ""
 
-    def _lead(self, chain: Sequence[Candidate], left: _Open) -> Lead:
+    def _lead(self, chain: Sequence[Candidate], missing: _Open) -> Lead:
         """From the last one; nothing where it leads nowhere, or all of them together lack next to nothing."""
         told, held = _forms(chain), self._coverage.chunks_with
-        wanted = [word for word in left.words if word.forms.isdisjoint(told) and held(word) > 0]
-        if left.weight(wanted) < OPEN:
+        wanted = [word for word in missing.words if word.forms.isdisjoint(told) and held(word) > 0]
+        if missing.weight(wanted) < OPEN:
             wanted = []
-        topics, others = self._leading(chain, left)
+        topics, others = self._leading(chain, missing)
         if wanted and topics:
             return wanted, [*topics, *others][:BRIDGE]
-        return ((), topics[:BRIDGE]) if left.is_doubtful and len(chain) > 1 else ((), ())
+        return ((), topics[:BRIDGE]) if missing.is_doubtful and len(chain) > 1 else ((), ())
 
     def _leading(self, chain: Sequence[Candidate], left: _Open) -> tuple[list[Word], list[Word]]:
         """Words that only the last one of the chain holds, and some other chunk: those that are topics of another

@@ -118,7 +118,7 @@ class _Table:
         return sorted(found, key=lambda flip: (-flip.weight, flip.id))
 
     def _flip(self, pair: int, kind: Literal["lost", "won"]) -> Flip:
-        left, right = self._runs.baseline.cases, self._runs.candidate.cases
+        baseline, candidate = self._runs.baseline.cases, self._runs.candidate.cases
         baseline_row, candidate_row = int(self._runs.pairing.baseline[pair]), int(self._runs.pairing.candidate[pair])
         changes = {
             name: (_number(before[pair]), _number(after[pair])) for name, (before, after) in self._values.items()
@@ -126,12 +126,12 @@ class _Table:
         changes = {name: values for name, values in changes.items() if values != (None, None)}
         sizes = [abs(after - before) for before, after in changes.values() if before is not None and after is not None]
         return Flip(
-            id=right.ids[candidate_row],
-            baseline_id=left.ids[baseline_row],
+            id=candidate.ids[candidate_row],
+            baseline_id=baseline.ids[baseline_row],
             kind=kind,
             weight=sum(sizes) / len(sizes) if sizes else 0.0,
-            lost_at_baseline=_lost_at(left, baseline_row),
-            lost_at_candidate=_lost_at(right, candidate_row),
+            lost_at_baseline=_lost_at(baseline, baseline_row),
+            lost_at_candidate=_lost_at(candidate, candidate_row),
             changes=changes,
             judge_noise=self._is_noise(changes, baseline_row, candidate_row),
         )

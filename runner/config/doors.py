@@ -196,15 +196,15 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
     subclass of its class with the same name, so isinstance, id and copy work as before."""
     cls = type(component)
     opened: frozenset[str] = getattr(cls, "_doors", frozenset())
-    wanted = dict(_methods(protocol)) if protocol is not None else {"preflight": protocols.Preflight.preflight}
-    wanted = {name: method for name, method in wanted.items() if name not in opened and hasattr(component, name)}
+    methods = dict(_methods(protocol)) if protocol is not None else {"preflight": protocols.Preflight.preflight}
+    methods = {name: method for name, method in methods.items() if name not in opened and hasattr(component, name)}
     if cls.__module__ == "builtins":
         return
     name = f"{cls.__module__}.{cls.__qualname__}"
     state: dict[tuple[str, int], Any] = {}
     body: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    body |= {"__doc__": cls.__doc__, "_doors": opened | wanted.keys()}
-    for method, declared in wanted.items():
+    body |= {"__doc__": cls.__doc__, "_doors": opened | methods.keys()}
+    for method, declared in methods.items():
         door = Door(key, name, method, log, state, inspect.iscoroutinefunction(declared))
         check = CHECKS.get((protocol.__name__ if protocol is not None else "", method))
         own = inspect.getattr_static(cls, method, None)
@@ -218,7 +218,7 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
             body["provenance"] = _provenance(provenance, Door(key, name, "provenance", log))
         elif provenance is not None or "provenance" in getattr(component, "__dict__", {}):
             _check_provenance(Door(key, name, "provenance", log), component.provenance)
-    if not wanted and "provenance" not in body:
+    if not methods and "provenance" not in body:
         return
     try:
         narrowed = types.new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(body))

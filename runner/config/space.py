@@ -82,17 +82,17 @@ class Axis:
 
     def value_of(self, word: str) -> Any:
         """The value of an override of this axis, the inverse of `word`; None for another override."""
-        wanted: Any = arguments.parse(word).value()
+        value: Any = arguments.parse(word).value()
         for known in self.words:
-            if arguments.parse(known).value() == wanted:
+            if arguments.parse(known).value() == value:
                 return known
-        is_number = isinstance(wanted, int | float) and not isinstance(wanted, bool)
-        if self.words or not is_number or not self.low <= wanted <= self.high:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if self.words or not is_number or not self.low <= value <= self.high:
             return None
-        steps = (wanted - self.low) / (self.step or 1)
+        steps = (value - self.low) / (self.step or 1)
         if (self.step or self.is_whole) and abs(steps - round(steps)) > 1e-9:
             return None
-        return int(wanted) if self.is_whole else float(wanted)
+        return int(value) if self.is_whole else float(value)
 
 
 @dataclass(frozen=True)

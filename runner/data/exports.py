@@ -215,15 +215,15 @@ def _of_vars(variables: Mapping[str, Any], id: str) -> Cells:
 
 def _checks(assertions: Sequence[Any], variables: Mapping[str, Any]) -> Cells:
     """The checks of assertions, and the types of assertions without a check here."""
-    checks, left = [], []
+    checks, left_out = [], []
     for assertion in _with_variables(assertions, variables):
         check = _check(assertion)
         try:
             read_check(check)
             checks.append(check)
         except ValueError:
-            left.append(str(assertion.get("type")))
-    return {"checks": checks, LEFT: left}
+            left_out.append(str(assertion.get("type")))
+    return {"checks": checks, LEFT: left_out}
 
 
 def _check(assertion: Mapping[str, Any]) -> dict[str, Any]:

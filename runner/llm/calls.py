@@ -111,10 +111,10 @@ class CallLog:
     def chat(self, request: Asked) -> Iterator[Callable[[ChatReply, Cost], None]]:
         """Around one request; call what it yields with the reply and its cost."""
         began, at, case = time.perf_counter(), _now(), owner_of()
-        got: list[tuple[ChatReply, Cost]] = []
+        answers: list[tuple[ChatReply, Cost]] = []
         error, attempts = None, None
         try:
-            yield lambda reply, cost: got.append((reply, cost))
+            yield lambda reply, cost: answers.append((reply, cost))
         except Exception as failure:
             error, attempts = str(failure) or type(failure).__name__, getattr(failure, "attempts", None)
             raise
@@ -123,7 +123,7 @@ class CallLog:
             raise
         finally:
             if case and self._keep != "none":
-                outcome = _of_reply(*got[0]) if got else {**_NO_REPLY, "attempts": attempts}
+                outcome = _of_reply(*answers[0]) if answers else {**_NO_REPLY, "attempts": attempts}
                 self._note(case, request, {"at": at, "ms": _ms(began), **outcome, "error": error})
 
     def note_embedding(self, whole_request: Asked, texts: Sequence[str], outcome: Embedded) -> None:

@@ -52,10 +52,10 @@ class _Repeated:
     left: int = KEPT_BYTES
     found: dict[Hashable, tuple[Any, Sequence[tuple[Asked, ChatReply]]]] = field(default_factory=dict)
 
-    def keep(self, what: Hashable, result: Any, heard: Sequence[tuple[Asked, ChatReply]]) -> None:
+    def keep(self, key: Hashable, result: Any, heard: Sequence[tuple[Asked, ChatReply]]) -> None:
         self.left -= sum(2 * len(asked.key) + len(reply.text) for asked, reply in heard)
         if self.left >= 0:
-            self.found[what] = result, heard
+            self.found[key] = result, heard
 
 
 class Model:
@@ -73,11 +73,11 @@ class Model:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What a reply depends on besides the request: model, server, and what conf leaves out and adds."""
+        """What a reply depends on besides the request: model, server, and the parameters that conf omits and adds."""
         changes = self.provider.changes(self._own_name)
-        told = {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
-        found: Mapping[str, Any] = mark_secrets(told)
-        return found
+        settings = {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
+        provenance: Mapping[str, Any] = mark_secrets(settings)
+        return provenance
 
     @property
     def is_rehearsed(self) -> bool:
@@ -85,33 +85,33 @@ class Model:
         return self._door.rehearsal is not None
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Raises StopRunError and InputError for what is wrong for every request, EvaluationError for what is wrong
-        with this one."""
+        """Raises StopRunError and InputError for errors that hold for every request, EvaluationError for an error of
+        this one."""
         body = self.provider.body(self._own_name, request)
         return await self._chat(request, body, self._key(body, request))
 
     async def _chat(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        asked = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
+        call = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
         if self._door.calls is None:
             reply = await self._answer(request, body, key)
         else:
-            with self._door.calls.chat(asked) as answered:
+            with self._door.calls.chat(call) as answered:
                 reply = await self._answer(request, body, key)
                 answered(reply, self._cost(reply.usage))
         if (heard := _heard.get()) is not None:
-            heard.append((asked, reply))
+            heard.append((call, reply))
         return reply.within(_limit(body))
 
-    async def make_or_reuse(self, what: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
+    async def make_or_reuse(self, key: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
         """The result of `make`, which calls this model only. A later run of the sweep gets the result of an earlier
         run, where `is_whole(result)` and all its replies are in the cache. Its requests are counted and noted as if
-        they had been made again. `what`: all that the result depends on besides the model."""
+        they had been made again. `key`: all that the result depends on besides the model."""
         if not are_several() or self._door.cache.mode == "none":
             return await make()
         results: _Repeated = make_once("repeated", "", _Repeated)
-        what = self._door.stored_in, self.name, self._identity, what
-        if what in results.found:
-            result, heard = results.found[what]
+        key = self._door.stored_in, self.name, self._identity, key
+        if key in results.found:
+            result, heard = results.found[key]
             for asked, reply in heard:
                 self._hear_again(asked, reply)
             return result  # type: ignore[no-any-return]
@@ -122,18 +122,18 @@ class Model:
         finally:
             _heard.reset(token)
         if is_whole(result) and all(reply.cached for _, reply in listening):
-            results.keep(what, result, listening)
+            results.keep(key, result, listening)
         return result
 
-    def _hear_again(self, asked: Asked, reply: ChatReply) -> None:
+    def _hear_again(self, call: Asked, reply: ChatReply) -> None:
         """Count a request whose stored reply was read before, and note it, as one whose reply is read now."""
         if self._door.rehearsal is not None:
-            self._count_stored(self._door.rehearsal, reply, asked.key)
+            self._count_stored(self._door.rehearsal, reply, call.key)
         elif self._door.calls is None:
-            self._from_elsewhere(reply, asked.key)
+            self._from_elsewhere(reply, call.key)
         else:
-            with self._door.calls.chat(asked) as answered:
-                answered(self._from_elsewhere(reply, asked.key), self._cost(reply.usage))
+            with self._door.calls.chat(call) as answered:
+                answered(self._from_elsewhere(reply, call.key), self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:
@@ -188,18 +188,18 @@ class Model:
         toll = self._toll(Usage(_most_tokens(orjson.dumps(body))))
         with self._door.under_way(f"{self.role} {self.name}"):
             read = self._read(lambda said: vectors_of(said, len(texts)))
-            answered = await self._retry.ask("/embeddings", body, tokens, read, toll)
-        vectors, counted = answered.content
-        self._pay(toll, counted or Usage(tokens), answered.attempts)
+            answer = await self._retry.ask("/embeddings", body, tokens, read, toll)
+        vectors, counted = answer.content
+        self._pay(toll, counted or Usage(tokens), answer.attempts)
         lengths = {vector.size for vector in vectors.rows if vector.size}
         if lengths and body.get("dimensions", min(lengths)) not in lengths:
             raise StopRunError(
                 f"{self.name} at {self.provider.address} sends vectors of {max(lengths)} numbers, asked for "
                 f"{dimensions}; dimensions=null takes them as they are"
             )
-        stopwatch.note(waited_s=answered.waited_s, live=answered.attempts == 1)
+        stopwatch.note(waited_s=answer.waited_s, live=answer.attempts == 1)
         self._note_embedding(
-            body, texts, Embedded(self._cost_of_texts, prefix, began, answered.attempts, max(lengths, default=0))
+            body, texts, Embedded(self._cost_of_texts, prefix, began, answer.attempts, max(lengths, default=0))
         )
         return vectors
 
@@ -272,8 +272,8 @@ class Model:
         longest = _limit(body) or self._assumed_max_tokens(request)
         tokens = _prompt_tokens(body) + longest if self.provider.counts_tokens else 0
         toll = self._toll(Usage(_most_tokens(key), longest))
-        answered = await self._retry.ask("/chat/completions", body, tokens, self._read(chat_reply), toll)
-        reply, counted = answered.content
+        answer = await self._retry.ask("/chat/completions", body, tokens, self._read(chat_reply), toll)
+        reply, counted = answer.content
         usage = counted or _count_usage(body, reply, longest)
         try:
             used = usage
@@ -281,8 +281,8 @@ class Model:
                 reply = reply_from_json(self._door.cache.store(key, reply_to_json(reply, usage)))
                 used = reply.usage
         finally:
-            self._pay(toll, usage, answered.attempts)
-        return reply.live(used, answered.attempts, answered.waited_s, _limit(body))
+            self._pay(toll, usage, answer.attempts)
+        return reply.live(used, answer.attempts, answer.waited_s, _limit(body))
 
     def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
         """Tells once of a server whose counts of tokens cannot be."""

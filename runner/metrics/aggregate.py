@@ -359,19 +359,19 @@ class _Estimator:
         keys: dict[str, tuple[Any, ...]] = {}
         self._members.clear()
         groups: dict[tuple[bytes, bool], list[str]] = defaultdict(list)
-        found: dict[tuple[Any, ...], Estimate | None] = {}
+        by_key: dict[tuple[Any, ...], Estimate | None] = {}
         for name in names:
             sample = self._sample(name, mask)
             key = keys[name] = self._key(name, sample)
-            if key not in found:
-                found[key] = self._known.get(key)
-                if found[key] is None:
+            if key not in by_key:
+                by_key[key] = self._known.get(key)
+                if by_key[key] is None:
                     groups[sample.cases.tobytes(), sample.weights is None].append(name)
         for group in groups.values():
-            found |= {keys[name]: estimate for name, estimate in self._group(group, mask).items()}
+            by_key |= {keys[name]: estimate for name, estimate in self._group(group, mask).items()}
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
-        estimates = {key: estimate for key, estimate in found.items() if estimate is not None}
+        estimates = {key: estimate for key, estimate in by_key.items() if estimate is not None}
         self._known.update(estimates)
         return {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
 

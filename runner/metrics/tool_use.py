@@ -126,15 +126,15 @@ def _n_met(calls: Sequence[ToolUse], expected: Sequence[ToolUse]) -> int:
     while any call of the tool matches the others."""
     exact = Counter(use.key for use in expected if use.arguments is not None)
     by_name = Counter(use.name for use in expected if use.arguments is None)
-    left: Counter[str] = Counter()
+    unmatched: Counter[str] = Counter()
     n_exact = 0
     for call in calls:
         if exact[call.key] > 0:
             exact[call.key] -= 1
             n_exact += 1
         else:
-            left[call.name] += 1
-    return n_exact + (left & by_name).total()
+            unmatched[call.name] += 1
+    return n_exact + (unmatched & by_name).total()
 
 
 def _plain(value: Any) -> Any:

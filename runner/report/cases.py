@@ -309,16 +309,16 @@ class Store:
 
     def add(self, place: int, document: Sequence[Detail]) -> bool:
         """Behind what is there of the same case. False where there is no room for it."""
-        known, new = self._numbers, []
+        numbers, new = self._numbers, []
         for text in _texts(document):
-            if text not in known:
-                known[text] = len(known)
+            if text not in numbers:
+                numbers[text] = len(numbers)
                 new.append(text)
-        stored = [[known[title], _number_texts(body, known)] for title, body in document]
+        stored = [[numbers[title], _number_texts(body, numbers)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
         if size > self.left:
             for text in new:
-                del known[text]
+                del numbers[text]
             return False
         self.left -= size
         self.texts += new

@@ -55,7 +55,7 @@ def _with_known_ids(columns: Outputs, known: Sequence[str]) -> Outputs:
 
 def _read(path: Path, among: Container[str] | None) -> Outputs:
     places, right = dict[str, int](), list[bool]()
-    sums, seen = dict.fromkeys(PARTS, 0), set[str]()
+    sums, used = dict.fromkeys(PARTS, 0), set[str]()
     for place, row in lines_at(path):
         id = str(row.get("id"))
         if id in places or (among is not None and id not in among):
@@ -63,9 +63,9 @@ def _read(path: Path, among: Container[str] | None) -> Outputs:
         places[id] = place
         right.append(is_right(row))
         for name, value in _parts(row):
-            seen.add(name)
+            used.add(name)
             sums[name] = (sums[name] + _number(id, value)) % 2**128
-    digests = {name: f"{sums[name]:032x}" for name in PARTS if name in seen}
+    digests = {name: f"{sums[name]:032x}" for name in PARTS if name in used}
     return Outputs([*places], np.array([*places.values()], np.int64), np.array(right, bool), digests)
 
 

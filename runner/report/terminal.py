@@ -161,14 +161,14 @@ def _stack(row: Sequence[str | Cell], stack: Stack) -> Text:
 
 
 def room_for(
-    left: Sequence[Sequence[Text]], columns: Sequence[Sequence[Text]], fit: Fit
+    head_columns: Sequence[Sequence[Text]], columns: Sequence[Sequence[Text]], fit: Fit
 ) -> tuple[list[list[Text]], list[int]]:
     """What stands on the left, folded where it must be, and numbers of the columns beside it for which there is room.
     Each column is its header and the text of every row; texts may have several lines."""
     width = min(WIDTH, Console().width)
     order = fit.order or range(len(columns))
     for fold in (None, fit.fold):
-        folded_left = [[text if fold is None else _fold(text, fold) for text in column] for column in left]
+        folded_left = [[text if fold is None else _fold(text, fold) for text in column] for column in head_columns]
         room, chosen = width - sum(_width(column) + GAP for column in folded_left), list[int]()
         for place in order:
             needed = _width(columns[place]) + GAP
@@ -178,8 +178,8 @@ def room_for(
             chosen.append(place)
         if len(chosen) == len(columns):
             break
-    if fold is not None and len(left) == 1:
-        folded_left = [[_fold(text, max(fold, _width(folded_left[0]) + room)) for text in left[0]]]
+    if fold is not None and len(head_columns) == 1:
+        folded_left = [[_fold(text, max(fold, _width(folded_left[0]) + room)) for text in head_columns[0]]]
     return folded_left, sorted(chosen)
 
 

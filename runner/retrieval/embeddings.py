@@ -125,24 +125,24 @@ class EmbeddingStore:
         Raises EvaluationError for an invalid vector, and StopRunError where another model answers under this name.
         """
         digests = [_digest(text, kind) for text in texts]
-        wanted = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
+        text_by_digest = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
         with self._databases() as databases:
-            vectors = self._read_stored(databases, list(wanted))
-            if found := [wanted[digest] for digest in vectors if digest not in self._seen]:
+            vectors = self._read_stored(databases, list(text_by_digest))
+            if found := [text_by_digest[digest] for digest in vectors if digest not in self._seen]:
                 stored(found)
-            missing = [digest for digest in wanted if digest not in vectors and digest not in self._refused]
+            missing = [digest for digest in text_by_digest if digest not in vectors and digest not in self._refused]
             batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
 
             def store_batch(number: int, rows: Rows, sent_by: str = "", /) -> None:
-                batch = {digest: wanted[digest] for digest in batches[number]}
+                batch = {digest: text_by_digest[digest] for digest in batches[number]}
                 computed = self._accept(databases, batch, rows, sent_by)
                 self._keep(databases, computed, sent_by)
                 vectors.update(computed)
 
-            self._seen.update(wanted)
+            self._seen.update(text_by_digest)
             if batches:
-                compute([[wanted[digest] for digest in batch] for batch in batches], store_batch)
-        self._raise_refused(wanted)
+                compute([[text_by_digest[digest] for digest in batch] for batch in batches], store_batch)
+        self._raise_refused(text_by_digest)
         return self._stack(digests, vectors)
 
     # --- what a server sent -------------------------------------------------------------------------

@@ -96,24 +96,24 @@ def _sample(vectors: NDArray[np.float32], size: int, seed: int) -> NDArray[np.fl
 
 
 def _search(
-    index: Any, settings: IndexSettings, queries: NDArray[np.float32], wanted: int, among: Any = None
+    index: Any, settings: IndexSettings, queries: NDArray[np.float32], n_hits: int, among: Any = None
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Scores and numbers [n_queries, at least `wanted`], best first; -1 where there is no more. `among`: what tells
-    FAISS which vectors a filter leaves."""
+    """Scores and numbers [n_queries, at least `n_hits`], best first; -1 where there is no more. `among`: selects the
+    vectors that pass a filter, for FAISS."""
     import faiss
 
     effort = None
     if settings.kind == "hnsw":
-        effort = faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted), sel=among)
+        effort = faiss.SearchParametersHNSW(efSearch=max(settings.effort, n_hits), sel=among)
     elif settings.kind == "ivf":
         effort = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
     elif settings.kind == "ivf_pq":
-        wanted = min(index.ntotal, REFINED * wanted)
+        n_hits = min(index.ntotal, REFINED * n_hits)
         inner = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
         effort = faiss.SearchParametersPreTransform(index_params=inner)
     elif among is not None:
         effort = faiss.SearchParameters(sel=among)
-    found: tuple[NDArray[np.float32], NDArray[np.int64]] = index.search(queries, wanted, params=effort)
+    found: tuple[NDArray[np.float32], NDArray[np.int64]] = index.search(queries, n_hits, params=effort)
     return found
 
 

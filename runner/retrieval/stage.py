@@ -224,7 +224,8 @@ class Retrieval:
         )
 
     async def look_up(self, query: Query) -> Retrieved:
-        """Search for a query that is not part of the data set; its ranking is not stored. Raises as `charged_result`."""
+        """Search for a query that is not part of the data set; its ranking is not stored. Raises what
+        `charged_result` raises."""
         ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
         return self._result(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
 

@@ -117,15 +117,15 @@ def _undeclared_thresholds(cfg: DictConfig) -> Iterator[Problem]:
 
 def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:
     """Raises ConfigError for thresholds of slices without cases, before the first case is run."""
-    wanted = thresholds_of(cfg)[0]
-    if not any(threshold.dimension for threshold in wanted):
+    limits = thresholds_of(cfg)[0]
+    if not any(threshold.dimension for threshold in limits):
         return
     labels: dict[str, set[str]] = {"language": set(), "difficulty": set(), "tag": set()}
     for case in cases:
         labels["language"] |= {case.language} if case.language else set()
         labels["difficulty"] |= {case.difficulty} if case.difficulty else set()
         labels["tag"].update(case.tags)
-    if problems := list(thresholds.slice_problems(wanted, labels)):
+    if problems := list(thresholds.slice_problems(limits, labels)):
         raise ConfigError(problems)
 
 

@@ -305,20 +305,20 @@ def _inner_name(name: str) -> str:
 # --- words of a run ---------------------------------------------------------------------------------
 
 
-def words_of(form: str, folder: Path, kept: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -> list[str]:
+def words_of(form: str, folder: Path, files: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -> list[str]:
     """By which a run reads the files of a data set."""
     if form == "beir":
-        return ["dataset=beir", f"dataset.path={_quote(_as_beir(folder, kept))}"]
-    if form == "csv" and "corpus" not in kept:
-        return _import(folder, kept["queries"][0], columns)
+        return ["dataset=beir", f"dataset.path={_quote(_as_beir(folder, files))}"]
+    if form == "csv" and "corpus" not in files:
+        return _import(folder, files["queries"][0], columns)
     words = [f"dataset={form}"]
     for part, setting in FORMS[form].parts.items():
-        if part in FOLDERS and part in kept:
+        if part in FOLDERS and part in files:
             words.append(f"dataset.{setting}={_quote(folder / part)}")
-        elif part in kept:
-            words.append(f"dataset.{setting}={_names_of(kept[part])}")
-    if form == "jsonl" and "corpus" not in kept:
-        words += ["dataset.corpus=null", *_given_overrides(kept["queries"][0])]
+        elif part in files:
+            words.append(f"dataset.{setting}={_names_of(files[part])}")
+    if form == "jsonl" and "corpus" not in files:
+        words += ["dataset.corpus=null", *_given_overrides(files["queries"][0])]
     if form == "csv":
         words += [f"dataset.columns.{_column(field)}={single_quote(name)}" for field, name in columns.items()]
     return words

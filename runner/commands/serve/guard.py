@@ -159,17 +159,17 @@ class Guard:
         if self._token is None or (path.startswith(OPEN) and path != "/sign-in"):
             return None
         address = (scope.get("client") or ("",))[0]
-        shown = headers.get("authorization", "")
-        if not shown and path == "/sign-in":
+        credentials = headers.get("authorization", "")
+        if not credentials and path == "/sign-in":
             return None
-        if not shown and hmac.compare_digest(_cookie(headers), self.session.encode()):
+        if not credentials and hmac.compare_digest(_cookie(headers), self.session.encode()):
             return None  # also while others try tokens: it cannot be guessed
         if (seconds := self.failures.wait_s(address)) > 0:
             retry = {"retry-after": str(round(seconds))}
             return 429, "too_many_failures", "too many wrong tokens; wait, and try again", retry
-        if shown.lower().startswith("bearer ") and self.is_token(shown[7:].strip()):
+        if credentials.lower().startswith("bearer ") and self.is_token(credentials[7:].strip()):
             return None
-        if shown or _cookie(headers):
+        if credentials or _cookie(headers):
             self.failures.add(address)
         wants_page = "text/html" in headers.get("accept", "") and scope["method"] == "GET"
         if wants_page and not path.startswith("/evaluation"):

@@ -87,13 +87,13 @@ def runs_page(
     """All runs, newest first."""
     every = desk.runs.all()
     fitting = filter_runs(every, status, tag, q)
-    shown = fitting[(page - 1) * LISTED : page * LISTED]
+    runs_of_page = fitting[(page - 1) * LISTED : page * LISTED]
     return render_page(
         request,
         "runs.html.j2",
-        runs=shown,
+        runs=runs_of_page,
         n=len(fitting),
-        metrics=_columns(request, desk, shown),
+        metrics=_columns(request, desk, runs_of_page),
         page=page,
         pages=max(1, -(-len(fitting) // LISTED)),
         q=q,
@@ -101,7 +101,7 @@ def runs_page(
         tag=tag,
         tags=sorted({each for run in every for each in run.tags}),
         link=lambda **new: "?" + urlencode({"q": q, "status": status, "tag": tag, **new}),
-        is_live=any(run.status in ("pending", "running") for run in shown),
+        is_live=any(run.status in ("pending", "running") for run in runs_of_page),
     )
 
 
@@ -312,7 +312,7 @@ def _html_of_markdown(text: str) -> str:
 def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
     """A form of everything that a request may set, made from the configuration. `dataset`: that is chosen at first."""
     allowed, datasets = desk.allowed, desk.datasets.all()
-    form = FORMS.get(next((each.format for each in datasets if each.id == dataset), ""))
+    form = FORMS.get(next((dataset_choice.format for dataset_choice in datasets if dataset_choice.id == dataset), ""))
     open_groups = {*allowed.groups} - {*allowed.closed, "system"}
     settings = {
         choice: [setting for setting in listed if setting.key not in allowed.closed]
@@ -323,7 +323,7 @@ def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
         request,
         "start.html.j2",
         form={"uses": allowed.uses, "brings": allowed.brings},
-        datasets=[_data_choice(each) for each in datasets],
+        datasets=[_data_choice(dataset_choice) for dataset_choice in datasets],
         dataset=dataset,
         evaluation="full_rag" if form is None or form.evaluation == RETRIEVAL_ONLY else form.evaluation,
         groups={

@@ -155,18 +155,18 @@ def _messages(record: Mapping[str, Any]) -> tuple[list[Message], bool]:
     if not isinstance(listed, list) or not listed:
         raise FieldError(where, f"expected a list of messages, found {describe_value(listed)}")
     messages = [each for place, value in enumerate(listed) for each in messages_of(value, f"{where}[{place}]")]
-    answered = _mapping(record, "response") if "response" in record else record
-    choices = answered.get("choices")
+    response = _mapping(record, "response") if "response" in record else record
+    choices = response.get("choices")
     reason = None
     if choices is not None:
-        where = "choices" if answered is record else "response.choices"
+        where = "choices" if response is record else "response.choices"
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             raise FieldError(where, f"expected a list of objects, found {describe_value(choices)}")
         messages += messages_of(choices[0].get("message"), f"{where}[0].message")
         reason = choices[0].get("finish_reason")
-    elif answered is not record and isinstance(answered.get("content"), list):  # an answer of Anthropic's API
-        messages += messages_of({"role": "assistant", **answered}, "response")
-        reason = answered.get("stop_reason")
+    elif response is not record and isinstance(response.get("content"), list):  # an answer of Anthropic's API
+        messages += messages_of({"role": "assistant", **response}, "response")
+        reason = response.get("stop_reason")
     return messages, reason not in CUT_OFF and not messages[-1].refused
 
 

@@ -231,12 +231,12 @@ class _Conversation:
             self._add_use(span)
             return
         try:
-            before, answered = _model_messages(span)
+            before, outputs = _model_messages(span)
         except FieldError as error:
             what = f"what a model was told and said is left out: {error.message}"
             left_out.add(what, span.line, f"{span.place}.{error.field}".removeprefix("."))
             return
-        if not before and not answered and not span.is_error:
+        if not before and not outputs and not span.is_error:
             left_out.add("a span of a model holds no messages", span.line, span.place)
         n_seen: Counter[Any] = Counter()
         for message in before:
@@ -244,9 +244,9 @@ class _Conversation:
             n_seen[key] += 1
             if message.role != "system" and n_seen[key] > self._n_known[key]:
                 self._add(message, span, left_out)
-        if not answered and span.is_error:
-            answered = [Message("tool", _error_text(span), is_error=True)]
-        for message in answered:
+        if not outputs and span.is_error:
+            outputs = [Message("tool", _error_text(span), is_error=True)]
+        for message in outputs:
             self._add(message, span, left_out)
 
     def _add(self, message: Message, span: Span, left_out: LeftOut) -> None:
@@ -314,16 +314,16 @@ def _tool_name(span: Span) -> str:
 
 def _model_messages(span: Span) -> tuple[list[Message], list[Message]]:
     """The messages that a model was sent, and those that it returned. Raises FieldError."""
-    before, answered = _messages_in(span, INPUTS), _messages_in(span, OUTPUTS)
+    before, outputs = _messages_in(span, INPUTS), _messages_in(span, OUTPUTS)
     for number, (name, values) in enumerate(_events(span)):
         shown, said = _of_event(name, values, f"events[{number}]")
         before += shown
-        answered += said
-    for prefix, messages in (("input", before), ("output", answered)):
+        outputs += said
+    for prefix, messages in (("input", before), ("output", outputs)):
         if not messages:
             messages += _flat(span, f"llm.{prefix}_messages")
             messages += _flat(span, "gen_ai.prompt" if prefix == "input" else "gen_ai.completion")
-    return before, answered
+    return before, outputs
 
 
 def _messages_in(span: Span, names: Sequence[str]) -> list[Message]:
