@@ -88,7 +88,7 @@ class Picked:
 
 
 def pick_answers(cases: Cases, folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> Picked:
-    """Of the cases of a run. Raises InputError for a run without judged answers."""
+    """Pick answers from the cases of a run. Raises InputError for a run without judged answers."""
     if not cases.judged:
         raise InputError(f"{folder}: no answer of the run was judged; expected a run of full_rag or memory")
     if rubric is not None and rubric not in cases.judged:
@@ -121,7 +121,7 @@ class Answer(NamedTuple):
 
 
 def judged_answers(cases: Cases, rubric: str) -> list[Answer]:
-    """Those that have a score, in the order of the rows."""
+    """The answers with a score, in the order of the rows."""
     score = cases.judged[rubric]["score"]
     numbers = (score == score).nonzero()[0]
     columns = (column[numbers].tolist() for column in (cases.truth, score, cases.judged[rubric]["spread"]))

@@ -37,7 +37,7 @@ class Anchored:
 
 
 def anchor_snapshots(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Anchored | None:
-    """None where both corpora have the same chunks, or different documents."""
+    """Match the gold chunks of two corpora. None where both corpora have the same chunks, or different documents."""
     one, other = baseline.identity, candidate.identity
     if one.get("documents") != other.get("documents") or one.get("chunks") == other.get("chunks"):
         return None

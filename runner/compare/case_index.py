@@ -174,7 +174,8 @@ def read_cases(path: Path, *, writes: bool) -> Cases:
 
 
 def _telling_beside(path: Path) -> Sequence[str]:
-    """As the run of some rows declared its metrics; as the built-in evaluations do where that cannot be read."""
+    """The deciding metrics as the run of some rows declared them; as the built-in evaluations do where that cannot be
+    read."""
     try:
         return catalogue_in(read_json(path.with_name("run.json")) or {}).telling_right
     except ValueError:
@@ -258,7 +259,7 @@ def plain(id: Any) -> str:
 
 
 def whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without halves of characters, which JSON can say and no file or answer can hold."""
+    """A row without lone surrogates, which JSON can encode and no file or answer can hold."""
     try:
         orjson.dumps(row)
     except TypeError:

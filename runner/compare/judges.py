@@ -33,7 +33,7 @@ NOT_A_SYSTEM = ("judge", "evaluation", "models", "out")  # keys of a configurati
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a judge got of one case, and its scores: rubric -> score, None where it failed."""
+    """What a judge saw of one case, and its scores: rubric -> score, None where it failed."""
 
     question: str
     answer: str

@@ -113,8 +113,8 @@ class Vetting:
 
 @dataclass(frozen=True)
 class Own:
-    """What the user's own files name. `texts`: values of any setting; `named`: (name of a setting, value); `servers`:
-    (base_url, api_key_env)."""
+    """The values that the user's own files name. `texts`: values of any setting; `named`: (name of a setting, value);
+    `servers`: (base_url, api_key_env)."""
 
     texts: frozenset[str]
     named: frozenset[tuple[str, str]]
@@ -132,7 +132,8 @@ class Own:
 
 
 def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
-    """What the program, installed packages, `folders` and the command line name. Only while Hydra is initialised."""
+    """The values that the program, installed packages, `folders` and the command line name. Only while Hydra is
+    initialised."""
     typed = [_nest(override) for job in arguments.cells(overrides) for override in job]
     trees = [*map(_tree, _files(folders)), *typed]
     leaves = [(name, text) for tree in trees for _, name, text in _texts(tree)]

@@ -36,7 +36,7 @@ def read_jsonl(path: str, key: str, log: ProblemLog, error: type[RunnerError]) -
 def placed_jsonl(
     path: str, key: str, log: ProblemLog, error: type[RunnerError]
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """As `read_jsonl`, with the byte offset of the line as second value."""
+    """Like `read_jsonl`, with the byte offset of the line as second value."""
     offset, number, line = 0, 0, b""
 
     def lines(file: Iterable[bytes]) -> Iterator[bytes]:

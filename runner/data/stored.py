@@ -154,7 +154,7 @@ Opened = tuple[Corpus, Sequence[DataProblem]]
 
 
 def open_corpus(folder: Path) -> Opened:
-    """What `write_corpus` wrote, and what was wrong with the files. The folder may be deleted meanwhile."""
+    """The corpus that `write_corpus` wrote, and the problems of its files. The folder may be deleted meanwhile."""
     shelf = StoredCorpus(folder)
     facts = shelf.facts
     problems = [DataProblem(**problem) for problem in facts["problems"]]
@@ -202,7 +202,7 @@ class StoredCorpus:
 
 
 class _Records:
-    """What was written of each document: its values, and its passages. The one read last stays."""
+    """The stored parts of each document: its values, and its passages. The last one read is kept."""
 
     def __init__(self, folder: Path) -> None:
         self._ends: NDArray[np.int64] = map_array(folder / "documents_ends.npy")

@@ -238,7 +238,7 @@ _NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": F
 
 
 def _encode(call: Mapping[str, Any]) -> bytes:
-    """Without the secrets of this process, and without what looks like a secret in addresses."""
+    """A line without the secrets of this process, and without what looks like a secret in addresses."""
     line = orjson.dumps(call)
     if _may_hold_secrets(line):
         line = orjson.dumps(redacted_value(call))

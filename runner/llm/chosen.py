@@ -67,7 +67,7 @@ class Chosen:
 
     @cached_property
     def _names_of(self) -> dict[int, list[str]]:
-        """Of the metrics of each choice, by its id: every case asks for them."""
+        """The names of the metrics of each choice, by its id; cached, since every case needs them."""
         return {id(choice): names(choice) for choice in self.choices.values()}
 
     @property
@@ -151,7 +151,7 @@ class Chosen:
         judgements: Judgements,
         rubrics: Collection[str] = (),
     ) -> Scores:
-        """What was chosen of `own`, and the scores of the choices. `rubrics`: those of the choices that apply to the
+        """The chosen metrics of `own`, and the scores of the choices. `rubrics`: those of the choices that apply to the
         case; `output` None: it failed."""
         scores = [self._choose(own)]
         if output is None:
@@ -180,7 +180,7 @@ class Chosen:
         return Scores(values, tuple(name for name in own.unscored if is_wanted[name]), own.weights, own.labels)
 
     def _failed_scores(self, judgements: Judgements, asked: Collection[str]) -> Scores:
-        """What was asked without an answer counts as the worst, or not at all."""
+        """Scores of rubrics without a judgement: the worst one, or none at all."""
         failed = [name for name in asked if name not in judgements or judgements[name].score is None]
         counts = self.judge is not None and self.judge.on_failure == "zero"
         return Scores({name: self._worst(name) if counts else None for name in failed}, unscored=tuple(failed))

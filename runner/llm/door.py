@@ -108,7 +108,7 @@ class Door:
         self._unpriced += cost.nano_usd is None
 
     def describe_spending(self, tokens: str) -> str:
-        """What this process has spent so far, for the progress line; `tokens` is a format of the token count."""
+        """The cost of this process so far, for the progress line; `tokens` is a format of the token count."""
         if not self._tokens:
             return ""
         usd = "" if self._unpriced else f"${self._nano_usd / 1e9:.4f}, "

@@ -67,8 +67,8 @@ class EndpointLimits(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`path` with its placeholders filled in; `body`: a JSON value, None for none. `sends_twice`: whether a service
-    that gets it twice may do twice what is asked; it then carries a key by which it can tell."""
+    """`path` with its placeholders filled in; `body`: a JSON value, None for none. `sends_twice`: whether repeating the
+    request may have its effect twice; it then carries a key by which the service can recognise a repeat."""
 
     name: str
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -167,8 +167,8 @@ class Endpoint:
         )
 
     async def ask(self, request: Request, *, missing_is_fine: bool = False) -> Any:
-        """The JSON of the reply, None for an empty one, and where there is nothing (404) if that is fine. Raises
-        StopRunError for what is wrong with every request, EvaluationError for what is wrong with this one."""
+        """The JSON of the reply, None for an empty one, and for 404 with `missing_is_fine`. Raises StopRunError for
+        errors that hold for every request, EvaluationError for an error of this one."""
         return (await self.exchange(request, missing_is_fine=missing_is_fine)).content
 
     async def exchange(self, request: Request, toll: Toll | None = None, *, missing_is_fine: bool = False) -> Received:
@@ -361,7 +361,7 @@ def of_events(body: bytes, delta: str) -> dict[str, Any]:
 
 
 def _data_of_events(body: bytes) -> Iterator[str]:
-    """Of each event its lines of data, joined (html.spec.whatwg.org, server-sent events)."""
+    """The data lines of each event, joined (html.spec.whatwg.org, server-sent events)."""
     text = body.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     for block in text.split("\n\n"):
         lines = [line.partition(":")[2].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]

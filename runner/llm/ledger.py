@@ -51,7 +51,7 @@ Source = Literal["live", "cached", "unanswered"]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a request is charged to: the run, the role and the model."""
+    """The account that a request is charged to: the run, the role and the model."""
 
     cell: str
     role: str

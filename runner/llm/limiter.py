@@ -28,8 +28,8 @@ Ending = Literal["answered", "throttled", "failed"]
 
 
 class Rates:
-    """What several processes have sent to servers in the last minute, in one file in a folder that they share. `clock`:
-    seconds that are the same for all of them."""
+    """The requests that several processes have sent to servers in the last minute, in one file in a shared folder.
+    `clock`: seconds that are the same for all of them."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self.folder, self._clock = folder, clock
@@ -68,7 +68,7 @@ class Rates:
         )
 
     def close(self) -> None:
-        """What this process has in flight counts for a minute more."""
+        """The requests of this process in flight count for a minute more."""
         self._database.close()
         if self._presence is not None:
             self._presence.close()

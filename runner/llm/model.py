@@ -177,8 +177,8 @@ class Model:
             return await ask_for_json(ask, request, read)
 
     async def embed(self, texts: Sequence[str], dimensions: int | None = None, *, prefix: str = "") -> Vectors:
-        """As the server sends them, by one request; the texts begin with `prefix`. Nothing is stored. Raises what
-        `chat` does."""
+        """The vectors of one request as the server sends them; the texts begin with `prefix`. Nothing is stored. Raises
+        what `chat` does."""
         began = time.perf_counter()
         body = self.provider.embedding_body(self._own_name, texts, dimensions)
         tokens = sum(map(count_tokens, body["input"]))
@@ -298,7 +298,7 @@ class Model:
         return reading
 
     def _assumed_max_tokens(self, request: ChatRequest) -> int:
-        """What an answer is taken to be at most where conf lets it be as long as it likes."""
+        """The assumed maximum of an answer where conf sets no limit."""
         if self._door.ledger.is_limited:
             raise StopRunError(
                 f"a budget cannot hold for {self.name}: provider.{self.provider.name}.leave_out takes the limit of an "
@@ -312,7 +312,7 @@ class Model:
         self._door.note_live(cost)
 
     def _from_elsewhere(self, reply: ChatReply, key: bytes) -> ChatReply:
-        """From the cache, or together with an identical request."""
+        """A reply from the cache, or shared with an identical request."""
         cost = self._cost(reply.usage)
         self._door.ledger.note_cached(self._account, cost)
         metering.note(self.role, key, cost)

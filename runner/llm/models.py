@@ -184,7 +184,7 @@ class Models:
 
     @property
     def servers(self) -> list[str]:
-        """Where requests go, with the names of their providers."""
+        """The addresses that requests are sent to, with the names of their providers."""
         found = {model.provider.name: model.provider.address for model in self.used}
         return [f"{server_of(address)} ({name})" for name, address in sorted(found.items())]
 

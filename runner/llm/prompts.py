@@ -73,7 +73,7 @@ def read_prompt(path: str, key: str, load: Callable[[str], Any] | None = None) -
 
 
 def _problem(value: Any) -> str:
-    """What is wrong with the content of a prompt file; empty when nothing is."""
+    """The fault of the content of a prompt file; empty for a right one."""
     if not isinstance(value, dict):
         return "expected version, en and ko"
     if unknown := sorted(str(name) for name in value if name not in ("version", "en", "ko")):

@@ -62,8 +62,7 @@ class Provider:
         return f"provider.{self.name}.base_url" if self.settings.get("base_url") else "OPENAI_BASE_URL"
 
     def address_problem(self) -> Problem | None:
-        """What is wrong with the URL. conf checks a URL that it holds itself; this also covers one from the
-        environment."""
+        """The fault of the URL. conf checks a URL that it holds itself; this also covers one from the environment."""
         message = address_problem(self._url)
         return Problem(self._url_key, message) if message else None
 

@@ -134,7 +134,8 @@ class Retry:
             return ticket
 
     def _check_goes_on(self) -> None:
-        """Another request may have found out what is wrong for all, also while this one stood in line."""
+        """Raise the error that another request may have met meanwhile and that holds for all, also while this one was
+        waiting."""
         if self._stopped is not None:
             raise StopRunError(self._stopped)
 
@@ -206,7 +207,7 @@ def accepted_body(body: Mapping[str, Any], refused: Mapping[str, int]) -> Mappin
 
 
 def _speaks_of_json(body: Mapping[str, Any]) -> bool:
-    """Without the word in a message, servers refuse `json_object`."""
+    """Whether a message contains the word JSON, without which servers refuse `json_object`."""
     return any("json" in message["content"].lower() for message in body["messages"])
 
 

@@ -85,8 +85,8 @@ class Rubric:
         return mode if mode in self.modes else next(whole for whole in WHOLE if whole in self.modes)
 
     def messages(self, mode: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
-        """In the language of `fields["language"]`, else of the first text. Raises EvaluationError for fields
-        that are missing or of another kind."""
+        """The messages in the language of `fields["language"]`, else of the first text. Raises EvaluationError for
+        fields that are missing or of another kind."""
         chosen = self.modes[mode]
         language = self.language(mode, fields)
         shown = {field.name: _value(self.name, field, fields) for field in chosen.fields_ if _is_given(field, fields)}
@@ -108,7 +108,7 @@ def _system(text: str, language: Language) -> Message:
 
 
 def names() -> list[str]:
-    """Of the rubrics that come with the program, sorted."""
+    """The names of the rubrics that come with the program, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -130,8 +130,8 @@ def misspelt(name: str) -> str:
 
 
 def rubric_fields(name: str) -> Mapping[str, RubricField]:
-    """The fields of a rubric of this program, by name; none for one of somebody's own. A rubric that takes its place
-    sees no others."""
+    """The fields of a rubric of this program, by name; empty for a user's own rubric. A rubric that replaces it has no
+    other fields."""
     if name not in names():
         return {}
     rubric = built_in_rubric(name)
@@ -159,7 +159,7 @@ def read_rubric(name: str, path: str, load: Callable[[str], Any] | None = None) 
 
 
 def _problem(modes: Mapping[str, Mode]) -> str:
-    """What is wrong with the modes of a rubric; empty when nothing is."""
+    """The fault of the modes of a rubric; empty for right ones."""
     for mode, what in modes.items():
         if mode not in ASKED_FOR:
             return f"modes.{mode}: there is no such mode{did_you_mean(mode, ASKED_FOR)}"

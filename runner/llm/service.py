@@ -53,7 +53,8 @@ Read = Callable[[Any], SystemReply]
 
 @with_config(ConfigDict(extra="forbid"))
 class FormSettings(TypedDict, total=False):
-    """Where a reply has what, as JMESPath; null: it does not say. conf/system/http.yaml says what each means."""
+    """Where the parts of a reply are, as JMESPath; null: the reply lacks the part. conf/system/http.yaml documents
+    each."""
 
     answer: str
     contexts: str | None
@@ -173,7 +174,7 @@ class Service:
         return replace(kept, attempts=received.attempts, waited_s=received.waited_s)
 
     def _from_elsewhere(self, reply: ChatReply, key: bytes, form: ReplyForm) -> ChatReply:
-        """From the cache, or together with an identical question."""
+        """A reply from the cache, or shared with an identical question."""
         cost = form.cost(_content(reply))
         self._door.ledger.note_cached(self._account, cost)
         metering.note(self.role, key, cost)
@@ -194,7 +195,7 @@ class Service:
         return value
 
     def _rehearse(self, rehearsal: Rehearsal, key: bytes, stored: Reply | None, form: ReplyForm) -> SystemReply:
-        """What the system itself costs is not known before it says so."""
+        """A made-up reply. The own cost of the system is unknown before it replies."""
         expected = rehearsal.expected[self._account]
         if stored is not None:
             expected.stored += 1
@@ -249,7 +250,7 @@ class Unstored:
         return self._door.rehearsal is not None
 
     def made_up_reply(self) -> str | None:
-        """What a reply is taken to say in a plan; None where requests are sent."""
+        """The assumed text of a reply in a plan; None where requests are sent."""
         if (rehearsal := self._door.rehearsal) is None:
             return None
         rehearsal.n_made_up += 1
@@ -275,7 +276,7 @@ def _content(reply: ChatReply) -> Any:
 
 @dataclass(frozen=True)
 class ReplyForm:
-    """Where a reply has what. Raises ReplyError for what it does not have, with the keys that it has."""
+    """Reads the parts of a reply. Raises ReplyError for a missing part, with the keys that the reply has."""
 
     settings: FormSettings
     say: Wording
@@ -297,7 +298,7 @@ class ReplyForm:
         return SystemReply(self._answer(reply), self._contexts(reply), keys)
 
     def cost(self, reply: Any) -> Cost:
-        """What the reply says of tokens and USD; a price that it does not say is not known."""
+        """The tokens and USD that the reply states; a price that it does not state is unknown."""
         expression = self.settings.get("usage")
         said = extract(expression, reply)
         if not isinstance(said, Mapping):
@@ -451,7 +452,7 @@ class Calls:
 
 
 def values_of(query: Query, k: int) -> dict[str, Any]:
-    """What can be asked with: the question, the turns before it where there are some, and what is known of it."""
+    """The values for the placeholders of a request: the question, the turns before it if any, and its known labels."""
     history = [{"role": turn.role, "content": turn.text} for turn in query.history]
     return {
         "question": query.text,

@@ -1,4 +1,4 @@
-"""What conf says of providers, prices and limits."""
+"""The settings of providers, prices and limits in conf."""
 
 from __future__ import annotations
 

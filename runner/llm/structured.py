@@ -18,7 +18,7 @@ T = TypeVar("T")
 Ask = Callable[[ChatRequest], Awaitable[ChatReply]]
 
 IDENTICAL = 3  # attempts with the same request, before one that shows the model its reply
-REASON = 500  # characters of what is wrong with it, which may quote all of it
+REASON = 500  # characters of an error, which may quote the whole reply
 SHOWN = 2000  # characters of the unusable reply in the repair request
 
 REPAIR = {

@@ -70,7 +70,7 @@ class Response:
 
     @property
     def content(self) -> object:
-        """Of an error: the JSON value, or the text where it is none."""
+        """The body of an error: its JSON value, or its text where it is no JSON."""
         text = self.body.decode(_charset(self.headers), "replace").strip()
         with suppress(ValueError, RecursionError):
             return json.loads(text)
@@ -93,7 +93,7 @@ class AddressError(ValueError):
 
 
 def transport_to(server: Server) -> Transport:
-    """By aiohttp, unless the server needs what only the openai client does. Raises AddressError."""
+    """The transport to a server: aiohttp, unless the server needs the openai client. Raises AddressError."""
     return OpenaiTransport(server) if needs_client(server) else AiohttpTransport(server)
 
 
@@ -116,8 +116,8 @@ def has_proxy(url: str) -> bool:
 
 
 class AiohttpTransport:
-    """By aiohttp alone, at a fraction of the processor time of the openai client, whose types and headers about itself
-    it does without. Anything else that is sent, and what comes of it, is the same."""
+    """Sends by aiohttp alone, at a fraction of the processor time of the openai client, without its types and its
+    headers about itself. Requests and results are the same otherwise."""
 
     def __init__(self, server: Server) -> None:
         import aiohttp  # noqa: F401  what takes long is no part of the first request
@@ -168,7 +168,7 @@ class AiohttpTransport:
 
 
 def _tls(url: str) -> SSLContext | bool:
-    """With the certificates of the openai client: SSL_CERT_FILE, SSL_CERT_DIR, or those of the system."""
+    """The certificates of the openai client: SSL_CERT_FILE, SSL_CERT_DIR, or those of the system."""
     if url[:5].lower() != "https":
         return True
     import httpx2
@@ -217,7 +217,7 @@ def _inflate(body: bytes) -> bytes:
 
 
 class OpenaiTransport:
-    """By the openai client, which knows more kinds of servers and networks."""
+    """Sends by the openai client, which knows more kinds of servers and networks."""
 
     def __init__(self, server: Server) -> None:
         import httpx2

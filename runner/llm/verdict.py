@@ -12,7 +12,7 @@ from typing import Literal
 TEMPORARY = frozenset({408, 409})
 PERMANENT = frozenset({401, 403, 404, 405})
 COARSE_S = 2.0  # by which a date, of whole seconds, may be off without the clock being wrong
-GATEWAY = frozenset({502, 504, 524})  # somebody in between lost what the server may have answered
+GATEWAY = frozenset({502, 504, 524})  # a gateway lost the possible answer of the server
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 LENGTHS = frozenset({"max_tokens", "max_completion_tokens"})
 CONTENT = frozenset({"messages", "input", "tools"})
@@ -67,7 +67,7 @@ class Verdict:
 
 
 def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
-    """What to do about an error that a transport, or reading its answer, raised. `sent`: the parameters."""
+    """How to react to an error of a transport, or of reading its answer. `sent`: the parameters."""
     from aiohttp import ClientConnectorError, ConnectionTimeoutError, SocketTimeoutError
 
     if isinstance(error, ToldError) and error.status >= 400:
@@ -156,7 +156,7 @@ def _refused_parameter(message: str, named: str, sent: Collection[str]) -> str:
 
 
 def _in_words(message: object) -> str:
-    """Where a server checks requests as FastAPI does, each field and what is wrong with it."""
+    """A message in words: where a server checks requests as FastAPI does, each field and its fault."""
     faults = message.get("detail") if isinstance(message, Mapping) else message
     if not isinstance(faults, list) or not all(isinstance(fault, Mapping) for fault in faults):
         return str(message)

@@ -16,7 +16,8 @@ Combine = Callable[[Sequence[float]], float]
 
 
 async def gather_judgements(pending: Mapping[str, Awaitable[Judgement]]) -> dict[str, Judgement]:
-    """All at once. What is wrong with one of them is its judgement; what ends the run ends the others."""
+    """Await all judgements at once. An error of one becomes its judgement; an error that ends the run cancels the
+    others."""
     if len(pending) == 1:
         return {label: await await_judgement(one) for label, one in pending.items()}
     try:
@@ -91,8 +92,8 @@ async def await_judgement(asked: Awaitable[Judgement]) -> Judgement:
 
 
 def combine_judgements(judgements: Mapping[str, Judgement], combine: Combine, details: Mapping[str, Any]) -> Judgement:
-    """Of those that succeeded; a failure when none did. `details` are kept beside every single vote, and while one of
-    them failed, or is itself waiting for a vote, what the others said in full."""
+    """One judgement from several: of those that succeeded; a failure when none did. `details` are kept with every
+    single vote, and, while a vote is missing, with the full judgements of the others."""
     scores = {label: judgement.score for label, judgement in judgements.items() if judgement.score is not None}
     failures = {label: judgement.error for label, judgement in judgements.items() if judgement.score is None}
     all_details = {**details, "votes": dict(_votes(judgements)), **({"failures": failures} if failures else {})}

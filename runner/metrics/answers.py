@@ -147,7 +147,7 @@ def _nfkc(text: str) -> str:
 
 
 def _mark(match: re.Match[str]) -> str:
-    """What stays of a run of characters that are neither letters, digits nor space."""
+    """The replacement of a run of characters that are neither letters, digits nor space."""
     run, text = match[0], match.string
     before = text[match.start() - 1 : match.start()]
     after = text[match.end() : match.end() + 1]
@@ -169,7 +169,7 @@ def _same(answer: str, known: str) -> bool:
 
 def _is_ending(ending: str, last: str) -> bool:
     """Whether a particle or copula may stand after a noun with this last character."""
-    if not "가" <= last <= "힣":  # nobody knows how a digit or a Latin letter ends when read aloud
+    if not "가" <= last <= "힣":  # the last sound of a digit or a Latin letter read aloud is unknown
         return bool(last) and ending in _AFTER_CONSONANT | _AFTER_VOWEL | _AFTER_ANY
     has_final_consonant = (ord(last) - ord("가")) % 28 > 0
     return ending in _AFTER_ANY or ending in (_AFTER_CONSONANT if has_final_consonant else _AFTER_VOWEL)

@@ -73,7 +73,7 @@ def bounded_intervals(values: Floats, ranges: Floats, weights: Floats | None = N
 
 
 def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
-    """Of values in 0..1, float64 [n_columns, n_cases]."""
+    """The lower limits of values in 0..1, float64 [n_columns, n_cases]."""
     limits = np.zeros(len(shares))
     alike: dict[int, list[tuple[int, Floats, Floats]]] = defaultdict(list)
     for column, row in enumerate(shares):
@@ -135,8 +135,8 @@ def _beta_share(a: float, b: float, x: float, density: float) -> float:
 
 
 def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases: int) -> Floats:
-    """Of columns with about as many distinct values above 0. What has no weight changes nothing, so that the sums of a
-    column are the same to the last bit beside any others."""
+    """The limits of columns with about as many distinct values above 0. Values without weight change nothing, so that
+    the sums of a column are the same to the last bit beside any others."""
     values, counts = np.zeros((2, len(members), size))
     for place, (_, distinct, count) in enumerate(members):
         values[place, : len(distinct)], counts[place, : len(distinct)] = distinct, count
@@ -158,7 +158,7 @@ def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases:
 
 
 def _weighted_limit(shares: Floats, weights: Floats) -> float:
-    """Of one column whose cases weigh differently, float64 [n_cases] each; not all shares are 0."""
+    """The limit of one column whose cases weigh differently, float64 [n_cases] each; not all shares are 0."""
     values, mass = np.append(shares, 0.0), np.append(weights, weights.max()) / weights.max()
     mean = float((mass * values).sum() / mass.sum())
     spread = float(np.sqrt((mass**2 * (values - mean) ** 2).sum()))

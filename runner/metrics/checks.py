@@ -58,9 +58,9 @@ Cosine = Callable[[str, str], float]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What checks look at. `documents` are those of the contexts by their number; `latency_ms` and `cost_usd` None: not
-    measured. `search`: whether a pattern is found in a text, None where that took too long; `cosine`: how similar two
-    texts are."""
+    """The input of checks. `documents` are those of the contexts by their number; `latency_ms` and `cost_usd` None: not
+    measured. `search`: whether a pattern is found in a text, None where that took too long; `cosine`: the similarity of
+    two texts."""
 
     answer: str
     citations: Sequence[int] = ()

@@ -50,12 +50,12 @@ def novelty(suggested: Sequence[str], linked: Collection[str]) -> float | None:
 
 
 def acceptance(suggested: Sequence[str], accepted: Collection[str], rejected: Collection[str]) -> float | None:
-    """Share of accepted ones among the suggestions that somebody accepted or rejected; None without any."""
+    """Share of accepted ones among the suggestions that people accepted or rejected; None without any."""
     decided = [note in accepted for note in suggested if note in accepted or note in rejected]
     return sum(decided) / len(decided) if decided else None
 
 
 def first_rank(suggested: Sequence[str], expected: Sequence[Collection[str]]) -> int | None:
-    """Of the first suggestion that is expected, from 1."""
+    """The rank of the first expected suggestion, from 1."""
     wanted = {note for notes in expected for note in notes}
     return next((rank for rank, note in enumerate(suggested, start=1) if note in wanted), None)

@@ -130,7 +130,8 @@ class Metric:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Metric:
-        """From `record`; what a newer version has beside is passed over. Raises ValueError for what is damaged."""
+        """A metric from its `record`; unknown keys of newer versions are ignored. Raises ValueError for a damaged
+        record."""
         values = {each.name: record[each.name] for each in fields(cls) if each.name in record}
         if isinstance(ends := values.get("range"), list) and len(ends) == 2:
             values["range"] = [
@@ -165,7 +166,7 @@ def _is_default(each: Any, metric: Metric) -> bool:
 
 
 def word(words: Words, language: str) -> str:
-    """In a language; in English or any other where that is missing. Empty without words."""
+    """The word in a language; in English or any other where that is missing. Empty without words."""
     return words.get(language) or words.get("en") or next(iter(words.values()), "")
 
 
@@ -198,7 +199,7 @@ class Variant:
 
     @property
     def direction(self) -> Direction | None:
-        """None where nothing says which way it is better."""
+        """The direction in which the metric is better; None where it has none."""
         better = None if self.metric is None else self.metric.better
         return None if better == "neither" else better
 
@@ -241,13 +242,13 @@ class Variant:
 
     @property
     def priority(self) -> tuple[float, int, float]:
-        """What comes first where there is not room for all."""
+        """The order of metrics where there is not room for all."""
         headline = None if self.metric is None else self.metric.headline
         return (math.inf if headline is None else headline, self.place, self.fixed or 0)
 
     @property
     def depends(self) -> tuple[str, ...] | None:
-        """What makes two values incomparable; None where that was not declared."""
+        """The names of the identity that make two values incomparable; None where they are not declared."""
         found = None if self.metric is None else self.metric.depends
         return (*found, "chunks") if found is not None and self.part == "chunk" else found
 
@@ -311,7 +312,7 @@ class Catalogue:
         return self.in_order(found or main)
 
     def names_for(self, names: Collection[str], view: View) -> list[str]:
-        """Those of a view, in order: the headlines and what is declared to be shown there."""
+        """The metrics of a view, in order: the headlines and those declared to be shown there."""
         headlines = self.headlines(names)
         return self.in_order({*headlines, *(name for name in names if self.variant(name).is_shown(view))})
 
@@ -322,7 +323,7 @@ class Catalogue:
 
     @cached_property
     def deciding(self) -> Sequence[tuple[str, float, float]]:
-        """What decides which cases went worst, what matters most first: (name in rows, a, b), where a + b * value is
+        """What decides which cases are the worst, most important first: (name in rows, a, b), where a + b * value is
         the goodness of a value."""
         names = [
             name
@@ -354,7 +355,7 @@ class Catalogue:
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any]]) -> Catalogue:
-        """From `record`. Raises ValueError for what is damaged."""
+        """A catalogue from its `record`. Raises ValueError for a damaged one."""
         metrics = []
         for place, record in enumerate(records):
             try:

@@ -154,7 +154,7 @@ def difference_intervals(differences: Floats, *, seed: int, ranges: Floats | Non
 
 
 def _of_differences(baseline: Floats, candidate: Floats, ranges: Floats | None) -> Floats | None:
-    """Of the differences of values that lie within their ranges."""
+    """Intervals of the differences of values that lie within their ranges."""
     if ranges is None:
         return None
     fits = bounded.fits(baseline, ranges) & bounded.fits(candidate, ranges)
@@ -225,7 +225,7 @@ def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interva
 
 
 def _large_interval(differences: Floats, seed: int) -> tuple[float, float]:
-    """Of one metric over many cases, most of which may be equal in both runs."""
+    """The interval of one metric over many cases, most of which may be equal in both runs."""
     if (differences == differences[0]).all():
         return math.nan, math.nan
     changed = differences[differences != 0]
@@ -271,8 +271,9 @@ def _weighted_interval(parts: Floats, difference: float, seed: int) -> tuple[flo
 
 
 def _bounded_ratios(parts: Floats, difference: float, lowest: float, highest: float) -> tuple[float, float]:
-    """Of a difference of ratios whose values lie within a range; parts float64 [n_cases, 4]. To first order a case
-    moves it by its influence. One more case moves it furthest with the ends of the range and the largest weights."""
+    """The interval of a difference of ratios whose values lie within a range; parts float64 [n_cases, 4]. To first
+    order a case moves it by its influence. One more case moves it furthest with the ends of the range and the largest
+    weights."""
     total, n = parts.sum(axis=0), len(parts)
     baseline, candidate = total[0] / total[1], total[2] / total[3]
     before, after = n * parts[:, 1].max() / total[1], n * parts[:, 3].max() / total[3]
@@ -295,14 +296,14 @@ def _n_moved(parts: Floats) -> int:
 
 
 def _differ_alike(differences: Floats) -> NDArray[np.bool_]:
-    """Of each column, bool [n_metrics]: whether cases differ, and all by the same, up or down."""
+    """For each column, bool [n_metrics]: whether cases differ, and all by the same, up or down."""
     sizes = np.abs(differences)
     largest = sizes.max(axis=0, initial=0.0)
     return np.asarray((largest > 0) & ((sizes == 0) | (sizes >= (1 - ROUNDING) * largest)).all(axis=0))
 
 
 def _drawn_p(differences: Floats, observed: Floats, seed: int) -> Floats:
-    """From random swaps. All columns share them: the n-th case of a column that differs is swapped as the n-th one of
+    """p from random swaps. All columns share them: the n-th case of a column that differs is swapped as the n-th one of
     any other, so that p of a metric does not depend on which metrics are compared with it."""
     moved = np.zeros((int((differences != 0).sum(axis=0).max()), differences.shape[1]))
     for column, values in enumerate(differences.T):
@@ -319,7 +320,8 @@ def _drawn_p(differences: Floats, observed: Floats, seed: int) -> Floats:
 
 
 def _p_of(at_least: NDArray[np.int64], observed: Floats, squares: Floats) -> Floats:
-    """Of how many drawn sums were at least as far from 0 as the observed one, and the squares of what was swapped."""
+    """p from the number of drawn sums at least as far from 0 as the observed one, and from the squares of the swapped
+    values."""
     drawn = (at_least + 1) / (SWAPS + 1)
     limit = 2 * np.exp(-(observed**2) / (2 * squares))
     return np.where(at_least == 0, np.minimum(drawn, limit), drawn)

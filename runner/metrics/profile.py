@@ -55,7 +55,7 @@ def summing_to_one(weights: Weights) -> Weights:
 
 
 class ProfileChoice(Protocol):
-    """What `profile` chooses. `memory`: the weight of each criterion in the overall score of a memory."""
+    """The choice of `profile`. `memory`: the weight of each criterion in the overall score of a memory."""
 
     memory: Mapping[str, float]
 
@@ -117,7 +117,7 @@ def shipped_profiles() -> Mapping[str, Profile]:
 
 
 def profile_by_name(name: str) -> ProfileChoice:
-    """Of those that come with the program, or `auto`. Raises InputError for another name."""
+    """A profile that comes with the program, or `auto`. Raises InputError for another name."""
     if name == AUTO:
         return AutoProfile()
     if name not in shipped_profiles():

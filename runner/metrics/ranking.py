@@ -121,7 +121,7 @@ def ranking_metrics(
 
 
 def relevant_hits(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth: int) -> Found:
-    """What `values_at` needs of a ranking for cutoffs up to `depth`."""
+    """The hits of a ranking for `values_at`, for cutoffs up to `depth`."""
     grades = {id: grade for id, grade in relevance.items() if grade > 0}
     best = tuple(sorted(grades.values(), reverse=True))
     if grades.keys().isdisjoint(ranked_ids):

@@ -14,7 +14,7 @@ LABEL = "steady"  # whether a question was answered right all, some or none of t
 
 
 def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
-    """Of each metric the standard deviation over the answers to one question (n - 1 in its denominator)."""
+    """For each metric, the standard deviation over the answers to one question (n - 1 in its denominator)."""
     for metric in metrics:
         yield replace(
             metric,

@@ -87,7 +87,7 @@ def unescape_key(key: str) -> str:
 
 
 def read(tree: Mapping[Any, Any]) -> tuple[list[Threshold], list[Problem]]:
-    """From the mapping `threshold` of a configuration, whose null entries ask for nothing."""
+    """Read the mapping `threshold` of a configuration; null entries are ignored."""
     thresholds: list[Threshold] = []
     problems: list[Problem] = []
     for path, limit in _leaves(tree, ()):

@@ -94,7 +94,7 @@ class EmbeddingStore:
         self._check = (
             None if made_up is not None or not server else ServerCheck(server, self._path if self._is_kept else None)
         )
-        self._refused: dict[bytes, str] = {}  # digest of a text -> what is wrong with its vector
+        self._refused: dict[bytes, str] = {}  # digest of a text -> the fault of its vector
 
     @property
     def has_made_up(self) -> bool:
@@ -267,8 +267,7 @@ class ServerCheck:
                     return
 
     def faults(self, batch: Sequence[bytes], rows: Rows, sent_by: str) -> dict[bytes, str]:
-        """What is wrong with vectors, by the digest of their texts. Raises StopRunError where another model made
-        them."""
+        """The faults of vectors, by the digest of their texts. Raises StopRunError where another model made them."""
         lengths = {digest: len(row) for digest, row in zip(batch, rows, strict=True)}
         wrong = {digest: fault for digest, row in zip(batch, rows, strict=True) if (fault := _fault(row))}
         sizes = Counter(length for digest, length in lengths.items() if digest not in wrong)

@@ -147,7 +147,7 @@ class FaissIndex:
     def nearest(
         self, vectors: NDArray[np.float32], wanted: int, passing: NDArray[np.bool_] | None = None
     ) -> list[Hits]:
-        """For each query; among the vectors that are `passing`."""
+        """The nearest vectors of each query, among those that are `passing`."""
         import faiss
 
         faiss.omp_set_num_threads(1)

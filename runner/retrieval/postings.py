@@ -52,7 +52,7 @@ class Bm25:
         return weights[places]
 
     def shares(self, times: NDArray[np.int32], lengths: NDArray[np.int32], mean_length: float) -> NDArray[np.float64]:
-        """What a term that occurs so many times in a chunk of such a length counts, before its weight."""
+        """The contribution of a term that occurs so many times in a chunk of such a length, before its weight."""
         from bm25s.scoring import _select_tfc_scorer
 
         scorer = _select_tfc_scorer(self.method)

@@ -241,7 +241,7 @@ class Retrieval:
         return self._result(query, self._reading(query))
 
     def _reading(self, query: Query) -> Reading:
-        """Where the query could not be ranked, charge its cost and raise the error."""
+        """The ranking of a query. If it could not be ranked, its cost is charged and the error raised."""
         if self.rankings is None:
             raise RuntimeError("prepare() comes before charged_result()")
         known = None if self._readings is None else self._readings.get(query.id)

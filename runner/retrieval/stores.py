@@ -105,7 +105,7 @@ class Points:
     facets: Sequence[Sequence[str]]
 
     def part(self, start: int, end: int) -> Points:
-        """Those from `start`, before `end`, of points that begin with 0."""
+        """The points from `start` to before `end`, counted from 0."""
         texts, facets = [*self.texts[start:end]], self.facets[start:end]
         return Points(start, [*self.ids[start:end]], texts, self.vectors[start:end], facets)
 
@@ -273,7 +273,7 @@ class Among(Protocol):
     """A collection of a store that filters."""
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
-        """As `search`, among the points that have a facet of each group."""
+        """Like `search`, among the points that have a facet of each group."""
 
 
 @runtime_checkable

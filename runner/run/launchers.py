@@ -1,5 +1,4 @@
-"""What Hydra's launchers need besides their settings to run the cells of a sweep in other processes or on other
-machines."""
+"""Settings that Hydra's launchers need to run the cells of a sweep in other processes or on other machines."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ def prepare(nodes: Iterable[DictConfig | None]) -> None:
 
 
 def _ray_init(hydra: DictConfig | None) -> DictConfig | None:
-    """What Ray is started with; None for other launchers."""
+    """The settings that Ray is started with; None for other launchers."""
     if hydra is None or str(hydra.launcher.get("_target_")) != RAY:
         return None
     init: DictConfig | None = OmegaConf.select(hydra, "launcher.ray.init")

@@ -102,7 +102,7 @@ def _servers(node: Any) -> Iterator[str]:
 
 
 def _problems(built: Built) -> Iterator[Problem]:
-    """What components lack, and the errors in the metrics that the evaluation declares."""
+    """The problems of components, and the errors in the metrics that the evaluation declares."""
     for part in built.parts.values():
         if isinstance(part, Preflight):
             yield from part.preflight()

@@ -196,7 +196,7 @@ class _Worker:
         return place_in(self.job.folder, self.number)
 
     def start(self) -> None:
-        """In a process of its own, whose words go to a file."""
+        """Start a process for the shard, whose output goes to a file."""
         self.attempts += 1
         context = multiprocessing.get_context("spawn")
         self.process = context.Process(target=_begin, args=(self.job, self.number, os.getpid()), daemon=True)

@@ -144,7 +144,7 @@ def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wor
 
 
 def _final(folder: Path) -> Outcome | None:
-    """None for a run that was not summed up by this command."""
+    """The final outcome of a run; None for a run that was not summed up by this command."""
     outcome = Outcome.read(folder)
     return None if outcome is None or outcome.status == "running" else outcome
 

@@ -98,7 +98,7 @@ def _leaves_nothing(objects: Sequence[object]) -> bool:
 
 
 def _are_flushed() -> bool:
-    """Of a stream that cannot be written any more, Python tells at its end."""
+    """Whether all streams are flushed. Python itself reports a stream that cannot be written any more, at its end."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -67,7 +67,8 @@ class Database:
         self._lock = threading.Lock()
 
     def read(self, action: Callable[[sqlite3.Connection], T]) -> T:
-        """What `action` returns, which may be called twice. Raises StopRunError: no case can do without."""
+        """The result of `action`, which may be called twice. Raises StopRunError: no case can do without the
+        database."""
         with self._lock:
             try:
                 return self._with_connection(action)
@@ -133,7 +134,8 @@ class Database:
         return StopRunError(f"{self.path}: {error}" + (f"; {GOES_ON}" if _code(error) == sqlite3.SQLITE_IOERR else ""))
 
     def _is_full(self, code: int) -> bool:
-        """Where the file beside this one cannot grow that its readers share, SQLite speaks of I/O only."""
+        """Whether the disk is full: SQLite reports an I/O error only, where the file shared by its readers cannot
+        grow."""
         place = None if self.path is None else self.path.parent
         if code == sqlite3.SQLITE_IOERR and place is not None and place.exists():
             return shutil.disk_usage(place).free < ROOM
@@ -218,7 +220,7 @@ def _check_tables(connection: sqlite3.Connection, schema: str, *, may_create: bo
 
 
 def damage_error(reason: str) -> sqlite3.DatabaseError:
-    """As SQLite raises it for a file that it cannot use."""
+    """The error that SQLite raises for a file that it cannot use."""
     error = sqlite3.DatabaseError(reason)
     error.sqlite_errorcode = sqlite3.SQLITE_FORMAT
     return error

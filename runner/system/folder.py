@@ -79,7 +79,7 @@ def open_sweep(folder: Path) -> Mapping[str, Any]:
 
 
 def _wrong(cell: Any) -> str | None:
-    """What is wrong with an entry of a run in sweep.json."""
+    """The fault of an entry of a run in sweep.json."""
     if not isinstance(cell, dict):
         return f": expected an object, found {type(cell).__name__}"
     if not isinstance(cell.get("folder"), str):
@@ -92,7 +92,7 @@ def _wrong(cell: Any) -> str | None:
 
 
 def near_runs(folder: Path) -> str:
-    """What else may have been meant by a folder that is not there: one of a like name, or the newest run beside it."""
+    """A suggestion for a missing folder: one with a similar name, or the newest run beside it."""
     if folder.exists():
         return ""
     runs = sorted(path.parent for name in ("run.json", "sweep.json") for path in folder.parent.glob(f"*/{name}"))

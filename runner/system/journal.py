@@ -108,7 +108,7 @@ class Journal:
         return row
 
     def take_back(self) -> None:
-        """Earlier rows whose cases have no other count again: nothing more is asked in this command."""
+        """Count earlier rows again whose cases have no other row: this command asks for nothing more."""
         if self._earlier:
             with self._waiting.open("rb") as file:
                 for id in [id for id in self._earlier if id not in self._index]:
@@ -141,7 +141,7 @@ class Journal:
 
 
 def ids_in(path: Path) -> set[str]:
-    """Of the cases that have a row in a file, which is only read."""
+    """The ids of the cases that have a row in a file, which is only read."""
     return set(_offsets(path))
 
 
@@ -156,8 +156,8 @@ def _is_whole(judgement: Mapping[str, Any]) -> bool:
 
 
 def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:
-    """Of each row of a file that is as it was written: where it begins and its length; and whether it is finished. Of
-    two of one case the first counts."""
+    """Where each intact row of a file begins and its length; and whether it is finished. Of two rows of one case the
+    first counts."""
     if not path.exists():
         return {}
     rows: dict[str, tuple[tuple[int, int], bool]] = {}
@@ -231,8 +231,7 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 
 def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Those of a file that are as they were written, or that were edited and have the types of such: a row that is
-    neither is passed over."""
+    """The rows of a file that are intact, or that were edited and still have the right types; others are skipped."""
     if not path.is_file():
         return
     place, read = 0, reader(path)
@@ -245,7 +244,7 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:
-    """What components say in details of judgements has any type."""
+    """Whether a row is as it was written. Details of judgements, which components choose, may have any type."""
     return _seal(line[:-SEAL]) == line[-SEAL:] and all(map(_is_judgement, row["judgements"].values()))
 
 

@@ -128,7 +128,8 @@ def _in_base64(text: str) -> Iterator[str]:
 
 
 def learn(value: Any, key: str = "") -> None:
-    """Of a configuration as plain values with its interpolations as they stand, of a command line, or of a text."""
+    """Learn the secrets in the plain values of a configuration with unresolved interpolations, in a command line, or in
+    a text."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             learn(item, str(name))
@@ -195,7 +196,7 @@ def learn_environment() -> None:
 
 
 def redact(text: str) -> str:
-    """Without the secrets that are known, and without user and password of any URL."""
+    """A text without the known secrets, and without user and password of any URL."""
     for form, instead in _known.texts:
         if form in text:
             text = text.replace(form, instead)
@@ -203,7 +204,7 @@ def redact(text: str) -> str:
 
 
 def by_form(text: str) -> str:
-    """Without what a URL holds before @, and without the values of parameters such as ?password=."""
+    """A text without the user part of URLs, and without the values of parameters such as ?password=."""
     text = USER.sub("", text) if "://" in text else text
     return PARAMETER.sub(lambda match: match[0].removesuffix(match["value"]) + HIDDEN, text)
 
@@ -214,7 +215,7 @@ def redacted_value(value: Any) -> Any:
 
 
 def redacted_bytes(data: bytes) -> bytes:
-    """Of a file of texts: the secrets that are known. What was JSON stays JSON."""
+    """The content of a file of texts without the known secrets. JSON stays JSON."""
     changed = data
     for form, instead in _known.encoded:
         if form in changed:
@@ -320,7 +321,7 @@ TOKEN = re.compile(r"__env_([0-9a-f]+)_env__")
 
 
 def watch() -> None:
-    """From now on `${oc.env:NAME}` makes a secret of what it takes from the environment."""
+    """From now on, treat each value that `${oc.env:NAME}` takes from the environment as a secret."""
     from omegaconf import OmegaConf
 
     OmegaConf.register_new_resolver("oc.env", _variable, replace=True)
@@ -359,7 +360,7 @@ def resolve_for_files(resolve: Callable[[], Any]) -> Any:
 
 
 def marking() -> AbstractContextManager[None]:
-    """What a configuration takes from the environment is, for as long as this lasts, what `mark_secrets` reads."""
+    """While this lasts, values of a configuration from the environment are marks that `mark_secrets` reads."""
     return _as("marked")
 
 

@@ -32,7 +32,7 @@ _settings: dict[int, tuple[weakref.ref[Any], Callable[[], Hashable]]] = {}
 
 @contextmanager
 def sharing(*, several: bool = True) -> Iterator[None]:
-    """For one command, of `several` cells or of one; within another one this changes nothing."""
+    """Shares objects in one command, of one or `several` cells; no effect within another one."""
     global _depth, _are_several
     _are_several = _are_several if _depth else several
     _depth += 1
@@ -63,7 +63,7 @@ def share_in_worker(command: str) -> None:
 
 
 def make_once(kind: str, key: Hashable, make: Callable[[], T]) -> T:
-    """What was made for this key before, else what `make` makes."""
+    """The object made for this key before, else the result of `make`."""
     if not (_depth or _command):
         return make()
     known = _made.setdefault(kind, {})
@@ -75,13 +75,13 @@ def make_once(kind: str, key: Hashable, make: Callable[[], T]) -> T:
 
 
 def shared_of(kind: str, source: S, rest: Hashable, make: Callable[[], T]) -> T:
-    """What was made of this very object, which is kept as long."""
+    """The object made from this very `source` before, kept as long as the source, else the result of `make`."""
     made: tuple[S, T] = make_once(kind, (id(source), rest), lambda: (source, make()))
     return made[1]
 
 
 def digest_of(value: object) -> bytes | None:
-    """Of a value that JSON can say, records included; None for another one."""
+    """The digest of a JSON value or record; None for another value."""
     try:
         return blake2b(orjson.dumps(value), digest_size=16).digest()
     except TypeError:

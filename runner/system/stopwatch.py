@@ -1,5 +1,5 @@
-"""How long a stage took by itself: what stood in line, or came from a cache, is no latency, and standing in line
-takes nothing of the time that a case has."""
+"""Measures the time of a stage: time in queues, and results from a cache, are no latency, and time in queues does not
+count against the limit of a case."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _running: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
 def stopwatch() -> Watch:
-    """For one `with`. What a stage inside of this one notes counts for both."""
+    """A watch for one `with`. Notes of a stage within another one count for both."""
     return Watch()
 
 

@@ -182,7 +182,7 @@ def _intact(folder: Path, key: Mapping[str, Any]) -> bool:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """What builds left behind that were killed more than a day ago."""
+    """Remove the folders of builds that were killed more than a day ago."""
     for path in folder.glob(f"{SCRATCH}*"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > DAY_S:

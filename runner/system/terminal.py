@@ -22,8 +22,8 @@ JOINERS = "\u200c\u200d"  # which letters and emoji need
 
 
 def harmless(text: str) -> str:
-    """Without secrets, and with U+FFFD for what a terminal takes for a command, for the direction to write in, or for
-    nothing; line breaks and tabs stay, and lone surrogates become question marks."""
+    """A text without secrets, and with U+FFFD in place of characters that control a terminal, change the writing
+    direction or are invisible; line breaks and tabs stay, and lone surrogates become question marks."""
     text = redact(text)
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
@@ -94,7 +94,7 @@ def _nobody_reads() -> None:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Nothing is shown meanwhile (`show`): the command says at its end what matters of it. Notes and errors come."""
+    """Suppresses results (`show`) meanwhile: the command prints a summary at its end. Notes and errors are printed."""
     token = _HELD_BACK.set(True)
     try:
         yield
@@ -113,7 +113,7 @@ def show(*renderables: Any) -> None:
 
 
 def write(text: str) -> None:
-    """On stdout, as it is however wide the terminal, so that `file:line` can be searched for."""
+    """Write a line to stdout, not wrapped to the terminal, so that `file:line` can be searched for."""
     sys.stdout.write(harmless(text))
 
 
@@ -129,7 +129,7 @@ def note(text: str) -> None:
 
 
 def ask(text: str) -> None:
-    """On stderr, without the end of a line: somebody answers there."""
+    """Write a question to stderr, without a line break: the answer is typed there."""
     sys.stderr.write(harmless(text))
     sys.stderr.flush()
 

@@ -184,7 +184,7 @@ class LoopThread:
         self._lock = threading.Lock()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What it returns or raises. Not for the thread of an event loop, which would stand still."""
+        """The result of a coroutine, or its error. Not for the thread of an event loop, which it would block."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

@@ -91,7 +91,7 @@ async def _entry(cell: Cell, name: str) -> dict[str, Any]:
 
 
 def _choice(cell: Cell, words: Sequence[str]) -> str:
-    """What was asked for, which only a sweep says in its cells."""
+    """The chosen retriever, which only the cells of a sweep state."""
     asked = dict(word.partition("=")[::2] for word in (*words, *cell.swept))
     return asked["retriever"]
 

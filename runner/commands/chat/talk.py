@@ -120,7 +120,7 @@ class Talk:
         await self.memory.append(self.key, ChatTurn(text, without_citations(answer.text)), detect_language(text))
 
     async def prepare_message(self, text: str) -> Shown:
-        """What the generator gets for a message: documents are searched, the generator is not called."""
+        """The prompt for a message: documents are searched, the generator is not called."""
         remembered = await self.memory.read(self.key, text)
         query = Query("chat", text, True, {}, language=detect_language(text), from_memory=True)
         if not self.has_documents or tells_something(text):

@@ -199,7 +199,7 @@ def server_of(desk: Desk, *, token: str | None = None, hosts: Sequence[str] = ()
 
 
 def _make_room() -> None:
-    """For the connections among the files that a process may have open, as far as the system allows."""
+    """Raise the limit of open files of the process for connections, as far as the system allows."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if resource.RLIM_INFINITY not in (now, most):
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, min(2 * CONNECTIONS, most)), most))

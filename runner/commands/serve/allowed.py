@@ -42,7 +42,7 @@ Chosen = str | list[str] | None  # of a group
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What may be set. `kind`: number, switch, words (one of `words`), list, model or text."""
+    """A setting that a request may set. `kind`: number, switch, words (one of `words`), list, model or text."""
 
     key: str
     kind: str
@@ -52,7 +52,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Of the configuration of the program, of installed packages and of `folders`."""
+    """The settings and choices that requests may set: those of the program, of installed packages and of `folders`."""
 
     folders: tuple[str, ...] = ()
     closed: frozenset[str] = field(default_factory=frozenset)  # keys that the server's own words fix
@@ -142,7 +142,7 @@ class Allowed:
 
     @cached_property
     def settings_of(self) -> Mapping[str, Sequence[Setting]]:
-        """By GROUP=CHOICE, of all choices that may be chosen."""
+        """The settings of each choice that may be chosen, by GROUP=CHOICE."""
         data = {group: tuple(c for g, c in self.built_in.values() if g == group) for group in DATA}
         offered = {**self.groups, **data, "evaluation": tuple(self._choices["evaluation"])}
         by_choice = {}
@@ -234,7 +234,7 @@ def _words(value: str) -> list[str]:
 
 
 def _of_node(node: Mapping[str, Any], place: str) -> Iterator[Setting]:
-    """Of a mapping with a class, and of those in it."""
+    """The settings of a mapping with a class, and of those in it."""
     target = node.get("_target_")
     if not isinstance(target, str):
         return

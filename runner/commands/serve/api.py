@@ -104,7 +104,7 @@ class PlanEvaluation(Strict):
 
 
 class Tags(Strict):
-    """Of a run; they take the place of those that it had."""
+    """The new tags of a run; they replace the old ones."""
 
     tags: list[Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]] = Field(max_length=20)
 
@@ -304,7 +304,7 @@ class Rating(Strict):
 
 
 class Calibrating(Strict):
-    """By which rubric the judge is compared with people."""
+    """The rubric by which the judge is compared with people."""
 
     rubric: str = Field(max_length=200)
 
@@ -411,7 +411,7 @@ def _columns(text: str) -> Mapping[str, str]:
 
 @router.get("/datasets", tags=["datasets"])
 def list_datasets(desk: Asking) -> list[DatasetDetail]:
-    """Those that come with the configuration, then the uploaded ones."""
+    """List the data sets: those of the configuration, then uploaded ones."""
     return [dataset_detail(dataset) for dataset in desk.datasets.all()]
 
 
@@ -527,7 +527,7 @@ def get_run(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=0, le=MOST_RESULTS)] = MOST_RESULTS,
 ) -> RunDetail:
-    """With the results per case, at most `limit` of them from `offset` on; X-Total-Count has their number."""
+    """A run with its results per case, at most `limit` from `offset` on; X-Total-Count has their number."""
     run = detail(desk, run_id, offset, limit)
     response.headers["X-Total-Count"] = str(desk.run(run_id).done)
     return run
@@ -561,7 +561,7 @@ async def run_events(
         float, Query(ge=0, le=EVENTS_S, description="how long they come; a browser then asks again by itself")
     ] = EVENTS_S,
 ) -> StreamingResponse:
-    """Of a run or sweep, once a second: status, done, failed, total, tokens, usd, eta_s."""
+    """Events of a run or sweep, once a second: status, done, failed, total, tokens, usd, eta_s."""
     if await run_in_threadpool(desk.runs.progress, run_id) is None:
         raise MissingError(f"run_id: no run '{run_id[:200]}'")
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -588,7 +588,7 @@ def cancel_run(desk: Asking, run_id: Id) -> RunDetail:
 
 @router.post("/runs/{run_id}/resume", status_code=202, tags=["runs"])
 def resume_run(desk: Asking, run_id: Id) -> RunDetail:
-    """Only what is missing is run, and asked of models."""
+    """Resume a run: only missing cases and judgements are computed."""
     _demand_run(desk, run_id)
     desk.resume(run_id)
     return detail(desk, run_id, limit=0)
@@ -670,7 +670,7 @@ def _sweep(desk: Desk, id: str) -> SweepDetail:
 
 @router.post("/plan", tags=["plan"])
 def plan(desk: Asking, body: PlanEvaluation) -> PlanReply:
-    """What a run or a sweep would ask of models, and cost."""
+    """The requests to models and the cost of a run or a sweep, without running it."""
     return PlanReply(**desk.plan(body.dataset_id, body.evaluation_type, body.k, body.overrides))
 
 
@@ -764,7 +764,7 @@ def _calibration(desk: Desk, id: str) -> CalibrationDetail:
 
 @router.get("/schema", tags=["plan"])
 def schema(desk: Asking) -> Schema:
-    """What a request may set: options, choices of groups, and settings of these."""
+    """What a request may set: options, choices of groups, and their settings."""
     allowed = desk.allowed
     return Schema(
         experiments=list(allowed.experiments),

@@ -85,7 +85,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of one upload: bytes of its files together, packed ones as they are unpacked; rows of a file."""
+    """The limits of one upload: bytes of its files together, archives unpacked; rows of a file."""
 
     n_bytes: int = 512 * 1024 * 1024
     n_rows: int = 2_000_000
@@ -112,7 +112,7 @@ class Datasets:
         self.built_in, self.bounds = built_in, bounds
 
     def all(self) -> list[Dataset]:
-        """Those that come with the configuration, then the uploaded ones, newest first."""
+        """The data sets of the configuration, then uploaded ones, newest first."""
         own = [dataset for path in self.folder.glob(f"*/{FILE}") if (dataset := self._read(path))]
         own.sort(key=lambda each: (each.created_at or "", each.id), reverse=True)
         return [*map(self._own, self.built_in), *own]
@@ -168,7 +168,7 @@ class Datasets:
 
 
 def _without_folder(message: str, folder: Path) -> str:
-    """With the names of the files that were sent; where they are kept is nothing to clients."""
+    """The message with the names of the sent files: the folder of the server means nothing to clients."""
     return message.replace(f"{folder.absolute()}{os.sep}", "")
 
 
@@ -248,7 +248,7 @@ def _archive(name: str, file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
 
 
 def _blocks(name: str, source: IO[bytes], *, is_unpacked: bool) -> Iterator[bytes]:
-    """Of what was sent. Raises InputError for what is damaged."""
+    """The blocks of a sent file. Raises InputError for a damaged one."""
     content = unpack(io.BufferedReader(source)) if is_unpacked else source  # type: ignore[type-var]
     try:
         yield from iter(lambda: content.read(BLOCK), b"")
@@ -257,7 +257,7 @@ def _blocks(name: str, source: IO[bytes], *, is_unpacked: bool) -> Iterator[byte
 
 
 def guess_format(parts: Mapping[str, Sequence[Part]]) -> str:
-    """By the parts that there are and the name of the queries."""
+    """The format, by the parts that were sent and the name of the queries."""
     names = [part.name.lower() for part in parts.get("queries") or ()]
     plain = [_plain(name) for name in names]
     if parts.get("qrels"):
@@ -306,7 +306,7 @@ def _inner_name(name: str) -> str:
 
 
 def words_of(form: str, folder: Path, files: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -> list[str]:
-    """By which a run reads the files of a data set."""
+    """The overrides with which a run reads the files of a data set."""
     if form == "beir":
         return ["dataset=beir", f"dataset.path={_quote(_as_beir(folder, files))}"]
     if form == "csv" and "corpus" not in files:
@@ -348,7 +348,7 @@ def _as_beir(folder: Path, kept: Mapping[str, Sequence[Path]]) -> Path:
 
 
 def _import(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]:
-    """By `import`, whose last line says how to evaluate what it wrote."""
+    """Convert by `import`, whose last line has the overrides for what it wrote."""
     named = [word for field, name in columns.items() for word in (f"--{_column(field).replace('_', '-')}", name)]
     out = folder / "queries.jsonl"
     words = _demand(run_command(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
@@ -358,7 +358,7 @@ def _import(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]:
 
 
 def _given_overrides(queries: Path) -> list[str]:
-    """Without a corpus, queries bring what another system ranked, and maybe answered."""
+    """The overrides for queries without a corpus, which hold the rankings, and maybe the answers, of another system."""
     first: Mapping[str, Any] = next(iter(lines(queries)), {})
     return ["retriever=given", *(["generator=given"] if first.get("answer") is not None else [])]
 

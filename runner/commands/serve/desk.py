@@ -1,4 +1,4 @@
-"""What a request asks for, in words of the command line: the one place where both the API and the page ask."""
+"""Turns requests into words of the command line: the one place behind both the API and the pages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ConflictError(InputError):
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a server. `words`: of its command line, which hold for every run. `bounds`: of uploads."""
+    """The settings of a server. `words`: of its command line, for every run. `bounds`: of uploads."""
 
     root: Path
     words: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class Desk:
     # --- cases ------------------------------------------------------------------------------------
 
     def places(self, ids: Sequence[str]) -> list[Place]:
-        """Of the runs with these ids; of a sweep, of all its runs."""
+        """The places of the runs with these ids; of a sweep, of all its runs."""
         places: list[Place] = []
         for id in ids:
             place = self.runs.place(id)
@@ -159,7 +159,7 @@ class Desk:
                 self.shelf.cases(place)
 
     def rows(self, place: Place, offset: int, limit: int) -> list[Mapping[str, Any]]:
-        """Of the cases of a run from one number on, in the order in which they ended."""
+        """The cases of a run from one number on, in the order in which they ended."""
         with legible(place.path):
             if not offset or self.runs.is_running(place):
                 return [*map(whole, islice(lines(place.path / ROWS), offset, offset + limit))]
@@ -176,7 +176,7 @@ class Desk:
             return dict(zip(numbers, cases.rows(numbers.values()), strict=True))
 
     def warm(self) -> None:
-        """Reads large finished runs, newest first, before somebody asks for their cases."""
+        """Read large finished runs, newest first, before their cases are requested."""
         states = {place.id: (place, self.shelf.state(place)) for place in self.runs.places().values()}
         large = [pair for pair in states.values() if pair[1][1] > LARGE and not pair[0].is_sweep]
         for place, state in sorted(large, key=lambda pair: pair[1][2], reverse=True)[:MOST_SIDES]:
@@ -230,7 +230,8 @@ class Desk:
         return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *asked]
 
     def _fits(self, word: str, evaluation: str) -> bool:
-        """What a data set brings as answers is of no use where nothing is answered."""
+        """Whether a word of a data set fits an evaluation: given answers are of no use where no answers are
+        evaluated."""
         return not (word.startswith("generator=") and evaluation == RETRIEVAL_ONLY)
 
     def makes_sweep(self, words: Sequence[str]) -> bool:
@@ -297,8 +298,8 @@ class Desk:
         self._queue().cancel(job)
 
     def resume(self, id: str) -> None:
-        """Only what is missing is run. Raises ConflictError for what waits or runs, and for a run of a command line
-        that a request could not have started."""
+        """Resume a run: only missing cases are run. Raises ConflictError for a queued or running one, and for a run of
+        a command line that a request could not have started."""
         place, job = self.runs.place(id), self._queue().get(id)
         if job is None and place is not None and not place.is_sweep and place.sweep is None:
             self._adopt(place)
@@ -309,7 +310,7 @@ class Desk:
         self._queue().again(job)
 
     def _adopt(self, place: Place) -> None:
-        """What a folder says is what anybody may have written there, so it is held to what requests are."""
+        """Check the command line of a folder like a request: anybody may have written the folder."""
         if self.runs.is_running(place):
             raise ConflictError(f"run {place.id}: it is running")
         head, _ = self.runs.files(place)

@@ -182,7 +182,7 @@ class Guard:
 
     @property
     def session(self) -> str:
-        """What the cookie holds: known to who knows the token, and no way back to it."""
+        """The value of the cookie: computed from the token, which cannot be computed from it."""
         return hmac.new(self._token or b"", b"runner serve", hashlib.sha256).hexdigest()
 
     def _knows(self, host: str) -> bool:
@@ -236,7 +236,7 @@ async def _answer(send: Send, status: int, code: str, message: str, headers: dic
 
 @dataclass
 class _Bounded:
-    """What is sent without saying its length first is counted; what comes too slowly is cut off."""
+    """A request body without a declared length is counted; one that arrives too slowly is cut off."""
 
     source: Receive
     most: int

@@ -65,7 +65,7 @@ class Job:
 
 
 class Jobs:
-    """Of one root. `tick` is called now and then by one thread; everything else by any."""
+    """The jobs of one root. `tick` is called periodically by one thread; everything else by any thread."""
 
     def __init__(self, root: Path, limit: int) -> None:
         self.root, self.limit = root, limit
@@ -90,7 +90,7 @@ class Jobs:
             return self._jobs.get(id)
 
     def add(self, kind: str, name: str, words: Sequence[str], **facts: Any) -> Job:
-        """At the end of the queue. `words` of a command line without `out=`, which is its own folder."""
+        """Append a job to the queue. `words` of a command line without `out=`, which is its own folder."""
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{secrets.token_hex(3)}"
         job = Job(id, kind, [*words, f"out={self.place(id)}"], created_at=now(), **facts)
         return self._keep(job)

@@ -40,7 +40,7 @@ class Sheet:
 
 
 class Sheets:
-    """Of one root. A sheet is written whole with every rating, so that nothing waits to be saved."""
+    """The sheets of one root. Each rating rewrites its sheet, so that none is left unsaved."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root.resolve() / ".serve" / "labels"

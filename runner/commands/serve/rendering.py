@@ -72,7 +72,7 @@ def metric_columns(
 
 
 def rubric_names(declared: Catalogue, language: str) -> Callable[[str], str]:
-    """What templates call the rubrics of runs that declared these metrics."""
+    """The display names of rubrics in runs that declared these metrics."""
     say = LANGUAGES[language].about(declared)
     return lambda rubric: metric.rubric(rubric, say)
 

@@ -151,7 +151,7 @@ class Runs:
         return [] if self.jobs is None else [job for job in self.jobs.all() if job.kind == kind]
 
     def job_of(self, place_id: str) -> Job | None:
-        """Of a run, or of the sweep that it is a part of."""
+        """The job of a run, or of its sweep."""
         if self.jobs is None:
             return None
         place = self.place(place_id)
@@ -160,7 +160,7 @@ class Runs:
     # --- one --------------------------------------------------------------------------------------
 
     def run(self, place: Place) -> Run:
-        """What is known of a run that has a folder. Of one whose files are damaged, that they are."""
+        """The known facts of a run with a folder; for damaged files, that they are damaged."""
         try:
             with legible(place.path):
                 return self._read(place)
@@ -196,7 +196,7 @@ class Runs:
         )
 
     def catalogues(self, runs: Iterable[Run]) -> list[Catalogue]:
-        """What each of some runs said of its metrics; what the built-in evaluations say where that cannot be read."""
+        """The metrics that each run declared; those of the built-in evaluations where these cannot be read."""
         places = self.places()
         heads = (_json_of(places[run.id].path / "run.json") if run.id in places else {} for run in runs)
         return [_catalogue_of(orjson.dumps(head.get(DECLARED))) for head in heads]
@@ -298,7 +298,7 @@ class Runs:
         return known if known is not None else (read_json(place.path / PROGRESS) or {}).get("total")
 
     def progress(self, id: str) -> Progress | None:
-        """Of a run, or of a sweep: of its runs together."""
+        """The progress of a run, or of all runs of a sweep together."""
         place = self.place(id)
         if place is None:
             job = None if self.jobs is None else self.jobs.get(id)
@@ -468,7 +468,7 @@ def _together(parts: Sequence[Progress], status: str, n_runs: int) -> Progress:
 
 
 def metrics_of(run: Run) -> dict[str, Any] | None:
-    """Those of retrieval, under the names of the specification."""
+    """The retrieval metrics, under the names of the specification."""
     if not run.metrics:
         return None
     return {**{name: run.metrics.get(name) for name in SPEC}, "k": run.k}

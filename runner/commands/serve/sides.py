@@ -60,7 +60,7 @@ class Sides:
         return np.stack(aligned)
 
     def numbers_of(self, show: str, text: str = "", case: str | None = None) -> Numbers:
-        """Numbers of the cases that a filter leaves, in their order; of one case alone where that is asked for."""
+        """Numbers of the cases that a filter leaves, in their order; of one case alone with `case`."""
         keep = self._mask(show)
         if case is not None:
             number = self.number_of(case)
@@ -224,7 +224,7 @@ def _facts(row: Mapping[str, Any] | None, telling: Sequence[str]) -> dict[str, A
 
 
 def _contexts(output: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """What was answered from, or else what was retrieved, by id."""
+    """The contexts of the answer, else the retrieved ones, by id."""
     contexts = output.get("contexts") or output.get("retrieved") or ()
     return {
         str(each.get("id")): {"title": str(each.get("title") or ""), "text": str(each.get("text") or "")[:3000]}

@@ -168,7 +168,7 @@ def sections_page(request: Request, desk: Asking, run_id: Id) -> Response:
 
 @lru_cache(maxsize=16)
 def _sections(folder: Path, _changed_ns: int, _status: str) -> Sequence[tuple[str, str, Markup]]:
-    """Those of report.html but the cases, which have a page of their own."""
+    """The sections of report.html without the cases, which have a page of their own."""
     from markupsafe import Markup
 
     from runner.report.document import Document
@@ -279,7 +279,7 @@ def label_page(request: Request, desk: Asking, run_id: Id) -> Response:
 
 
 def rubrics_of(folder: Path) -> list[str]:
-    """By which answers of a run were judged; of the first rows."""
+    """The rubrics by which answers of a run were judged, from its first rows."""
     rubrics: dict[str, None] = {}
     for number, row in enumerate(open_run(folder).rows()):
         rubrics |= dict.fromkeys(row.get("judgements") or ())
