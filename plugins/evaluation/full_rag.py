@@ -22,9 +22,9 @@ from runner.llm.metering import so_far
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, ranking, right
 from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
-from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, judged
+from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, score_judgements
 from runner.metrics.metric import Metric
-from runner.metrics.repeats import averaged, spreads
+from runner.metrics.repeats import average_scores, spreads
 from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Scorer, System, Workspace, offered
 from runner.records import (
@@ -48,7 +48,7 @@ from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.citations import citations
-from runner.text.refusals import delivered, is_refusal
+from runner.text.refusals import is_refusal, mark_refusal
 from runner.words.wording import Wording
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
@@ -60,7 +60,7 @@ SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubric
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
 PIPELINE = replace(agent_report.PIPELINE, choices=(*agent_report.PIPELINE.choices[:-1], "system", "judge"))
-SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # of which it is told how far several answers differ
+SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # metrics whose spread over several answers is reported
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -78,7 +78,7 @@ class RequireSettings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RagOutput:
-    """What one case gave: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
+    """The result of one case: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
 
     found: Retrieved
     answer: Answer
@@ -177,7 +177,7 @@ class FullRag:
         self.require = cast(Mapping[str, float | None], require or {})
 
     def load(self) -> CaseSet[Query]:
-        """Rows of another model, server or prompt are told apart by `judge` and `generator` of the identity."""
+        """Rows of another model, server or prompt are recognised by `judge` and `generator` of the identity."""
         loaded = self.retrieval.load()
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
@@ -212,7 +212,7 @@ class FullRag:
         self._has_references = any(map(_has_reference, cases))
         if self.system is not None:
             await self.chosen.prepare(cases, workspace)
-            return self.retrieval.described()
+            return self.retrieval.describe()
         preparation = await self.retrieval.prepare(cases, workspace)
         await self.chosen.prepare(cases, workspace)
         self._demand(cases)
@@ -222,10 +222,10 @@ class FullRag:
         """By the rubrics that have control items and are asked of any case."""
         if not offered(self.judge_, "health"):
             return {}
-        controls = [*answer_controls(self._checked()), *self.chosen.controls]
+        controls = [*answer_controls(self._judged_rubrics()), *self.chosen.controls]
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
-    def _checked(self) -> list[str]:
+    def _judged_rubrics(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
 
     def _demand(self, cases: Sequence[Query]) -> None:
@@ -239,15 +239,15 @@ class FullRag:
     async def run(self, case: Query) -> RagOutput:
         """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
         if self.system is not None:
-            return await self._asked_of_system(case, self.system)
-        retrieved = self.retrieval.retrieved(case)
+            return await self._ask_system(case, self.system)
+        retrieved = self.retrieval.charged_result(case)
         if (refusal := self.retrieval.refusal(case, retrieved, self.generator)) is not None:
             return RagOutput(retrieved, refusal, None, self._record(case, retrieved))
         with stopwatch() as watch:
-            answer = delivered(await self.generator.generate(case, retrieved.contexts), case.text)
+            answer = mark_refusal(await self.generator.generate(case, retrieved.contexts), case.text)
         return RagOutput(retrieved, answer, watch.timing, self._record(case, retrieved))
 
-    async def _asked_of_system(self, case: Query, system: System) -> RagOutput:
+    async def _ask_system(self, case: Query, system: System) -> RagOutput:
         outputs = []
         for repeat in range(system.repeats):
             with stopwatch() as watch:
@@ -271,7 +271,7 @@ class FullRag:
             first, *again = [self._system_record(case, reply, timings["system"]) for reply in replies]
             return replace(first, again=tuple(again))
         generation = timings.pop("generation", None)
-        found = replace(self.retrieval.retrieved(case), timings=timings)
+        found = replace(self.retrieval.charged_result(case), timings=timings)
         return RagOutput(found, answer_of(row), generation, self._record(case, found))
 
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
@@ -322,7 +322,7 @@ class FullRag:
         return fields
 
     def _applying(self, case: Query) -> list[str]:
-        """The rubrics that say something of a question, asked or not."""
+        """The rubrics that apply to a question, whether or not the judge is asked by them."""
         return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
 
     def _judge_fields(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:
@@ -349,16 +349,16 @@ class FullRag:
             ranked = () if self.system is not None else self.retrieval.names(case)
             missing = (name for name in ranked if name not in values)
             nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
-            return self.chosen.scored(nothing, case, None, judgements)
+            return self.chosen.merge_scores(nothing, case, None, judgements)
         if not output.again:
             return self._score(case, output, judgements)
         parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
-        return averaged(parts, [metric.name for metric in SPREAD], right.NAME)
+        return average_scores(parts, [metric.name for metric in SPREAD], right.NAME)
 
     def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
         """Of one answer."""
         retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
-        rated, failed = judged(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
+        rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
             rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
         values = {**retrieval.values, **rated, **_against_references(case, output.answer)}
@@ -369,7 +369,9 @@ class FullRag:
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
+        return self.chosen.merge_scores(
+            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+        )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows) if self.system is None else service_report.sums(rows)
@@ -446,15 +448,15 @@ def shortfall(required: Mapping[str, float | None], cases: Iterable[Mapping[str,
 
     Empty when none is. A mean is over the cases to which the metric applies; without any it is below all.
     """
-    wanted = {name: least for name, least in required.items() if least is not None}
-    values: dict[str, list[float]] = {name: [] for name in wanted}
-    for case in cases if wanted else ():
-        for name in wanted:
+    limits = {name: least for name, least in required.items() if least is not None}
+    values: dict[str, list[float]] = {name: [] for name in limits}
+    for case in cases if limits else ():
+        for name in limits:
             value = case.get(name)
             if value is not None:
                 values[name].append(value)
     short = []
-    for name, least in wanted.items():
+    for name, least in limits.items():
         mean = math.fsum(values[name]) / len(values[name]) if values[name] else None
         if mean is None:
             short.append(f"{name} applies to no case, required: {least}")

@@ -18,7 +18,7 @@ from runner.domains.links.reasons import RUBRIC, link_controls
 from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions
 from runner.errors import ConfigError, Problem
 from runner.llm.health import check_health
-from runner.llm.metering import by_role, charge, metered
+from runner.llm.metering import by_role, call_with_meter, charge
 from runner.metrics import links, ranking
 from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
 from runner.protocols import Judge, Workspace, offered
@@ -115,7 +115,7 @@ class LinkEvaluation:
             for start in range(0, len(cases), AHEAD):
                 batch = cases[start : start + AHEAD]
                 places, ids = [self.place(case) for case in batch], [case.id for case in batch]
-                found, meter = await in_thread(metered, self.suggester.suggest, places, self._depth)
+                found, meter = await in_thread(call_with_meter, self.suggester.suggest, places, self._depth)
                 self._ahead |= dict(zip(ids, found, strict=True))
                 self._asked |= dict(zip(ids, map(by_role, meter.of_each(ids)), strict=True))
         graph = self.data.vault.graph
@@ -169,7 +169,7 @@ class LinkEvaluation:
         for leg, found in output.legs.items():
             values |= self._ranking_scores(f"{leg}/", [each.note for each in found], case)
         shown = notes[: self.topk]
-        values["link_novelty"] = novelty(shown, self._linked(case.note))
+        values["link_novelty"] = novelty(shown, self._linked_notes(case.note))
         values["link_acceptance"] = acceptance(shown, case.accepted, case.rejected)
         judged, failed = self._reason_scores(judgements)
         return Scores({**values, **judged}, unscored=failed, labels={"lost_at": self._lost_at(case, notes)})
@@ -192,17 +192,17 @@ class LinkEvaluation:
         return self.cutoffs[-1]
 
     def place(self, case: LinkCase) -> Place:
-        """What a suggester is told: everything of it is without the links that are expected there."""
+        """The place that a suggester gets: without the links that are expected there."""
         text = self.data.vault.corpus.document_by_id[case.note].text
         context = case.context[: self.context_chars]
         if case.start is not None and case.end is not None:
             context = window(text, case.start, case.end, self.context_chars)
         language = case.language if case.language in ("ko", "en") else detect_language(f"{case.anchor}\n{context}")
-        skip = self._linked(case.note) if self.skip_linked else frozenset()
+        skip = self._linked_notes(case.note) if self.skip_linked else frozenset()
         return Place(case.note, case.anchor, context, "ko" if language == "ko" else "en", skip)
 
-    def _linked(self, note: str) -> frozenset[str]:
-        return self.data.vault.graph.linked_from(note)
+    def _linked_notes(self, note: str) -> frozenset[str]:
+        return self.data.vault.graph.links_from(note)
 
     def _confident(self, found: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
         return tuple([each for each in found if each.confidence >= self.min_confidence])
@@ -210,7 +210,7 @@ class LinkEvaluation:
     def _record(
         self, case: LinkCase, place: Place, best: Sequence[Suggestion], reasons: Sequence[str]
     ) -> dict[str, Any]:
-        linked, corpus = self._linked(case.note), self.data.vault.corpus
+        linked, corpus = self._linked_notes(case.note), self.data.vault.corpus
         hits = [
             {
                 "id": suggestion.note,

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.domains.agent.candidate import Candidate
-from runner.domains.agent.collections import FAQ, GUIDE, indexed, split
+from runner.domains.agent.collections import FAQ, GUIDE, index_parts, split
 from runner.domains.agent.fallbacks import Fallbacks
 from runner.domains.agent.protocols import Agent, Reranker
 from runner.domains.agent.shelf import Collection, Shelf
@@ -109,7 +109,7 @@ class AgenticRetriever:
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Once: the collections get copies of `base` as it is before."""
-        collections, facts = indexed(self.base, split(corpus), self.counts, workspace)
+        collections, facts = index_parts(self.base, split(corpus), self.counts, workspace)
         whole = self.base.index(corpus, workspace)
         self._shelf = Shelf(corpus, self.base, collections or [Collection(self.base, self.count)])
         for part in (self.reranker, self.agent):
@@ -194,7 +194,7 @@ class AgenticRetriever:
         except (ComponentError, InputError, StopRunError):
             raise
         except (RunnerError, TimeoutError) as error:
-            trajectory = toolbox.finished("failed", error=str(error) or "timeout")
+            trajectory = toolbox.finish("failed", error=str(error) or "timeout")
         return _Run(depth, toolbox.candidates, trajectory)
 
 

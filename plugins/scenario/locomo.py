@@ -135,7 +135,7 @@ class _Reader:
     # --- questions ----------------------------------------------------------------------------------
 
     def _questions(self) -> Iterator[Fields]:
-        """Whatever is wrong with one of them is no reason to leave out the conversation."""
+        """A fault of one question does not leave out the conversation."""
         for index, item in enumerate(self.fields.items("qa") or ()):
             data = item if isinstance(item, dict) else {}
             yield self.fields.inner(f"qa[{index}]", data)
@@ -177,7 +177,7 @@ class _Reader:
         return replace(probe, answers=answers, evidence=self._evidence(correction, "correct_evidence"))
 
     def _evidence(self, fields: Fields, name: str) -> tuple[str, ...]:
-        """Ids of turns, in order, each once, of whatever stands in the list ("D8:6; D9:17")."""
+        """Ids of turns, in order, each once, from all entries of the list ("D8:6; D9:17")."""
         known = {turn.id for turn in self.turns}
         known_ids: dict[str, None] = {}
         for written in fields.texts(name):

@@ -257,7 +257,7 @@ def _contexts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
 
 
 def _judgements(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
-    """Each vote, each claim with its verdict, and whatever else a judge has left."""
+    """Each vote, each claim with its verdict, and any further details of a judge."""
     for rubric, judgement in (row.get("judgements") or {}).items():
         details = {name: value for name, value in (judgement.get("details") or {}).items() if name != KEPT_VOTES}
         for name, value in details.items():

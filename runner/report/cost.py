@@ -21,7 +21,7 @@ def cost(document: Document) -> Section | None:
     if len(uses) > 1:
         live, cached = (usage.total(parts) for parts in ([use.live for use in uses], [use.cached for use in uses]))
         rows.append([Cell(text, "strong") for text in _row(say("cost.total"), Use("", "", live, cached), say)])
-    lost = usage.unanswered(uses, say, "cost.unanswered_explain")
+    lost = usage.unanswered_notes(uses, say, "cost.unanswered_explain")
     notes = [*_of_a_case(document), say("cost.explain"), *lost, *_prices(document, uses)]
     table = Table([say(f"cost.{name}") for name in HEADERS], rows, right=range(2, len(HEADERS)))
     return section("cost", say("head.cost"), table, Note(" ".join(notes), "quiet"))

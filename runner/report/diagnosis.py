@@ -22,7 +22,7 @@ PATTERNS = {
     (True, False): "context_mismatch",
     (False, False): "overall_problem",
 }
-JUDGED = ("faithfulness", "answer_relevancy")  # what a pattern is told from
+JUDGED = ("faithfulness", "answer_relevancy")  # the metrics that decide a pattern
 WORKING = "retrieval_high_generation_high"
 MOST_FAILING = 0.1  # share of failing questions above which no run is called ideal
 MAX_QUESTIONS = 10
@@ -30,7 +30,7 @@ MAX_QUESTIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The run as a whole. `cross` is None without a recall."""
+    """The diagnosis of the whole run. `cross` is None without a recall."""
 
     high: float
     faithfulness: float

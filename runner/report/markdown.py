@@ -1,4 +1,4 @@
-"""Blocks as Markdown, out of text that nobody has vetted."""
+"""Renders blocks as Markdown, with untrusted text escaped."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def scores(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
 
 
 def of_groups(metrics: Iterable[str], say: Wording, *groups: Group) -> list[str]:
-    """Names in the order of a table: by group and as they were declared, those of chunks behind those of documents,
-    those that nobody declared at the end of `own`. Without legs and fixed cutoffs, which have tables of their own."""
+    """Names in the order of a table: by group and as they were declared, those of chunks after those of documents,
+    undeclared ones at the end of `own`. Without legs and fixed cutoffs, which have tables of their own."""
     variants = [say.catalogue.variant(name) for name in metrics]
     of_the_whole = [
         each for each in variants if each.part in ("", CHUNK) and (each.fixed is None or each.metric is None)
@@ -81,12 +81,12 @@ def _row(variant: Variant) -> tuple[int, bool, int, bool, str]:
 
 
 def group_of(variant: Variant) -> Group:
-    """The group in which a metric is shown; `own` for one that nobody declared."""
+    """The group in which a metric is shown; `own` for an undeclared one."""
     return "own" if variant.metric is None else variant.metric.group
 
 
 def result_names(metrics: Iterable[str], say: Wording) -> list[str]:
-    """Whatever has no table of its own, as answers and the call on unanswerable questions have."""
+    """The metrics without a table of their own, such as those of answers and of unanswerable questions."""
     return of_groups(metrics, say, *RESULTS)
 
 
@@ -156,8 +156,8 @@ def grade_of(value: Value, say: Wording) -> Grade | None:
 
 
 def grade(value: float | None) -> Grade | None:
-    """excellent above 0.8, good from 0.6, fair from 0.4, needs_work below; rounded first, so that a
-    mean that is 0.6 but for the last bit is 0.6. None beyond 0..1, where nobody knows how far the metric goes."""
+    """excellent above 0.8, good from 0.6, fair from 0.4, needs_work below; rounded first, so that a mean of 0.6 up to
+    rounding errors is 0.6. None outside of 0..1, where the range of the metric is unknown."""
     if value is None or not 0 <= (value := round(value, 9)) <= 1:
         return None
     if value > 0.8:
@@ -203,7 +203,7 @@ def four(value: float | None, say: Wording) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
-    """An interval in brackets; empty where there is none."""
+    """An interval in brackets; empty where it is unknown."""
     return "" if low is None or high is None else f"[{low:.{digits}f}, {high:.{digits}f}]"
 
 

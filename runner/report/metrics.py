@@ -78,7 +78,7 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
 
 
 def results(document: Document) -> Table | Note:
-    """Of the terminal: whatever has no table of its own there, and the headlines of legs."""
+    """For the terminal: the metrics without a table of their own there, and the headlines of legs."""
     say, measures = document.say, document.metrics
     legs = metric.legs(measures)
     names = [name for name in say.catalogue.headlines(measures) if any(f"{leg}/{name}" in measures for leg in legs)]
@@ -213,7 +213,9 @@ def _by_tag(document: Document, tags: Mapping[str, Any]) -> Iterator[Chart]:
 def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> Iterator[Block]:
     """One row a group, largest first; groups to which none of the metrics applies are left out."""
     say, catalogue = document.say, document.say.catalogue
-    names = catalogue.headlines(document.metrics) if dimension == "tag" else catalogue.shown(document.metrics, "slices")
+    names = (
+        catalogue.headlines(document.metrics) if dimension == "tag" else catalogue.names_for(document.metrics, "slices")
+    )
     columns = [value.name for value in metric.scores(document.metrics, names)]
     sizes = {name: max((value.n for value in metric.scores(groups[name], columns)), default=0) for name in groups}
     ordered = sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))

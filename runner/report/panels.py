@@ -104,7 +104,7 @@ def ending(document: Document) -> list[tuple[str, str]]:
 
 
 def data_problems(document: Document) -> list[tuple[str, str]]:
-    """The line that counts problems of the data; none where there are none."""
+    """The line that counts problems of the data; empty without problems."""
     say, problems = document.say, document.summary.get("data_problems") or {}
     return [(say("panel.data_problems"), say("data_problems.line", **problems))] if any(problems.values()) else []
 
@@ -138,5 +138,5 @@ def cost(document: Document) -> list[tuple[str, str]]:
         rows.append((say("cost.cost"), usage.spending(usage.total(use.live for use in uses), say)))
         saved = usage.total(use.cached for use in uses)
         rows += [(say("cost.saved"), usage.spending(saved, say))] if saved.requests else []
-        rows += [(say("cost.unanswered"), line) for line in usage.unanswered(uses, say, "cost.unanswered_line")]
+        rows += [(say("cost.unanswered"), line) for line in usage.unanswered_notes(uses, say, "cost.unanswered_line")]
     return rows

@@ -12,14 +12,14 @@ from urllib.parse import quote
 from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Fact, Filter, Note, Section
 from runner.report.blocks import Cell as Shown
-from runner.report.cases import QUESTION, WORDS, Choice, Store, named
+from runner.report.cases import QUESTION, WORDS, Choice, Store, display_name
 from runner.report.markdown import shorten
 from runner.report.outputs import is_right, outcome, outputs
 from runner.report.page import FILE, clean, details, language_tag
 from runner.report.sweep import Cell, Sweep
-from runner.report.sweep_comparison import called
+from runner.report.sweep_comparison import run_label
 from runner.report.worst import scores
-from runner.system.folder import parsed
+from runner.system.folder import parse_line
 from runner.words.wording import Wording
 
 RUNS = 12  # columns at most
@@ -74,13 +74,13 @@ class _Run:
         read = outputs(home / ROWS)
         places = dict(zip(read.ids, read.places.tolist(), strict=True))
         states = dict(zip(read.ids, read.right.tolist(), strict=True))
-        return cls(cell, called(sweep, cell.folder), home / ROWS, page, places, states)
+        return cls(cell, run_label(sweep, cell.folder), home / ROWS, page, places, states)
 
     def rows(self, ids: Sequence[str]) -> Iterator[Row]:
         with self.path.open("rb") as file:
             for id in ids:
                 file.seek(self.places[id])
-                yield parsed(file.readline()) or {}
+                yield parse_line(file.readline()) or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _output(row: Row) -> Mapping[str, Any]:
 
 
 def _answer(row: Row) -> str:
-    """What came of a case: its answer, the documents that were found, or why it did not end."""
+    """The outcome of a case: its answer, the documents that were found, or its error."""
     output = _output(row)
     if row.get("status") != "ok":
         return clean(f"{row.get('status')}: {row.get('error') or ''}", ANSWER)
@@ -162,7 +162,7 @@ class _Columns:
             marks = scores(row, say.catalogue).items()
             parts_of_scores = [f"{self._label(name)} {value:.2f}" for name, value in marks if value is not None]
             documents = ", ".join(_document_ids(_output(row)))
-            parts = [named("outcome", outcome(row), say), *parts_of_scores, documents]
+            parts = [display_name("outcome", outcome(row), say), *parts_of_scores, documents]
             yield Fact(run.title, " · ".join(part for part in parts if part))
 
     def _label(self, name: str) -> str:

@@ -65,7 +65,9 @@ def numbers(run: Run) -> list[float | int | None]:
 
 
 def _unanswered_lines(sweep: Sweep) -> list[str]:
-    return usage.unanswered([use for cell in sweep.runs for use in cell.uses], sweep.say, "cost.unanswered_explain")
+    return usage.unanswered_notes(
+        [use for cell in sweep.runs for use in cell.uses], sweep.say, "cost.unanswered_explain"
+    )
 
 
 def _total(sweep: Sweep) -> tuple[Spent, Spent]:

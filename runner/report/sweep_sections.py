@@ -38,7 +38,7 @@ from runner.report.reporting import sections_of_sweep
 from runner.report.search import search
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep, View, read_sweep
-from runner.report.sweep_comparison import against, called, front, gap
+from runner.report.sweep_comparison import against, front, gap, run_label
 from runner.report.sweep_judges import judges
 from runner.report.terminal import renderables
 
@@ -127,7 +127,7 @@ def _in_short(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
     legends = dict.fromkeys(sweep.legend(name, [view], sweep.metrics) for view in sweep.views)
     lines = [*legends, *(note.text for note in _notes(sweep) if note.text not in sweep.warnings)]
     if errors:
-        lines += [f"{called(sweep, run.folder)}: {run.error_message}" for run in sweep.runs if run.error_message]
+        lines += [f"{run_label(sweep, run.folder)}: {run.error_message}" for run in sweep.runs if run.error_message]
     yield from (Note(line, "quiet", TERMINAL) for line in lines if line)
 
 

@@ -1,4 +1,4 @@
-"""How notes are named: a path relative to their folder, a title or an alias, whatever the spelling."""
+"""How notes are named: a path relative to their folder, a title or an alias, in any spelling."""
 
 from __future__ import annotations
 

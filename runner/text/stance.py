@@ -56,7 +56,7 @@ def is_refuted(plain: str, start: int, end: int) -> bool:
 
 
 def _sentence(plain: str, start: int, end: int) -> tuple[str, str, bool]:
-    """What stands in the sentence before and after the place, and whether the sentence asks."""
+    """The sentence before and after the place, and whether the sentence is a question."""
     before = plain[max(0, start - WINDOW) : start]
     starts = [match.end() for match in _SENTENCE_END.finditer(before) if match.end() < len(before) or match[0] != "."]
     before = before[starts[-1] :] if starts else before

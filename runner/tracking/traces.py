@@ -21,7 +21,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 from runner.llm.calls import FILE, calls_of
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.metric import Catalogue
 from runner.report.calls import in_order
 from runner.report.worst import lost_at, scores
@@ -49,7 +49,7 @@ class Span:
     end_ms: float
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
-    call: Call | None = None  # what is told of a request to a model
+    call: Call | None = None  # what the span of a request shows
     error: str | None = None
 
 
@@ -74,7 +74,7 @@ def case_traces(folder: Path, count: int) -> list[CaseTrace]:
         run = open_run(folder)
         rows = choose(run, count)
         calls = calls_of(folder / FILE, [str(row["id"]) for row in rows])
-        catalogue = declared_in(run.run)
+        catalogue = catalogue_in(run.run)
         return [_trace(run, row, in_order(calls[str(row["id"])]), catalogue) for row in rows]
 
 

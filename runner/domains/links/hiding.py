@@ -1,4 +1,4 @@
-"""Taking links out of a text, so that nothing in it tells where they led."""
+"""Removes links from a text, so that the rest does not reveal their targets."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Edited:
         return position + shift + len(last.words) - (last.end - last.start)
 
 
-def edited(text: str, edits: Iterable[Edit]) -> Edited:
-    """Edits within another one (a link in the words of a link) go with it."""
+def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
+    """Apply edits to a text. An edit within another one (a link in the words of a link) is part of it."""
     outermost: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
         if not outermost or edit.start >= outermost[-1].end:
@@ -62,7 +62,7 @@ def edited(text: str, edits: Iterable[Edit]) -> Edited:
     return Edited("".join([*parts, text[end:]]), tuple(outermost))
 
 
-def words_left(link: Link, target: Document | None, words: Words) -> str:
+def remaining_words(link: Link, target: Document | None, words: Words) -> str:
     """What stays of a hidden link: nothing, an alias that does not name the note, or all that it shows."""
     words_shown = link.alias or ("" if words != "all" else link.reference.rpartition("/")[2].removesuffix(".md"))
     if words == "none":

@@ -12,7 +12,7 @@ from runner.records import Chunk, Corpus
 from runner.system.store import fingerprint
 from runner.text.sentences import sentence_spans
 
-LONGEST = 3000  # characters of all that is said where a note is linked to; hubs have more, of which it has the first
+LONGEST = 3000  # characters of the sentences that link to a note; of hubs, the first ones
 
 
 @dataclass(frozen=True, slots=True)

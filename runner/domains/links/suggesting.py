@@ -76,10 +76,11 @@ class Suggester(Protocol):
         """At most `depth` notes for each place; none of confidence 0."""
 
     def reason(self, place: Place, note: str) -> str:
-        """Why this note, for whoever decides. What it quotes stands in the text, the note, or beside a link to it."""
+        """Why this note is suggested, for the person who decides. It quotes only the text, the note, or what is beside
+        a link to it."""
 
 
-def ordered(confidences: Mapping[str, float], place: Place, depth: int) -> tuple[Suggestion, ...]:
+def best_suggestions(confidences: Mapping[str, float], place: Place, depth: int) -> tuple[Suggestion, ...]:
     """The `depth` best of the notes that may be suggested there."""
     allowed = (
         (confidence, note)

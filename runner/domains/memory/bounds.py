@@ -14,7 +14,7 @@ from runner.text.sentences import split_sentences
 _IN_A_NUMBER = re.compile(r"\d[.,:]?$")
 
 
-async def bounded(memory: str, bounds: Bounds, summariser: Summariser, language: str | None) -> tuple[str, bool]:
+async def bound_memory(memory: str, bounds: Bounds, summariser: Summariser, language: str | None) -> tuple[str, bool]:
     """The memory, and whether it had to be cut by code: the summariser is asked once, where it is too long."""
     if is_within(memory, bounds):
         return memory, False

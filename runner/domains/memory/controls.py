@@ -1,4 +1,4 @@
-"""Memories of which it is known how they must be graded (controls.yaml says how they are written)."""
+"""Memories whose right grades are known (controls.yaml says how they are written)."""
 
 from __future__ import annotations
 

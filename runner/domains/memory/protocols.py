@@ -65,7 +65,7 @@ class MemoryStore(Protocol):
         """The number that the turn got. `keep`: only so many turns stay, the newest."""
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        """A session as it is now; an empty one where there is none. `touch` lets it live as long as if it were new."""
+        """A session as it is now; empty where it does not exist. `touch` restarts its time to live."""
 
     async def commit(
         self,
@@ -83,11 +83,11 @@ class MemoryStore(Protocol):
         nothing). The session's `last_turn` is `up_to_turn` then."""
 
     async def lease(self, key: SessionKey, holder: str, for_s: float) -> bool:
-        """Whether `holder` (a name that nobody else has) may summarise the session for so long from now: nobody else
-        may, until it is given back (`for_s` is 0), or over, or the session deleted. Who holds it may ask again."""
+        """Whether `holder` (a unique name) may summarise the session for so many seconds: no other holder may until the
+        lease is given back (`for_s` 0), has expired, or the session is deleted. The current holder may renew it."""
 
     async def delete(self, key: SessionKey) -> None:
-        """Remove a session; nothing happens where there is none."""
+        """Remove a session; no error where it does not exist."""
 
     def sessions(self) -> AsyncIterator[SessionKey]:
         """All that the store holds."""

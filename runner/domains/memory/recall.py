@@ -18,7 +18,7 @@ ACKNOWLEDGED: dict[Language, str] = {"en": "Noted.", "ko": "알겠습니다."}
 
 _LABELS = [f"(?P<{language}_{n}>{label}): " for language, labels in LABELS.items() for n, label in enumerate(labels)]
 _SPOKEN = re.compile("|".join(_LABELS))
-_LINE = re.compile(r"\n(?! )")  # lines that go on with what somebody says are indented
+_LINE = re.compile(r"\n(?! )")  # continuation lines of a statement are indented
 
 # Words of questions that ask for nothing that was said: how they ask, when it was said, that it was said.
 _INTERROGATIVE = r"(?:얼마|뭐|뭔|뭘|무엇|누구|누가|언제|어디|몇|어느|어떤|어땠|어때|어떻|어떡)"

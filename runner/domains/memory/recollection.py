@@ -31,7 +31,7 @@ from typing import Literal
 from runner.domains.memory.recall import is_question, without_speaker
 from runner.text.courtesies import is_courtesy
 from runner.text.names import names
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 from runner.text.numbers import Quantity, quantities
 from runner.text.refusals import says_unknown
 from runner.text.relevancy import ENOUGH, asked_kind, holds_kind
@@ -206,7 +206,7 @@ class _Fact:
         return (
             len(self.words) > 1
             and has_numbers
-            and _taken_up(self.words, statement.forms) >= FULL
+            and _known_share(self.words, statement.forms) >= FULL
             and not _other_state(self.text, statement.text)
             and not _is_denied(self, statement)
         )
@@ -285,7 +285,7 @@ class _Reading:
             degrees = [self._degree(fact) for fact in self.facts]
             by_words = MAX * max(self.passages.best_share([Part(word=word) for word in self.asked], ()), *degrees)
             return max(1.0, by_words, by_facts)
-        topic = _taken_up(self.asked, all_forms(word for each in self._statements_for() for word in each.words))
+        topic = _known_share(self.asked, all_forms(word for each in self._statements_for() for word in each.words))
         by_words = MAX * topic
         if self.kind in ("quantity", "time", "reason"):
             holds = any(holds_kind(each.text, self.kind) for each in self.about if each not in self.of_another)
@@ -346,7 +346,7 @@ def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_show
 
 
 def _other_quantity(fact: _Fact, statement: Statement, all_quantities: Sequence[Quantity]) -> Quantity | None:
-    """A number of the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
+    """A quantity in the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
     missing_units = [
         each.unit for each in fact.said.quantities if not any(each.matches(other) for other in statement.quantities)
     ]
@@ -371,7 +371,7 @@ def _other_name(fact: _Fact, statement: Statement) -> bool:
 def _same_otherwise(fact: _Fact, statement: Statement) -> bool:
     if fact.said.quantities:
         return any(each.matches(other) for each in fact.said.quantities for other in statement.quantities)
-    return _taken_up([word for word in fact.words if word.text not in fact.names], statement.forms) >= FULL
+    return _known_share([word for word in fact.words if word.text not in fact.names], statement.forms) >= FULL
 
 
 def _other_state(fact: str, said: str) -> bool:
@@ -380,8 +380,8 @@ def _other_state(fact: str, said: str) -> bool:
 
 
 def _is_denied(fact: _Fact, statement: Statement) -> bool:
-    ours, theirs = denied(fact.text), denied(statement.text)
-    if bool(ours) == bool(theirs) or _taken_up(fact.words, statement.forms) < FULL:
+    ours, theirs = denied_words(fact.text), denied_words(statement.text)
+    if bool(ours) == bool(theirs) or _known_share(fact.words, statement.forms) < FULL:
         return False
     return any(not word.forms.isdisjoint(all_forms(fact.words)) for word in (*ours, *theirs))
 
@@ -404,7 +404,7 @@ def _topical(text: str) -> list[Word]:
     ]
 
 
-def _taken_up(asked: Sequence[Word], forms: Iterable[str]) -> float:
+def _known_share(asked: Sequence[Word], forms: Iterable[str]) -> float:
     known = frozenset(forms)
     return sum(not word.forms.isdisjoint(known) for word in asked) / len(asked) if asked else 0.0
 

@@ -90,8 +90,8 @@ class RedisServer:
             yield Problem(f"{self.setting}.cert_file", f"{self.cert_file}: {words}")
 
     def link(self, *, name: str, full: str) -> Link:
-        """`name`: what it is called in messages; `full`: what to do where it has no room. Asks nothing yet; raises
-        ConfigError for a password or a file that is not there."""
+        """`name`: of the store, in messages; `full`: what to do where it has no room. Sends nothing yet; raises
+        ConfigError for a missing password or file."""
         if problems := self.problems():
             raise ConfigError(problems)
         setting = self.setting

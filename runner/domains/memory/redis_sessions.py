@@ -1,9 +1,9 @@
 """Sessions in a Redis: the MemoryStore of every store that talks to one.
 
-Each request is one script over the three keys of a session, so nobody sees half of a change. What the server was
-asked and did not answer is asked again in a way that is never carried out twice. A session that this process knows
-is missed when it is gone too early: because the server made room, or started again without it. So are turns and
-summaries that were confirmed and that a replica, which took over, does not have.
+Each request is one script over the three keys of a session, so nobody sees half of a change. A request without an
+answer is repeated in a way that is never carried out twice. The loss of a session that this process knows is noticed:
+the server evicted it, or was restarted without it. So is the loss of confirmed turns and summaries that a replica lacks
+after a failover.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.domains.memory.protocols import Committed
 from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from runner.domains.memory.redis_link import Link, Vitals
 from runner.domains.memory.stored import (
-    encoded,
+    encode_key,
     entities_of,
     keys_of,
     last_number_of,
@@ -126,7 +126,7 @@ class RedisSessions:
     ) -> Committed:
         started = time.monotonic()
         condition = (version, generation, up_to_turn, int(keep_turns))
-        change = (encoded(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
+        change = (encode_key(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
         reply = (await self.link.run("commit", keys_of(key), *condition, *change)).decode()
         known = self._known.get(key)
         if reply == "ok":
@@ -151,7 +151,7 @@ class RedisSessions:
                 keys.add(key)
                 yield key
 
-    async def _cleaned(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
+    async def _clean(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
         """What `clean` of a store that outlives its process returns."""
         limit = -1 if idle_hours is None else round(idle_hours * 3_600_000)
         return (await self.link.run("clean", keys_of(key), limit, int(not dry_run))).decode()  # type: ignore[no-any-return]

@@ -73,7 +73,7 @@ Variable = Annotated[str, AfterValidator(_variable)]
 
 
 class RedisSettings(TypedDict, total=False):
-    """Where a Redis is, and who asks: what each means stands at RedisServer, which has the defaults, too."""
+    """Address and access of a Redis; meaning and default of each setting are documented at RedisServer."""
 
     url: Url
     cluster: bool

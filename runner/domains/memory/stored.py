@@ -51,13 +51,13 @@ def session_of(name: bytes) -> SessionKey | None:
     return key if name.decode() in keys_of(key) else None
 
 
-def encoded(text: str) -> bytes:
+def encode_key(text: str) -> bytes:
     """UTF-8 that also takes lone surrogates, which a key of a foreign program may hold."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _json(value: Any) -> bytes:
-    return encoded(_ENCODER.encode(value))
+    return encode_key(_ENCODER.encode(value))
 
 
 def _fields(record: ChatTurn | Entity) -> dict[str, Any]:

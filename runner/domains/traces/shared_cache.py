@@ -64,7 +64,7 @@ class SharedVectorCache:
     async def novelty(self, vector: Vector, mark: bytes = bytes(MARK)) -> float:
         """Of one more vector, which is in the cache from then on. Raises StopRunError where the server lost the
         cache or cannot be used, and InputError where the cache of this name holds other vectors."""
-        placed, added_ms = self._held.placed(vector), self._held.now_ms()
+        placed, added_ms = self._held.to_row(vector), self._held.now_ms()
         async with self._turn:
             if not self._generation:
                 await self._ask(b"")  # what is there, before anything is added to it

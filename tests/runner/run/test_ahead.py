@@ -23,7 +23,7 @@ def readied(is_waiting: bool, monkeypatch: pytest.MonkeyPatch, *, fails: bool = 
     monkeypatch.setattr(ahead, "_ready", ready)
 
     async def run() -> None:
-        async with ahead.readied([found, done], reports=True, is_waiting=is_waiting):
+        async with ahead.prepare_ahead([found, done], reports=True, is_waiting=is_waiting):
             while is_waiting and not done.is_set():
                 await asyncio.sleep(0.001)
             if fails:
