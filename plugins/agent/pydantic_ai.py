@@ -115,10 +115,10 @@ class PydanticAiAgent:
         return []
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """Nothing: the model knows of the corpus what its tools tell."""
+        """Nothing to prepare: the model knows the corpus by its tools only."""
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
-        """For a thread beside the event loop. A model that has searched for nothing is helped out with the question.
+        """Runs in a thread beside the event loop. If the model has searched for nothing, the question is searched for.
         Raises StopRunError and InputError."""
         _check_is_installed()
         run = _Run(self, question, toolbox)

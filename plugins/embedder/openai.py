@@ -79,7 +79,7 @@ class OpenaiEmbedder:
         return self._store.has(texts, kind)
 
     def warm_up(self) -> None:
-        """Nothing: connecting is no part of a latency, and a request could cost something."""
+        """Nothing to do: connecting is no part of a latency, and a request could cost something."""
 
     # --- the model ----------------------------------------------------------------------------------
 

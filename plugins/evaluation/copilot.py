@@ -233,7 +233,7 @@ class Copilot:
         return self._output(case, (moment, retrieved, context, view), answer, generation)
 
     async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
-        """What was remembered and found is there before the first question; the answer is that of the row."""
+        """Memory and documents are prepared before the first question; the answer comes from the row."""
         timings = timings_of(row)
         moment, found, context, view = self._view(case)
         moment, generation = replace(moment, read=timings.pop("read")), timings.pop("generation", None)
@@ -241,7 +241,7 @@ class Copilot:
         return self._output(case, shown, answer_of(row), generation)
 
     def _view(self, case: ProbeCase) -> _Shown:
-        """What is remembered and what was found, and what a generator sees of both."""
+        """The memory, the documents, and the contexts of both for a generator."""
         moment, query = self._moments[case.id], self._search_query(case)
         if not isinstance(moment, Moment):
             raise moment
@@ -301,7 +301,7 @@ class Copilot:
         )
 
     def _rubric_fields(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
-        """What rubrics of one's own may see of a question."""
+        """The fields of a question for rubrics of users."""
         known_answers = {"references": references(case)} if references(case) else {}
         memory_texts = {"memory": output.context.memory_text, "entities": output.context.entities_text}
         return {
@@ -357,8 +357,8 @@ class Copilot:
         return values, tuple(name for _, failed in results for name in failed)
 
     def _decision(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> Decision:
-        """By a model that held the answer against the right one. Without it, by the facts of the conversation where one
-        is expected, and by the known answers where one is missing no more."""
+        """The decision of a model that compared the answer with the right one. Without it, by the facts of the
+        conversation where `_is_of_memory` says so, else by the known answers."""
         by_reference = self._by_reference(case)
         known = answer_matches(output.answer.text, case.probe.answers)
         if _is_of_memory(case, values):
@@ -391,7 +391,7 @@ class Copilot:
     def _lost_at(
         self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None], decided: bool
     ) -> str:
-        """In what is remembered, where that decides; else where documents are looked for."""
+        """The stage in the memory, where that decides; else the stage of retrieval."""
         refused = output.answer.refused
         if _is_of_memory(case, values):
             place = facts_lost_at(case.probe, values, refused=refused, right=decided)
@@ -417,7 +417,7 @@ class Copilot:
 
 
 def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:
-    """Whether facts of the conversation are asked for, and one is missing in the answer or no document has it."""
+    """Whether facts of the conversation are expected, and one is missing in the answer or no document has it."""
     given = values["answer_facts"]
     return given is not None and (given < 1 or not case.probe.notes)
 

@@ -67,7 +67,7 @@ Least = Annotated[float, Field(ge=0, le=1)] | None
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class RequireSettings(TypedDict, total=False):
-    """The means of retrieval below which no model is asked; null: none."""
+    """The means of retrieval below which no model is called; null: no limit."""
 
     recall_at_k: Least
     precision_at_k: Least
@@ -122,7 +122,7 @@ class RagOutput:
         }
 
     def _system_record(self) -> Mapping[str, Any]:
-        """What a running system said, and how that was understood."""
+        """The reply of a running system, and how it was read."""
         replies = [each.reply.record() for each in self.each if each.reply is not None]
         named = [each.found.named for each in self.each if each.found.named is not None]
         if not replies:
@@ -219,7 +219,7 @@ class FullRag:
         return preparation
 
     async def check_judge(self) -> Mapping[str, Any]:
-        """By the rubrics that have control items and are asked of any case."""
+        """Check the judge by the rubrics that have control items and apply to any case."""
         if not offered(self.judge_, "health"):
             return {}
         controls = [*answer_controls(self._judged_rubrics()), *self.chosen.controls]
@@ -237,7 +237,7 @@ class FullRag:
             raise FallsShortError(f"evaluation.require: {short}; no model was asked to answer or to judge", measured)
 
     async def run(self, case: Query) -> RagOutput:
-        """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
+        """A message of an agent is the answer, and so is a refusal without a good hit: then no generator is called."""
         if self.system is not None:
             return await self._ask_system(case, self.system)
         retrieved = self.retrieval.charged_result(case)
@@ -280,7 +280,7 @@ class FullRag:
         return judgements
 
     async def judge_missing(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
-        """Of the further answers of a system each rubric by its name and the number of the answer."""
+        """Judge the further answers of a system, too; the name of each rubric then has the number of the answer."""
         if not output.again:
             await self._judge_answer(case, output, judgements)
             return
@@ -298,8 +298,8 @@ class FullRag:
         await judge_missing(self.judge_, asked, judgements)
 
     def _fields_of_checks(self, output: RagOutput) -> dict[str, Any]:
-        """What checks may look at beside what rubrics see. A stage that was not timed, or whose reply came from a
-        cache, has no latency."""
+        """The fields for checks besides those of rubrics. A stage that was not timed, or whose reply came from a cache,
+        has no latency."""
         times = [timing.ms if timing.live else None for timing in output.timings.values()]
         costs = [cost.usd for role, cost in so_far().items() if role != "judge"]
         documents = [(context.id, self.retrieval.corpus.document_of(context.id)) for context in output.found.contexts]
@@ -425,7 +425,7 @@ def _has_reference(case: Query) -> bool:
 
 
 def _against_references(case: Query, answer: Answer) -> dict[str, float | None]:
-    """Of the answer and the known ones, without a judge. An answer that declined holds none."""
+    """Metrics of the answer against the known ones, without a judge. An answer that declined matches none."""
     text = "" if answer.refused else answer.text
     return {
         "exact_match": exact_match(answer.text, case.answers),

@@ -33,7 +33,7 @@ NO_GRADE = {
     "ko": "Precision@k에는 등급이 없습니다. 기대 링크가 k개보다 적은 자리는 1에 이를 수 없기 때문입니다.",
 }
 EXCERPT, SAYING = 3000, 10  # characters of a suggested note, and sentences that link to it, which a judge sees
-AHEAD = 64  # places that a suggester which asks a model is asked for at once
+AHEAD = 64  # places per call of a suggester that calls a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class LinkEvaluation:
         return CaseSet(data.cases, data.problems, identity, document_digests(data.vault.corpus.documents))
 
     async def prepare(self, cases: Sequence[LinkCase], workspace: Workspace) -> Preparation:
-        """Where suggestions cost requests, all are asked for here, many at a time."""
+        """Where suggestions cost requests, all are requested here, many at a time."""
         with stopwatch() as watch:
             index = await in_thread(self.suggester.index, self.data.vault, workspace)
         if offered(self.suggester, "caches"):
@@ -182,7 +182,7 @@ class LinkEvaluation:
 
     @property
     def data(self) -> LinkData:
-        """What `load` read. Raises RuntimeError before it."""
+        """The data that `load` read. Raises RuntimeError before it."""
         if self._data is None:
             raise RuntimeError("load() comes first")
         return self._data

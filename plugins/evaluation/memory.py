@@ -104,7 +104,7 @@ class RestoredProbe:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> RestoredProbe | None:
-        """None where a row does not tell what was shown: a whole history is not kept with every probe."""
+        """The output; None for a row without the contexts: a whole history is not stored with every probe."""
         kept = row["output"]
         shown = BuiltContext((), tuple(Context(**context) for context in kept["contexts"]))
         if row["stage"] == "score" or (not shown.contexts and any(section["tokens"] for section in kept["sections"])):
@@ -242,7 +242,7 @@ class MemoryEvaluation:
         return self._output(case, (moment, context, view), answer, watch.timing)
 
     async def _view(self, case: ProbeCase) -> _Shown:
-        """What is remembered, and what a generator sees of it."""
+        """The memory, and the contexts of it for a generator."""
         probe = case.probe
         with in_line():  # the turns before a probe are no part of its case
             moment = await self._replays[case.conversation.id].at(probe)
@@ -278,7 +278,7 @@ class MemoryEvaluation:
         await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._rubric_fields(case, output))}, judgements)
 
     def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
-        """What rubrics of one's own may see of a probe."""
+        """The fields of a probe for rubrics of users."""
         known = {"references": references(case)} if references(case) else {}
         shown = {"memory": output.memory_text, "entities": output.entities_text, "answer": output.answer.text}
         return {"question": case.probe.question, "language": case.language, **shown, **known}
@@ -337,8 +337,8 @@ class MemoryEvaluation:
         values: Mapping[str, float | None],
         correctness: float | None,
     ) -> Decision:
-        """By a model that held the answer against the right one. Without it, by the facts that were expected where
-        there are any, else by the known answers."""
+        """The decision of a model that compared the answer with the right one. Without it, by the expected facts if
+        any, else by the known answers."""
         probe, facts_given, by_reference = case.probe, values["answer_facts"], self._by_reference(case)
         return decide(
             answerable=probe.answerable,
@@ -383,7 +383,7 @@ def _load_once(scenario: Scenarios) -> _Loaded:
 def _lost_at(
     case: ProbeCase, output: MemoryOutput | RestoredProbe, values: Mapping[str, float | None], decided: bool
 ) -> LostAt:
-    """By the facts that were expected where there are any, else by evidence and known answers."""
+    """The failure stage by the expected facts if any, else by evidence and known answers."""
     probe, refused = case.probe, output.answer.refused
     if probe.expected:
         return facts_lost_at(probe, values, refused=refused, right=decided)
@@ -398,7 +398,7 @@ def _lost_at(
 
 
 def _cases(conversations: Sequence[Conversation]) -> Iterator[ProbeCase]:
-    """Those of some conversations in turn, each in the order of its turns."""
+    """The probes of conversations in turn, each in the order of its turns."""
     for start in range(0, len(conversations), TOGETHER):
         columns = [
             [ProbeCase(conversation, probe) for probe in conversation.probes]
@@ -409,7 +409,7 @@ def _cases(conversations: Sequence[Conversation]) -> Iterator[ProbeCase]:
 
 
 def _identity(conversations: Sequence[Conversation]) -> dict[str, str]:
-    """Hashes of what is said, of what is asked, and of what is known of the answers."""
+    """Hashes of the conversations, of the questions, and of the labels."""
     conversations_digest, queries_digest, gold_digest = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
     for conversation in conversations:
         turns = [asdict(turn) for turn in conversation.turns]

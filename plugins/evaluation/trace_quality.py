@@ -206,15 +206,14 @@ class TraceQuality:
 
 
 def _rubric_fields(trace: Trace) -> dict[str, Any]:
-    """What rubrics of one's own may see of a trace."""
+    """The fields of a trace for rubrics of users."""
     fields = fields_of(trace)
     shown = {"question": fields["objective"], "trace": fields["steps"], "language": fields["language"]}
     return {**shown, **({"answer": fields["result"]} if fields["result"] else {})}
 
 
 class _Cases:
-    """What is kept of traces that are shown one after the other: cases, and hashes of what was to be done, and of
-    what was done."""
+    """The stored parts of traces that come one after the other: cases, and hashes of their tasks and of their steps."""
 
     def __init__(self) -> None:
         self.cases: list[TraceCase] = []

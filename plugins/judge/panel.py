@@ -45,7 +45,7 @@ class PanelJudge:
                 judge.learn(rubrics)
 
     def preflight(self) -> list[Problem]:
-        """Where criteria were chosen that no member takes."""
+        """A problem for chosen criteria that no member accepts."""
         members = self.judges.values()
         unknown = [name for name in self._learned if not any(can_judge(judge, name) for judge in members)]
         message = f"no member takes criteria, as those of {', '.join(unknown)}; expected one like openai"
@@ -57,7 +57,7 @@ class PanelJudge:
 
     @property
     def rubrics(self) -> Collection[str] | None:
-        """Those that a member knows; None where a member does not say which it knows."""
+        """The rubrics that a member knows; None where a member does not list its rubrics."""
         known = [offered(judge, "rubrics") for judge in self.judges.values()]
         return None if None in known else sorted({name for names in known for name in names})
 

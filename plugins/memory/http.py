@@ -61,7 +61,7 @@ class Sent(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid"))
 class Asked(Sent, total=False):
-    """With what its reply holds, as JMESPath; null: nothing of the kind."""
+    """A request, with JMESPaths of what its reply holds; null: the reply lacks the part."""
 
     memory: str | None
     entities: str | None
@@ -154,7 +154,7 @@ class HttpMemory:
         )
 
     async def update(self, key: SessionKey) -> None:
-        """Nothing is known of what the service does meanwhile."""
+        """The service does not report its updates."""
         session = self._of(key)
         if not session.is_settled and self.settle_s and not self._service.is_rehearsed:
             await asyncio.sleep(self.settle_s)

@@ -181,7 +181,7 @@ class Rubric:
         judgement = judgements.get(self.name)
         return Scores({} if judgement is None or judgement.score is None else {self.name: judgement.score})
 
-    # --- what is wrong with it ------------------------------------------------------------------------
+    # --- problems of the settings -----------------------------------------------------------------------
 
     def preflight(self) -> Sequence[Problem]:
         return [*self._of_scale(), *self._of_examples(), *self._of_controls()]

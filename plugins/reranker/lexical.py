@@ -75,7 +75,8 @@ class LexicalReranker:
         return chain, ""
 
     def _lead(self, chain: Sequence[Candidate], missing: _Open) -> Lead:
-        """From the last one; nothing where it leads nowhere, or all of them together lack next to nothing."""
+        """The lead from the last candidate; empty where no other chunk continues it, or all of them together lack next
+        to nothing."""
         told, held = _forms(chain), self._coverage.chunks_with
         wanted = [word for word in missing.words if word.forms.isdisjoint(told) and held(word) > 0]
         if missing.weight(wanted) < OPEN:
@@ -120,8 +121,8 @@ class LexicalReranker:
 
 
 class _Open:
-    """What of a question may still be open: its words but those that only ask. `is_doubtful`: whether what was found
-    may be about something else."""
+    """The open part of a question: its words but those that only ask. `is_doubtful`: whether the candidates may be
+    about something else."""
 
     def __init__(self, question: str, about: Asked, is_doubtful: bool) -> None:
         self.about, self.is_doubtful = about, is_doubtful

@@ -78,7 +78,7 @@ class OpenaiReranker:
         """Nothing: it has no index."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
-        """For a thread beside the event loop. Raises what `Model.ask_for_json` does."""
+        """Runs in a thread beside the event loop. Raises what `Model.ask_for_json` does."""
         request = self.request(question, candidates, past_queries)
         ids = tuple(each.id for each in candidates)
 

@@ -59,7 +59,7 @@ class MenuSettings(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What an agent found, best first, when the ranking was asked for to `depth`."""
+    """The results of an agent, best first, for a ranking to `depth`."""
 
     depth: int
     found: Sequence[Candidate]
@@ -128,7 +128,7 @@ class AgenticRetriever:
         self._done = before | {_key(queries[place]): run for place, run in zip(places, runs, strict=True)}
         return [_ranking(self._done[_key(query)], base, depth) for query, base in zip(queries, rankings, strict=True)]
 
-    # --- what is asked of models --------------------------------------------------------------------
+    # --- requests to models ---------------------------------------------------------------------------
 
     @property
     def concurrency(self) -> int:
@@ -144,7 +144,7 @@ class AgenticRetriever:
         return asks or (isinstance(self.base, CachedRetriever) and self.base.caches)
 
     def is_cached(self, queries: Sequence[Query]) -> list[bool]:
-        """By `base`; what agent and reranker have cached shows while they run."""
+        """The cached queries of `base`; the caches of agent and reranker are known only while they run."""
         if isinstance(self.base, CachedRetriever) and self.base.caches:
             return self.base.is_cached(queries)
         return [False] * len(queries)

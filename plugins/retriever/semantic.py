@@ -286,7 +286,7 @@ def _points(corpus: Corpus, vectors: NDArray[np.float32]) -> Points:
 
 
 class ChunkTexts(Sequence[str]):
-    """The texts of chunks, which may lie on a disk: read when they are asked for."""
+    """The texts of chunks, perhaps on disk: each is read on access."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks

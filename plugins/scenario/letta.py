@@ -27,7 +27,7 @@ from runner.text.words import Word, content_words, is_content, words
 KEY = "scenario.path"
 CATEGORY = "update"
 NOTED = "Noted."
-SHORT = 2  # letters of a word that names nobody
+SHORT = 2  # letters of a word that is no name
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]+ ?){2,3}")
 _WHO = re.compile(r"(?:person|people|individual|friend|one)s?", re.IGNORECASE)
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*")
@@ -114,8 +114,8 @@ class LettaScenarios:
 
 
 def _about(question: str, answer: str, update: str) -> tuple[tuple[str, ...], ...]:
-    """Of the words of a question that the update takes up, those of names that are not the answer; where the answer is
-    a name, the others too."""
+    """Groups of words of a question that the update repeats: those of names that are not the answer; where the answer
+    is a name, the others too."""
     named = {part for name in names(question) for part in name.split()}
     who = tuple(sorted(part for part in named if len(part) > SHORT and not mentions(answer, [part])))
     rest = {word.text.removesuffix("'s") for word in content_words(question)} - named

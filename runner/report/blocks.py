@@ -79,7 +79,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Warnings:
-    """What a reader must know before the numbers; those marked alarm speak against them."""
+    """Warnings that a reader needs before the numbers; those marked alarm put the numbers in doubt."""
 
     notes: Sequence[Note]
     media: Media = FILES
@@ -388,7 +388,7 @@ def _is_empty(block: Block) -> bool:
 
 
 def in_medium(blocks: Iterable[Block], medium: Medium) -> Iterator[Block]:
-    """Those that are shown there, sections without the rest of theirs; in the order in which they stand."""
+    """The blocks shown in a medium, in their order, sections without their other blocks."""
     for block in blocks:
         if medium not in block.media:
             continue

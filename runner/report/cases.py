@@ -94,7 +94,7 @@ class Cases:
 
     @property
     def ordered(self) -> Iterator[Mapping[str, Any]] | None:
-        """All rows of the run, the worst first, read as they are asked for; None where some are not listed."""
+        """All rows of the run, the worst first, read on access; None where some are not listed."""
         return (row for _, row in self.rows(range(len(self)))) if len(self) == self.n else None
 
     def rows(self, numbers: Iterable[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -289,7 +289,7 @@ def _store(document: Document, cases: Cases) -> Store:
 
 
 def _add_calls(document: Document, cases: Cases, store: Store, wanted: Sequence[int]) -> None:
-    """They come after everything else that is known of these cases, and have room of their own."""
+    """Add the calls after all other facts of these cases; they have a limit of their own."""
     store.left = CALL_BYTES
     calls = kept_calls(document.folder, [cases.ids[number] for number in wanted if str(number) in store.documents])
     for number in wanted:
@@ -308,7 +308,7 @@ class Store:
         self._numbers: dict[str, int] = {}
 
     def add(self, place: int, document: Sequence[Detail]) -> bool:
-        """Behind what is there of the same case. False where there is no room for it."""
+        """Append to the stored facts of a case. False where there is no room."""
         numbers, new = self._numbers, []
         for text in _texts(document):
             if text not in numbers:

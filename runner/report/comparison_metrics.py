@@ -1,4 +1,4 @@
-"""What a comparison says of metrics: the table of both runs, and what stands below it."""
+"""Sections of a comparison on metrics: the table of both runs, and the notes below it."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _n(row: Row) -> Cell:
 
 
 def _verdict(row: Row) -> Cell:
-    """In the terminal, what is in brackets has a line of its own."""
+    """The verdict; in the terminal, its part in brackets has a line of its own."""
     verdict, text = row.entry["verdict"], shown_verdict(row.entry, row.record, row.say)
     if verdict not in MARKS:
         return Cell(text, verdict=verdict or "none", short=text.replace(" (", "\n("))

@@ -1,7 +1,5 @@
-"""What a comparison amounts to, in words; shared by its Markdown and its terminal table.
-
-`record` is compare.json (runner.compare.record).
-"""
+"""The result of a comparison in words; shared by its Markdown and its terminal table. `record` is compare.json
+(runner.compare.record)."""
 
 from __future__ import annotations
 
@@ -20,18 +18,18 @@ MARKS = {"better": "▲", "worse": "▼"}
 
 
 def own(say: Wording, record: Record) -> Wording:
-    """In the words of what was evaluated, about the metrics that the runs declared."""
+    """The words of the evaluations, about the metrics that the runs declared."""
     return say.of(record["candidate"].get("evaluation_type")).about(catalogue_in(record))
 
 
 def k_of(record: Record) -> int | None:
-    """Of both runs; None where they differ, so that `Recall@k` stays what it is."""
+    """k of both runs; None where they differ, so that `Recall@k` stays as it is."""
     baseline, candidate = record["baseline"]["k"], record["candidate"]["k"]
     return None if baseline != candidate else baseline
 
 
 def label(entry: Record, record: Record, say: Wording) -> str:
-    """Of a metric, starred where it was looked at although it is not comparable."""
+    """The label of a metric, starred where it was shown although it is not comparable."""
     name = metric.label(entry["name"], k_of(record), say)
     return say("compare.anyway", metric=name) if _grave(entry["caveats"]) else name
 
@@ -80,7 +78,7 @@ def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
 
 
 def metrics_of(record: Record) -> list[Record]:
-    """Without `recall_at_5` where both runs have k = 5: it says what `recall_at_k` says, and is called the same."""
+    """The metrics without `recall_at_5` where both runs have k = 5: it equals `recall_at_k`, and has the same label."""
     names = {entry["name"] for entry in record["metrics"]}
     tail = f"_at_{k_of(record)}"
 
@@ -162,7 +160,7 @@ def deciding(record: Record, say: Wording) -> Record | None:
 
 
 def _against(record: Record, say: Wording) -> list[str]:
-    """What other metrics say that the verdict does not."""
+    """The other metrics that contradict the verdict."""
     lines = []
     for verdict in ("worse", "better"):
         entries = [entry for entry in of_role(record, "other") if entry["verdict"] == verdict]
@@ -203,7 +201,7 @@ def unfired_lines(record: Record, say: Wording) -> list[str]:
 
 
 def warnings(record: Record, say: Wording) -> list[str]:
-    """What stands between the two runs and a fair comparison."""
+    """Warnings on what makes a comparison of the two runs unfair."""
     sentences = []
     if record["pairing"]["n_paired"] == 0:
         sentences.append(say("compare.warn.pairs"))
@@ -224,7 +222,7 @@ def warnings(record: Record, say: Wording) -> list[str]:
 
 
 def changes(record: Record, say: Wording) -> list[str]:
-    """What changed beside the system: cases that are left out for it, and documents."""
+    """Changes besides the system: cases that are left out for them, and documents."""
     if record.get("comparability") != "lenient":
         return []
     left_out, corpus = record["pairing"], record.get("corpus")
@@ -271,7 +269,7 @@ def rule_name(rule: Record, record: Record, say: Wording) -> str:
 
 
 def expense_name(name: str, say: Wording) -> str:
-    """Of latency.STAGE.p95_ms, cost.usd and cost.ROLE.usd."""
+    """The name of latency.STAGE.p95_ms, cost.usd and cost.ROLE.usd."""
     kind, *middle, last = name.split(".")
     if kind == "latency":
         return say("expense.latency", stage=say.name("stage", ".".join(middle)), percentile=last.removesuffix("_ms"))

@@ -1,4 +1,4 @@
-"""What a report says of the models that a run asked, and what that cost."""
+"""Sections of a report on the models that a run called, and their cost."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _of_a_case(document: Document) -> list[str]:
 
 
 def _prices(document: Document, uses: list[Use]) -> list[str]:
-    """Of when the prices are, and which are missing."""
+    """The date of the prices, and the missing ones."""
     say = document.say
     models = [use for use in uses if use.role not in SERVICES]  # no setting gives those a price
     unpriced = usage.total(part for use in models for part in (use.live, use.cached)).unpriced

@@ -32,7 +32,7 @@ class Document:
 
     @property
     def offer(self) -> Offer:
-        """What the evaluation of the run brings to its report."""
+        """The reporting of the evaluation of the run."""
         return offer_of(self.run)
 
     @property

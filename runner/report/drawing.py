@@ -1,4 +1,4 @@
-"""What figures are drawn with: panels, lines with intervals, fonts that have Hangul where one is installed."""
+"""The parts of figures: panels, lines with intervals, fonts that have Hangul where one is installed."""
 
 from __future__ import annotations
 

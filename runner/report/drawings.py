@@ -1,4 +1,4 @@
-"""Where the shapes of a page's drawings stand, in pixels. Templates draw them."""
+"""The positions of the shapes in a page's drawings, in pixels. Templates draw them."""
 
 from __future__ import annotations
 

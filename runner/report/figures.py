@@ -26,7 +26,7 @@ APART = 0.6  # of the room of a name, for the lines side by side in it
 
 
 def draw_run(folder: Path, target: Path) -> list[Path]:
-    """What the report of a run has to draw, and its live latencies."""
+    """Draw the figures of the report of a run, and its live latencies."""
     document = Document.of(open_run(folder))
     document = replace(document, say=drawable_wording(document.say))
     latencies = run.latencies(document)
@@ -48,7 +48,7 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
 
 
 def drawings_of(blocks: Iterable[Block]) -> dict[str, Draw]:
-    """By name; charts of one name are panels of one figure."""
+    """The drawings by name; charts of one name are panels of one figure."""
     charts: dict[str, list[Drawn]] = {}
     for block in figures(blocks):
         charts.setdefault(block.name, []).append(block)

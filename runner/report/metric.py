@@ -127,7 +127,7 @@ def label(name: str, k: int | None, say: Wording) -> str:
 
 
 def _words(variant: Variant, say: Wording) -> str:
-    """Of one case it is called shorter where the mean has a name of its own."""
+    """The label; that of one case is shorter where the mean has a name of its own."""
     metric = variant.metric
     if metric is None:
         return variant.base
@@ -143,7 +143,7 @@ def short(name: str, k: int | None, say: Wording) -> str:
 
 
 def rubric(name: str, say: Wording) -> str:
-    """What the judge is asked for; a rubric may be a metric. `faithfulness#2`: of the second answer to a question."""
+    """The question to the judge; a rubric may be a metric. `faithfulness#2`: of the second answer to a question."""
     if "#" in name:
         own, _, number = name.rpartition("#")
         return f"{rubric(own, say)} #{number}"
@@ -151,7 +151,7 @@ def rubric(name: str, say: Wording) -> str:
 
 
 def grade_of(value: Value, say: Wording) -> Grade | None:
-    """None for a metric that has none, as its evaluation says."""
+    """The grade; None for a metric that its evaluation declares without one."""
     return grade(value.value) if say.catalogue.variant(value.name).is_graded else None
 
 
@@ -166,7 +166,7 @@ def grade(value: float | None) -> Grade | None:
 
 
 def reading(value: Value, say: Wording) -> str:
-    """What the grade of a metric means, where that can be said."""
+    """The meaning of the grade of a metric, if known."""
     variant, grade = say.catalogue.variant(value.name), grade_of(value, say)
     if variant.metric is None or variant.metric.grades is None or grade is None or not variant.is_whole:
         return ""
@@ -174,14 +174,14 @@ def reading(value: Value, say: Wording) -> str:
 
 
 def meaning(name: str, say: Wording) -> str:
-    """What a metric counts; empty where nothing is said of it."""
+    """The meaning of a metric; empty where it has none."""
     variant = say.catalogue.variant(name)
     is_one = variant.metric is not None and variant.is_whole and variant.fixed is None
     return word(variant.metric.meaning, say.language) if is_one and variant.metric is not None else ""
 
 
 def grade_notes(values: Iterable[Value], say: Wording) -> list[str]:
-    """What grades mean, and why one of the values has none; nothing where none has a grade."""
+    """The meaning of grades, and why one of the values has none; empty where none has a grade."""
     graded = list(values)
     if not any(grade_of(value, say) for value in graded):
         return []

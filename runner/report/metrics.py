@@ -1,4 +1,4 @@
-"""What a report says of metrics: the key table, the legs of a fusion, fixed cutoffs, slices."""
+"""Sections of a report on metrics: the key table, the legs of a fusion, fixed cutoffs, slices."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def results(document: Document) -> Table | Note:
 
 
 def generation(document: Document) -> Table | None:
-    """Of the terminal: what was measured of answers."""
+    """For the terminal: the metrics of answers."""
     return rows_of(document, metric.of_groups(document.metrics, document.say, "answers"))
 
 
@@ -137,7 +137,7 @@ def _legs(document: Document) -> Section | None:
 
 
 def _of_legs(document: Document) -> list[str]:
-    """What legs were measured by, but at fixed cutoffs, in order."""
+    """The metrics of legs, except those at fixed cutoffs, in order."""
     names = {name.partition("/")[2] for name in document.metrics if "/" in name}
     variants = (document.say.catalogue.variant(name) for name in names)
     return [

@@ -36,7 +36,7 @@ class Outputs:
 
 
 def outputs(path: Path, among: Container[str] | None = None) -> Outputs:
-    """Of the rows in a file; `among`: of these cases only."""
+    """The outputs of the rows in a file; `among`: of these cases only."""
     state = path.stat()
     key = path, state.st_size, state.st_mtime_ns
     kept: dict[tuple[Path, int, int], Outputs] = make_once("outputs", "", dict)

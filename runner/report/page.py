@@ -112,7 +112,7 @@ def clean(text: str, limit: int | None = None) -> str:
 
 
 def language_tag(language: str | None) -> str | None:
-    """What a case calls its language, where that is fit for the attribute `lang`."""
+    """The language of a case, if it is valid for the attribute `lang`."""
     return language if language and _LANGUAGE.fullmatch(language) else None
 
 

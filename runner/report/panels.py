@@ -39,7 +39,7 @@ def has_answers(document: Document) -> bool:
 
 
 def panels_of_scores(document: Document) -> list[RenderableType]:
-    """What was evaluated, and its metrics with their intervals."""
+    """The title of the run, and its metrics with their intervals."""
     say, k = document.say, document.k
     title = say("panel.results") if k is None else say("panel.results_k", k=k)
     reference = (

@@ -1,4 +1,4 @@
-"""What a report says of the run itself: what ran, where questions fail, how fast it was, what went wrong."""
+"""Sections of a report on the run itself: its settings, failure stages, speed and errors."""
 
 from __future__ import annotations
 

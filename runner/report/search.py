@@ -27,7 +27,7 @@ def search(sweep: Sweep) -> Section | None:
 
 
 def sentences(sweep: Sweep, record: Record) -> Iterator[str]:
-    """What was tried; the best of it; what that is worth on the held-out questions."""
+    """The trials; the best one; its result on the held-out questions."""
     say = sweep.say
     space = ", ".join(f"{name}={values}" for name, values in record["space"].items())
     if record["n_searched"] is not None:

@@ -124,7 +124,7 @@ class Sweep:
 
     @property
     def metrics(self) -> list[str]:
-        """Those of the columns of a sweep that at least one cell has."""
+        """The metrics of the columns of a sweep that at least one cell has."""
         return columns([cell.metrics for cell in self.cells], self.say.catalogue)
 
     @property
@@ -167,7 +167,7 @@ class Sweep:
         return any(folder in entry["within_noise_of_best"] for entry in entries)
 
     def legend(self, mark: str, views: Iterable[View], names: Iterable[str]) -> str:
-        """What the mark of a value that stands out means; nothing where none does."""
+        """The meaning of the mark of best values; empty where no value has it."""
         places = product(views, (cell.folder for cell in self.cells), names)
         if not any(self.stands_out(view, folder, name) for view, folder, name in places):
             return ""
@@ -177,7 +177,7 @@ class Sweep:
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against the judges of the runs, and against reading their scores as better and worse; each
+        """Warnings about the judges of the runs, and about calling differences of their scores better or worse; each
         once."""
         is_weighed = "profile" in self.params and any(cell.summary.get("trace") for cell in self.cells)
         texts = [text for cell in self.cells for text in warnings(cell.summary, self.say)]
@@ -236,8 +236,8 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
 
 
 def _catalogue(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
-    """What the runs declared. Where their folders are gone, what an earlier summary.json says. Raises InputError where
-    nothing else says it, and that is damaged."""
+    """The metrics that the runs declared. Where their folders are gone, those in an earlier summary.json. Raises
+    InputError where only that has them and it is damaged."""
     there = [catalogue_in(cell.run) for cell in cells if cell.run.get("config")]
     if there and DECLARED not in written:
         return together(there)
@@ -252,7 +252,7 @@ def _catalogue(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
 def _pair(
     folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None, catalogue: Catalogue
 ) -> Paired | None:
-    """Where folders of runs are gone, what an earlier summary.json says."""
+    """The pairing; where folders of runs are gone, that of an earlier summary.json."""
     compared = [cell for cell in cells if cell.status in ("completed", "partial")]
     if all(cell.status == "completed" for cell in compared):
         return None
@@ -265,8 +265,8 @@ def _pair(
 def _cell(
     folder: Path, listed: Mapping[str, Any], params: Mapping[str, str], records: Mapping[str, Mapping[str, Any]]
 ) -> Cell:
-    """From the folder of the run. Where that is gone (or was never made), from an earlier summary.json; of a record,
-    which holds no more, from its snapshot."""
+    """A cell from the folder of the run. Where that is gone (or was never made), from an earlier summary.json; of a
+    record, which holds no more, from its snapshot."""
     run: Mapping[str, Any]
     summary: Mapping[str, Any]
     try:

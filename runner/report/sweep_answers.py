@@ -1,4 +1,4 @@
-"""What the runs of a sweep answered to each question, side by side."""
+"""The answers of the runs of a sweep to each question, side by side."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ Row = Mapping[str, Any]  # of per_item.jsonl
 
 
 def answers(sweep: Sweep, folder: Path) -> Section | None:
-    """Of the cases that every run has finished, those first on which the runs differ, then those that fail in all.
-    None where fewer than two runs have rows."""
+    """The section over the cases that every run has finished: first those on which the runs differ, then those that
+    fail in all. None where fewer than two runs have rows."""
     cells = [cell for cell in sweep.cells if (folder / cell.folder / ROWS).is_file()]
     runs = [_Run.of(cell, sweep, folder) for cell in cells[:RUNS]]
     if len(runs) < 2 or not (cases := _common(runs)):
@@ -121,7 +121,7 @@ def _document_ids(output: Row) -> list[str]:
 
 
 class _Columns:
-    """What the page holds of the cases that were added, as long as there is room for it."""
+    """The cases on the page, as long as there is room."""
 
     def __init__(self, sweep: Sweep, runs: Sequence[_Run]) -> None:
         self.ids: list[str] = []
@@ -156,7 +156,7 @@ class _Columns:
         return True
 
     def _facts(self, rows: Sequence[Row]) -> Iterator[Fact]:
-        """Of each run: where it failed, its scores, the documents that it found."""
+        """For each run: its failure stage, its scores, its documents."""
         say = self._sweep.say
         for run, row in zip(self._runs, rows, strict=True):
             marks = scores(row, say.catalogue).items()
@@ -213,7 +213,7 @@ def _choice(names: Sequence[str]) -> Choice:
 
 
 def _script_data(words: Sequence[str], choice: Choice) -> Mapping[str, Sequence[Any]]:
-    """For the script. A mark says what a colour would, for those who do not see it."""
+    """Data for the script. A mark repeats the meaning of a colour, for those who do not see it."""
     bad = [name in FAILING or name.startswith(TICK[False]) for name in choice.names]
     return {"names": words, "bad": bad, "numbers": choice.numbers}
 

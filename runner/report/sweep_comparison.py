@@ -30,7 +30,8 @@ def names(sweep: Sweep, folders: Iterable[str]) -> str:
 
 
 def run_label(sweep: Sweep, folder: str) -> str:
-    """By what sets the run apart; a word that is the value of one of several settings says enough by itself."""
+    """The settings that distinguish the run; a word that is the value of one of several settings is shown without the
+    name of the setting."""
     params = next((cell.params for cell in sweep.cells if cell.folder == folder), {})
     names_all = len(params) == 1
     words = (
@@ -83,7 +84,7 @@ def warnings(sweep: Sweep) -> Iterator[str]:
 
 
 def obstacles(sweep: Sweep) -> Iterator[str]:
-    """What keeps runs, or metrics that could be compared, from being compared as asked."""
+    """Reasons why runs, or comparable metrics, were not compared as requested."""
     say, record = sweep.say, sweep.comparison or {}
     if record["baseline"] != record["baseline_given"]:
         wanted, used = (run_label(sweep, record[name]) for name in ("baseline_given", "baseline"))

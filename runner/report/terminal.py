@@ -139,7 +139,7 @@ def _case(facts: Iterable[Fact]) -> Grid:
 
 
 def _fit(block: Table, fit: Fit) -> Grid:
-    """With the columns for which there is room, and lines between groups."""
+    """The table with the columns for which there is room, and lines between groups."""
     stacks = fit.stacks
     columns = [[Text(stack.header), *(_stack(row, stack) for row in block.rows)] for stack in stacks]
     left, chosen = room_for(columns[: fit.left], columns[fit.left :], fit)
@@ -163,8 +163,8 @@ def _stack(row: Sequence[str | Cell], stack: Stack) -> Text:
 def room_for(
     head_columns: Sequence[Sequence[Text]], columns: Sequence[Sequence[Text]], fit: Fit
 ) -> tuple[list[list[Text]], list[int]]:
-    """What stands on the left, folded where it must be, and numbers of the columns beside it for which there is room.
-    Each column is its header and the text of every row; texts may have several lines."""
+    """The head columns, folded if necessary, and the numbers of the other columns for which there is room. Each column
+    is its header and the text of every row; texts may have several lines."""
     width = min(WIDTH, Console().width)
     order = fit.order or range(len(columns))
     for fold in (None, fit.fold):
@@ -192,8 +192,8 @@ def _fold(text: Text, width: int) -> Text:
 
 
 def fold_text(text: str, width: int) -> str:
-    """In lines of `width` at most, broken behind a space, a point or the like; within a word only where one is longer
-    than a line."""
+    """A text in lines of `width` at most, broken after a space, a point or the like; within a word only where one is
+    longer than a line."""
     lines = [""]
     for piece in _PIECES.findall(text):
         remainder = piece

@@ -1,4 +1,4 @@
-"""What a report says of the values that a run was to reach."""
+"""Sections of a report on the thresholds of a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def records_of(document: Document) -> Sequence[Record]:
 
 
 def not_reached(document: Document) -> str:
-    """In one line and in English, as all errors are, what was not reached; empty where all was."""
+    """The missed thresholds in one line and in English, like all errors; empty without any."""
     document = replace(document, say=LANGUAGES["en"].about(catalogue_in(document.run)))
     records = records_of(document)
     if problems := [record["problem"] for record in records if record["status"] == "unknown"]:

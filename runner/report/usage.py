@@ -1,4 +1,4 @@
-"""What a run asked of models and what that cost, out of summary.json and run.json."""
+"""The requests of a run to models and their cost, from summary.json and run.json."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ def _compiled_patterns() -> tuple[tuple[str, tuple[re.Pattern[str], ...], re.Pat
 
 @lru_cache(maxsize=2048)
 def amounts(plain: str) -> tuple[Amount, ...]:
-    """By their place; what was read once is not read again as a part of something else."""
+    """The amounts by their place; text that was read is not read again as a part of another amount."""
     if not _HINT.search(plain):
         return ()
     readings: list[Amount] = []
@@ -591,7 +591,7 @@ _PIECE = late(r"\d+(?:\.\d+)?|\.\d+|[일이삼사오육칠팔구영공]|[조억�
 
 
 def _korean_value(numeral: str) -> float:
-    """Of digits and Korean numerals mixed: 1억 5천만, 삼백오십만, 2.5천."""
+    """The value of mixed digits and Korean numerals: 1억 5천만, 삼백오십만, 2.5천."""
     total = group = number = 0.0
     has_number = False
     for piece in _PIECE.findall(numeral):

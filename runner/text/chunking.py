@@ -131,7 +131,7 @@ def _cuts(text: str, start: int, end: int, limit: int, levels: Sequence[Cut]) ->
 
 
 def _paragraphs(text: str, start: int, end: int, limit: int) -> list[int]:
-    """Behind blank lines, those in fenced code excepted."""
+    """Cuts after blank lines, except in fenced code."""
     fences = [(start + first, start + last) for first, last in fenced_spans(text[start:end])]
     ends = (match.end() for match in _BLANK_LINES.finditer(text, start, end))
     return [cut for cut in ends if cut < end and not _inside(cut, fences)]
@@ -184,7 +184,7 @@ def _between_letters(text: str, cut: int) -> bool:
 
 
 def _even_bounds(bounds: Sequence[int], limit: int) -> list[int]:
-    """Those of `bounds` between which the pieces are as few and as equally long as may be."""
+    """Those of `bounds` that make the fewest pieces, of similar length."""
     chosen = [bounds[0]]
     for index in range(1, len(bounds) - 1):
         remaining = bounds[-1] - chosen[-1]

@@ -1,4 +1,4 @@
-"""What a sentence denies, in Korean and English: the words that its negations stand to."""
+"""The words that a sentence denies, in Korean and English."""
 
 from __future__ import annotations
 

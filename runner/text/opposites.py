@@ -105,7 +105,7 @@ def opposites(word: Word) -> frozenset[str]:
 
 
 def comparison_standard(text: str) -> str:
-    """What follows `than` or stands before 보다: "A is dearer than B" and "B is cheaper than A" agree."""
+    """The words after `than` or before 보다: "A is dearer than B" and "B is cheaper than A" agree."""
     match = _THAN.search(text)
     return (match[1] or match[2]).lower() if match else ""
 

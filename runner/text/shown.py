@@ -126,7 +126,7 @@ def shows_inside(text: str, forms: Iterable[str]) -> bool:
 
 
 def _free(plain: str, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
-    """Where the forms stand outside of what is given beside them."""
+    """The places of the forms outside of the spans of `besides`."""
     others = [span for form in besides for span in _spans(plain, form)]
     return (span for form in forms for span in _spans(plain, form) if not any(_within(span, other) for other in others))
 

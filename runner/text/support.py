@@ -79,8 +79,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What of a claim contradicts the sources: numbers and names that they do not hold, those for which they hold
-    others, those that change places, or nothing but that one of the two denies."""
+    """The contradictions of a claim to the sources: numbers and names that they lack, those for which they have others,
+    exchanged words, or only a denial on one side."""
 
     kind: Literal["absent", "number", "name", "word", "role", "denied"]
     words: tuple[str, ...] = ()
@@ -342,7 +342,8 @@ def _countable(quantity: Quantity) -> bool:
 
 
 def _difference(claim: Statement, witness: Statement, related: Sequence[Statement]) -> Conflict | None:
-    """Where a claim contradicts a similar sentence: in a number, a name, a word or a negation. None if nowhere."""
+    """The contradiction of a claim to a similar sentence: in a number, a name, a word or a negation. None without
+    any."""
     if wrong := [quantity.text for quantity in claim.quantities if _other_quantity(quantity, claim, witness, related)]:
         return Conflict("number", tuple(dict.fromkeys(wrong)))
     if wrong := [name for name in claim.names if _other_name(name, claim, witness, related)]:

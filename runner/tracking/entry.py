@@ -45,7 +45,7 @@ class DatasetEntry:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """What was evaluated: a name of its components, and what sets it apart."""
+    """The evaluated system: a name of its components, and its distinguishing settings."""
 
     name: str
     params: Mapping[str, str]
@@ -208,7 +208,7 @@ def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
 
 
 def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str] | None) -> str:
-    """What sets a run apart: its overrides in the sweep, else its experiment, retriever and k."""
+    """The distinguishing name of a run: its overrides in the sweep, else its experiment, retriever and k."""
     if run.get("reference"):
         return f"reference: {run['reference']} context"
     if overrides:
@@ -260,7 +260,7 @@ def _run_tags(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str
 
 
 def _comparison_tags(folder: Path) -> dict[str, str]:
-    """Of the comparison with a baseline, where there was one."""
+    """Tags of the comparison with a baseline, if there was one."""
     path = folder / "compare.json"
     if not path.is_file():
         return {}

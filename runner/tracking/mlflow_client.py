@@ -37,7 +37,7 @@ _silent_until: dict[str, float] = {}  # by place, on the clock of `time.monotoni
 
 
 def environment(timeout_s: int = 5) -> dict[str, str]:
-    """What MLflow must find in its environment before it is imported. `DO_NOT_TRACK=1` would do nothing."""
+    """The environment that MLflow needs before it is imported. `DO_NOT_TRACK=1` would have no effect."""
     return {
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "DO_NOT_TRACK": "true",
@@ -96,7 +96,7 @@ def store_fault(uri: str) -> str:
 
 
 def _schemes_of_packages() -> frozenset[str]:
-    """Of stores that other installed packages bring to MLflow."""
+    """The URI schemes of stores that other installed packages add to MLflow."""
     return frozenset(entry.name for entry in entry_points(group="mlflow.tracking_store"))
 
 

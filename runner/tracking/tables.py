@@ -28,7 +28,7 @@ class Table:
 
 
 def tables_of(run: RunFolder, slices: Collection[str], catalogue: Catalogue) -> list[Table]:
-    """Those that are not empty, what is compared first before the rest."""
+    """The tables that are not empty, those for comparison first."""
     numbers = Table("metrics", COLUMNS, list(table_of(run.summary, slices, catalogue)))
     return [table for table in (_cases(run, catalogue), numbers) if table.rows]
 

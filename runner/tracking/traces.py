@@ -66,8 +66,8 @@ class CaseTrace:
 
 
 def case_traces(folder: Path, count: int) -> list[CaseTrace]:
-    """Of at most `count` cases: failing ones first, then the others, each in an order that the seed of the run draws.
-    Raises InputError for an unusable folder, and for a damaged file of calls."""
+    """The traces of at most `count` cases: failing ones first, then the others, each in an order that the seed of the
+    run draws. Raises InputError for an unusable folder, and for a damaged file."""
     if not count:
         return []
     with legible(folder):
@@ -186,7 +186,7 @@ def _judged_name(rubric: str) -> str:
 
 
 def _judgements(row: Row, answer: str | None, asked: Sequence[Span], end: float) -> Iterator[Span]:
-    """Of each rubric by which the case was judged, or a judge was asked."""
+    """A span for each rubric by which the case was judged, or for which a judge was called."""
     judgements = row.get("judgements") or {}
     rubrics = [*judgements, *(span.call["rubric"] for span in asked if span.call and span.call["rubric"])]
     for rubric in dict.fromkeys(rubrics):

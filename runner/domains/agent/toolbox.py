@@ -124,7 +124,7 @@ class Toolbox:
                 self._calls[-1] = self._charge(self._calls[-1])
 
     def finish(self, stopped: Stopped, **facts: Any) -> Trajectory:
-        """With the fallback and the message that follow from the last assessment."""
+        """The trajectory, with the fallback and the message that follow from the last assessment."""
         with self._lock:
             fallback = self._fallbacks.of(self._assessment, len(self._ranked), stopped)
             return Trajectory(
@@ -185,7 +185,8 @@ def _sum(one: tuple[int, int, float | None], other: tuple[int, int, float | None
 
 
 def _try(function: Callable[[], Any]) -> tuple[Any, str | None]:
-    """The result, or what went wrong. What is wrong for every question raises, as does a wrong component."""
+    """The result of a call, or its error. Errors that hold for every question, and those of wrong components, are
+    raised."""
     try:
         return function(), None
     except (ComponentError, InputError, StopRunError):

@@ -86,7 +86,7 @@ class VaultGraph:
         return self._by_source.get(note, ())
 
     def back_links(self, note: str) -> Sequence[Edge]:
-        """Those in texts, by source in the order of the notes, then in the order of the text."""
+        """The links to a note in texts, by source in the order of the notes, then in the order of the text."""
         return self._by_target.get(note, ())
 
     def links_from(self, note: str) -> frozenset[str]:

@@ -117,7 +117,7 @@ class Hiding:
             yield Edit(link.start, link.end)
 
     def _metadata(self, note: Document) -> Mapping[str, Any]:
-        """Without the links: front matter may name the linked note, too (`related: "[[name]]"`)."""
+        """The metadata without the links: front matter may name the linked note, too (`related: "[[name]]"`)."""
         return {name: each if name in OWN else self._untold(each, note.id) for name, each in note.metadata.items()}
 
     def _untold(self, value: Any, note: str) -> Any:
@@ -146,7 +146,7 @@ class Hiding:
 
 
 class Cases:
-    """From what is written to cases. Raises nothing: what is wrong is in the log."""
+    """Converts written lines into cases. Raises nothing: problems are logged."""
 
     def __init__(self, notes: Sequence[Document], graph: VaultGraph, path: str, log: ProblemLog) -> None:
         self._notes, self._graph, self._path, self._log = notes, graph, path, log
@@ -260,7 +260,7 @@ def _labels(events: Sequence[LinkEvent]) -> Mapping[str, list[LinkEvent]]:
 
 
 def _add_labels(case: LinkCase, labels: Mapping[str, Sequence[LinkEvent]]) -> LinkCase:
-    """With what people decided there; the last word counts, and that of the file before all others."""
+    """Add the decisions of people at a place; the latest counts, and those of the file of cases before all others."""
     decided: dict[str, bool] = {}
     for event in labels.get(case.note, ()):
         if event.anchor is None or event.anchor == case.anchor:

@@ -87,7 +87,8 @@ def written_links(text: str) -> list[Link]:
 
 
 def property_links(metadata: Mapping[str, Any]) -> list[Link]:
-    """Of front matter: `[[note]]` in any field, as in `related: ["[[a]]", "[[b]]"]`, and what `parent: Title` names."""
+    """The links in front matter: `[[note]]` in any field, as in `related: ["[[a]]", "[[b]]"]`, and the note in `parent:
+    Title`."""
     links = []
     for name, value in metadata.items():
         for text in (value,) if isinstance(value, str) else value if isinstance(value, list | tuple) else ():

@@ -59,7 +59,7 @@ def of_mention(mention: Mention, language: Language) -> str:
 
 
 def of_text(asked: str, text: str, language: Language) -> str:
-    """By the words that a text shares with what is asked about, and its sentence with most of them."""
+    """A reason by the words that a text shares with the question, and its sentence with most of them."""
     shared, quote = _shared_words(asked, text)
     if not quote:
         return ""
@@ -97,7 +97,7 @@ def _shared_words(question: str, text: str) -> tuple[list[str], str]:
 
 
 def _common(question: str, text: str) -> list[str]:
-    """Content words of what is asked about that the text has too, in their order."""
+    """Content words of the question that the text has too, in their order."""
     text_forms = {form for word in _words(text) for form in word.forms}
     shared_words: dict[frozenset[str], str] = {}
     for word in _words(question):

@@ -1,5 +1,5 @@
-"""What a report says of suggested links: how many were accepted, over time and by language, team and tag; and what a
-place was."""
+"""Sections of a report on suggested links: how many were accepted, over time and by language, team and tag; and facts
+of a place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sections(document: Document) -> Iterator[Section | None]:
 
 
 def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
-    """Where a link was to be suggested, and why the first suggestion is one."""
+    """The place for a link, and why the first suggestion was made."""
     output = row.get("output")
     if not isinstance(output, Mapping) or "source_note" not in output:
         return

@@ -140,7 +140,7 @@ def _decode(data: bytes) -> Any:
 
 
 def _checksum(key: bytes, value: bytes) -> bytes:
-    """Of what stands behind the place of the checksum."""
+    """The checksum over the bytes behind it."""
     return zlib.crc32(value[CRC_BYTES:], zlib.crc32(key)).to_bytes(CRC_BYTES)
 
 

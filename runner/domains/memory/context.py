@@ -211,8 +211,8 @@ class ContextBuilder:
 
 
 def render_turn(turn: ChatTurn, language: Language) -> str:
-    """Who said what, a line each. Further lines of a text are indented, so that nothing said can pass for what
-    somebody else said."""
+    """The speakers and their words, a line each. Further lines of a text are indented, so that a text cannot imitate
+    the words of another speaker."""
     user, assistant = LABELS[language]
     said = ((" ".join(turn.speaker.split()) or user, turn.user), (assistant, turn.assistant))
     return "\n".join(

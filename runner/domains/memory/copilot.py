@@ -121,7 +121,7 @@ async def answer_query(
 
 
 async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
-    """By id of the case; an error where the memory could not be asked. Each conversation is said once, in a session
+    """The moments by id of the case; an error where the memory failed. Each conversation is replayed once, in a session
     that is deleted at the end. Raises StopRunError."""
     by_conversation: defaultdict[str, list[ProbeCase]] = defaultdict(list)
     for case in cases:

@@ -125,8 +125,8 @@ class Seen:
         return float(all(fact.shown for fact in self.expected) and not any(fact.shown for fact in self.stale))
 
     def is_summary_current(self, moment: Moment) -> float | None:
-        """Of the keys whose value was changed in a turn that a summary has taken in, and of which the summary and the
-        entities hold any value: the share for which they hold the new one and no earlier one; None without such."""
+        """Over the keys whose value changed in a summarised turn, and of which the summary and the entities hold any
+        value: the share for which they hold the new one and no earlier one; None without such."""
         text = "\n".join((moment.remembered.memory, *(entity.value for entity in moment.remembered.entities)))
         probe = self.case.probe
         new = [fact for fact in self.case.facts(probe.expected) if fact.turn <= moment.taken_in]

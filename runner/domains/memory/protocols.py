@@ -1,5 +1,4 @@
-"""What the parts of a conversational memory are asked, and by whom: evaluation and chat ask a Memory, which asks a
-Store and a Summariser."""
+"""The protocols of a conversational memory: evaluation and chat call a Memory, which calls a Store and a Summariser."""
 
 from __future__ import annotations
 
@@ -155,7 +154,7 @@ class Memory(Protocol):
         """The turn is kept when this returns."""
 
     async def read(self, key: SessionKey, question: str) -> Remembered:
-        """What a generator is to know of a session when it answers `question`."""
+        """The memory of a session that a generator gets to answer `question`."""
 
     async def update(self, key: SessionKey) -> None:
         """Returns when no update of this session is under way or due."""
@@ -164,7 +163,7 @@ class Memory(Protocol):
         """Remove a session from the store, and what is known of it here."""
 
     async def inspect(self, key: SessionKey) -> SessionState:
-        """What the store holds, without keeping it alive for longer."""
+        """The content of the store, without extending the life of the session."""
 
     def upkeep(self, key: SessionKey) -> Upkeep:
         """Since this object was made, or the session deleted through it."""
@@ -190,7 +189,7 @@ async def prepare(memory: Memory, workspace: Workspace) -> None:
 
 
 class Scenarios(Protocol):
-    """Where conversations come from.
+    """A source of conversations.
 
     class Given:
         def load(self) -> tuple[Sequence[Conversation], Sequence[DataProblem]]:

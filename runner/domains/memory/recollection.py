@@ -122,7 +122,7 @@ NOTHING = Recollection(0.0, 0.0, 0.0, 0.0)
 
 
 def _tells(statement: Statement) -> bool:
-    """Whether somebody states something: no question, no refusal, no mere courtesy."""
+    """Whether a sentence states something: it is no question, no refusal, no mere courtesy."""
     said = without_speaker(statement.text)
     return not (says_unknown(said) or is_courtesy(said) or is_question(said))
 
@@ -213,7 +213,7 @@ class _Fact:
 
 
 def value_of(fact: str) -> str:
-    """What stands after the first colon with a space."""
+    """The text after the first colon with a space."""
     return fact.partition(": ")[2].strip() or fact
 
 
@@ -259,8 +259,8 @@ class _Reading:
         )
 
     def _is_of_another(self, statement: Statement) -> bool:
-        """Whether a sentence on what is asked names nothing by the capitals of the question, but something else by
-        such: GCP costs, where the question is what AWS costs."""
+        """Whether a sentence on the topic has none of the capitalised names of the question, but another one: GCP
+        costs, where the question is what AWS costs."""
         asked, theirs = _acronyms(self.question), _acronyms(statement.text)
         if not asked or not theirs or not asked.isdisjoint(theirs) or shows(statement.text, asked):
             return False
@@ -314,7 +314,7 @@ class _Reading:
         return MAX if self.shown else 8.0
 
     def _errors(self) -> list[Inaccuracy]:
-        """With what is shown no longer being true first."""
+        """The errors of a memory, outdated facts first."""
         errors: list[Inaccuracy] = ["time" for text in self.stale if self._shows_stale(value_of(text))]
         all_quantities = [
             quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.said.quantities
@@ -326,7 +326,7 @@ class _Reading:
         return errors if errors or named or not self.of_another else ["target"]
 
     def _shows_stale(self, value: str) -> bool:
-        """In a sentence that does not say what took its place."""
+        """Whether an outdated value shows in a sentence without its successor."""
         now = [fact.value for fact in self.facts]
         return any(shows(each.text, [value], besides=now) and not shows(each.text, now) for each in self.told)
 
@@ -336,7 +336,8 @@ class _Reading:
 
 
 def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_shown: bool) -> Inaccuracy | None:
-    """What a sentence about a fact says otherwise. Of a fact that shows elsewhere, another number is another fact."""
+    """The contradiction of a sentence to a fact. For a fact that shows elsewhere, another number belongs to another
+    fact."""
     if _other_name(fact, statement):
         return "target" if _same_otherwise(fact, statement) else None
     if _other_state(fact.text, statement.text) or _is_denied(fact, statement):
@@ -397,7 +398,7 @@ def _acronyms(text: str) -> frozenset[str]:
 
 
 def _topical(text: str) -> list[Word]:
-    """With the first part of what may be a Korean compound (출시일, 출시)."""
+    """The content words, with the first part of possible Korean compounds (출시일, 출시)."""
     found = (word for word in content_words(text) if not _TALK.fullmatch(word.text))
     return [
         replace(word, forms=word.forms | {form[:-1] for form in word.forms if _COMPOUND.match(form)}) for word in found

@@ -33,16 +33,16 @@ def source(script: Script) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """`processes` that serve the nodes, by id; `evicted`: how many keys they have thrown away to make room, all
-    together. Empty and 0 where the server does not tell."""
+    """`processes` that serve the nodes, by id; `evicted`: how many keys all of them have evicted. Empty and 0 where the
+    server does not report them."""
 
     processes: frozenset[str]
     evicted: int
 
 
 class Link:
-    """`client` is a redis.asyncio client that repeats nothing by itself: what may have been carried out already is
-    asked for again in a way that tells."""
+    """`client` is a redis.asyncio client without retries of its own: requests that may have been carried out already
+    are repeated in a way that the server recognises."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Link:
         await self._keep_trying(lambda _: self._client.execute_command("DEL", *keys))
 
     async def names(self) -> AsyncIterator[bytes]:
-        """Of all keys that look like ours, some of them twice."""
+        """All keys that look like ours, some of them twice."""
         scan = self._client.scan_iter(match=PATTERN, count=KEYS_A_SCAN)
         while True:
             try:
@@ -144,7 +144,7 @@ class Link:
         raise AssertionError("no end")
 
     def _explain(self, error: Exception) -> Exception:
-        """In words where it is the server's; a mistake of this program stays as it is."""
+        """The error in words where it is the server's; a mistake of this program is returned unchanged."""
         from redis.exceptions import DataError, RedisClusterException, RedisError
 
         if is_closed_meanwhile(error):
@@ -154,7 +154,7 @@ class Link:
 
 
 def settings_of(timeout_s: float) -> dict[str, Any]:
-    """Of every client: no repeats but ours, and the protocol that all servers speak."""
+    """Settings of every client: no retries but ours, and the protocol that all servers speak."""
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
 

@@ -1,4 +1,4 @@
-"""Where a Redis is and who asks it, as conf tells, and the way there."""
+"""The address and access of a Redis, as configured, and the connection to it."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class RedisServer:
         return Redis(**address, db=database, **settings)
 
     def _reaching(self) -> Mapping[str, Any]:
-        """Of every connection, to the server and to sentinels."""
+        """Settings of every connection, to the server and to sentinels."""
         settings = settings_of(self.timeout_ms / 1000)
         if urlsplit(self.url).scheme != "rediss":
             return settings

@@ -33,7 +33,7 @@ from runner.errors import EvaluationError, StopRunError
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a store has confirmed of a session. `until`: when it is there at least; `number`: of its last turn."""
+    """The confirmed state of a session. `until`: it exists at least until then; `number`: of its last turn."""
 
     generation: str
     until: float = 0.0
@@ -42,8 +42,7 @@ class Known:
 
 
 class RedisSessions:
-    """What all stores of a Redis are; they differ in how they `connect`, which is asked for a link when it is first
-    needed."""
+    """The common part of all stores of a Redis; they differ in `connect`, which makes the link on first use."""
 
     def __init__(self, connect: Callable[[], Awaitable[Link]], *, ttl_hours: float) -> None:
         self._connect = connect
@@ -152,7 +151,7 @@ class RedisSessions:
                 yield key
 
     async def _clean(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
-        """What `clean` of a store that outlives its process returns."""
+        """The result of `clean` of a store that outlives its process."""
         limit = -1 if idle_hours is None else round(idle_hours * 3_600_000)
         return (await self.link.run("clean", keys_of(key), limit, int(not dry_run))).decode()  # type: ignore[no-any-return]
 
@@ -175,8 +174,8 @@ class RedisSessions:
             )
 
     async def _miss(self, key: SessionKey, generation: str) -> None:
-        """Raises StopRunError where a session that had time left is another one, or none, and the server has lost
-        something since. Without that, somebody has deleted it, which is fine."""
+        """Raises StopRunError where a session with time left was replaced or is missing, and the server has lost data
+        since. Otherwise it was deleted on purpose, which is fine."""
         known = self._known.get(key, Known(generation))
         if generation == known.generation:
             return

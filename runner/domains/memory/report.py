@@ -1,4 +1,5 @@
-"""What a report says of conversational memory: how long facts stay, what contexts are made of, what keeping cost."""
+"""Sections of a report on conversational memory: how long facts are kept, what contexts consist of, the cost of keeping
+them."""
 
 from __future__ import annotations
 

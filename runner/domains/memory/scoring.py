@@ -1,4 +1,4 @@
-"""What code counts of a probe: what was remembered, what was shown of it, and what was answered."""
+"""Metrics of a probe that code counts: of the memory, of the contexts, and of the answer."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def recall_values(case: ProbeCase, moment: Moment) -> dict[str, float | None]:
 
 
 def names(probe: Probe) -> Iterator[str]:
-    """Of what is counted, what applies to a probe whether it could be scored or not."""
+    """The names of counted metrics that apply to a probe, whether or not it could be scored."""
     yield from SIZES
     if probe.expected:
         yield from ("facts_present", "answer_facts")
@@ -115,7 +115,7 @@ def names(probe: Probe) -> Iterator[str]:
 
 
 def facts_lost_at(probe: Probe, values: Mapping[str, float | None], *, refused: bool, right: bool) -> LostAt:
-    """Where a probe was lost, by the facts that were expected. `values`: as they were counted."""
+    """The stage at which a probe failed, by the expected facts. `values`: the counted metrics."""
     share = values["facts_present"]
     return lost_at(
         answerable=probe.answerable,

@@ -1,4 +1,4 @@
-"""What conf says of stores: how long sessions live, and where a Redis is."""
+"""Settings of stores: how long sessions live, and the address of a Redis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PRIVATE = (
 
 
 def _refuse(message: str) -> PydanticCustomError:
-    """What was given is not repeated: it may be a password."""
+    """The message does not repeat the value: it may be a password."""
     return PydanticCustomError(NOT_SHOWN, "{message}", {"message": message})
 
 

@@ -77,12 +77,12 @@ def entities_of(entities: Sequence[Entity]) -> bytes:
 
 
 def last_number_of(reply: Sequence[bytes]) -> int:
-    """Of the last turn that the session was given, whether it still holds it or not."""
+    """The number of the last turn of the session, whether or not it is still stored."""
     return int(reply[3]) if reply else 0
 
 
 def state_of(reply: Sequence[bytes]) -> SessionState:
-    """What the script that reads a session returned."""
+    """The state from the reply of the script that reads a session."""
     if not reply:
         return SessionState()
     generation, version, last_turn, _, memory, entities, *turns = (

@@ -28,7 +28,7 @@ FIRST_DAY = date(2026, 1, 5)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a turn is for. `owner`: whose it is, where it is not the user's."""
+    """The purpose of a turn. `owner`: whose fact it is, if not the user's."""
 
     kind: str  # fact | other | mention | topic
     domain: Domain
@@ -71,8 +71,8 @@ def _days(random: Random) -> Iterator[str]:
 def _plan_turns(
     random: Random, phrases: Phrases, n_turns: int, updates: float, code: str
 ) -> tuple[dict[int, Event], list[Slot]]:
-    """What each turn is for, by its number; turns without an entry are small talk. And the slots whose facts are never
-    stated."""
+    """The purpose of each turn, by its number; turns without an entry are small talk. And the slots whose facts are
+    never stated."""
     domains = random.sample(phrases.domains, 2 + (n_turns >= 40) + (n_turns >= 100))
     plan: dict[int, Event] = {}
     slots_of_topic: dict[str, list[Slot]] = {}

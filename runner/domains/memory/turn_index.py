@@ -63,7 +63,7 @@ class TurnIndex:
         self._total += len(terms)
 
     def scores(self, question: str) -> Scores:
-        """Of the turns that share a term with the question."""
+        """The scores of the turns that share a term with the question."""
         scores: defaultdict[int, float] = defaultdict(float)
         mean = self._total / max(1, len(self.turns)) or 1.0
         for term, asked in Counter(self._terms(question)).items():
@@ -77,15 +77,15 @@ class TurnIndex:
     def best(
         self, question: str, n: int, besides: Collection[int] = (), recency: Recency | None = None
     ) -> tuple[ChatTurn, ...]:
-        """At most `n` turns that share a term with the question, best first. `besides`: numbers of turns that are not
-        wanted."""
+        """At most `n` turns that share a term with the question, best first. `besides`: numbers of turns to leave
+        out."""
         order = in_order(weigh_scores(self.scores(question), 0.0, len(self.turns) - 1, recency))
         wanted = (self.turns[place] for place in order if self.turns[place].number not in besides)
         return tuple(turn for turn, _ in zip(wanted, range(n), strict=False))
 
 
 def weigh_scores(scores: Scores, lowest: float, last: int, recency: Recency | None) -> Scores:
-    """With what newer places gain; `lowest`: the score that counts as 0, `last`: the newest place."""
+    """The scores, raised for newer places; `lowest`: the score that counts as 0, `last`: the newest place."""
     if recency is None or not scores:
         return scores
     span = max(scores.values()) - lowest or 1.0
@@ -103,15 +103,16 @@ def text_of(turn: ChatTurn) -> str:
 
 
 class TurnVectors:
-    """Cosines of turns by an embedder, which is asked for each turn once, and for all that are new at once. The vectors
-    of a turn that no session has any more are gone with it."""
+    """Cosines of turns by an embedder, which embeds each turn once, all new ones at once. The vectors of a turn are
+    dropped with the last session that has it."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: OrderedDict[SessionKey, dict[str, NDArray[np.float32]]] = OrderedDict()
 
     async def cosines(self, key: SessionKey, turns: Sequence[ChatTurn], question: str) -> NDArray[np.float64]:
-        """By place; NaN where a turn, or the question, has no features. Raises what the embedder raises."""
+        """The cosines by place; NaN where a turn, or the question, has no features. Raises the errors of the
+        embedder."""
         texts = [text_of(turn).strip() for turn in turns]
         known_vectors = self._known.get(key, {})
         missing = list(dict.fromkeys(text for text in texts if text not in known_vectors))

@@ -126,7 +126,7 @@ def steps_of(messages: Sequence[Message]) -> tuple[tuple[Step, ...], str]:
 
 
 def _acts(message: Message, failed: Sequence[Call | None]) -> Iterator[tuple[StepType, str, Call | None]]:
-    """What an assistant says and calls at once. The first of what is new after a failure is the recovery."""
+    """The texts and calls of one message of an assistant. The first new one after a failure is the recovery."""
     before = {call.key for call in failed if call is not None}
     is_repeated = bool(message.calls) and all(call.key in before for call in message.calls)
     is_recovery = bool(failed) and not is_repeated
@@ -229,7 +229,7 @@ def _number(value: Any) -> float | None:
 
 
 def _creation_time(told: dict[str, Any]) -> datetime | None:
-    """From seconds since 1970 or an ISO date; without a time zone, UTC."""
+    """The time from seconds since 1970 or an ISO date; without a time zone, UTC."""
     value = told.pop("created_at", None)
     if value is None:
         return None

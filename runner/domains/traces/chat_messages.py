@@ -164,8 +164,8 @@ def _result(block: Mapping[str, Any], field: str) -> Message:
 
 
 def _between_results(role: str, blocks: Sequence[Mapping[str, Any]], field: str, first: int) -> Iterator[Message]:
-    """What stands between two results: thoughts, texts and calls. Thoughts before an answer are a message of their
-    own, so that they are no part of it."""
+    """The thoughts, texts and calls between two results. Thoughts before an answer are a message of their own, so that
+    they are no part of it."""
     thoughts, texts, calls, unread = [], [], [], []
     for place, block in enumerate(blocks, first):
         where, kind = f"{field}[{place}]", block.get("type")

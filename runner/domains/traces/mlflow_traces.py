@@ -43,7 +43,7 @@ SUCCESS = ("success", "task_success", "correct", "correctness")
 TOOLS, MODELS = ("TOOL", "RETRIEVER"), ("CHAT_MODEL", "LLM")
 INFO = ("state", "status", "trace_metadata", "request_metadata", "tags")  # of it, what is kept
 IDS = ("trace_id", "request_id")  # of MLflow 3, of MLflow 2
-ASKED = ("question", "query", "input", "prompt", "request")  # inputs that say what is asked for
+ASKED = ("question", "query", "input", "prompt", "request")  # inputs that hold the question
 
 _YES, _NO = ("yes", "true", "pass", "passed", "1", "1.0"), ("no", "false", "fail", "failed", "0", "0.0")
 _NUMBERED = re.compile(r"_\d+$")
@@ -60,8 +60,8 @@ def is_mlflow(path: str) -> bool:
 
 
 def read_mlflow(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
-    """In file order. `domain` and `confidence` are for traces that do not tell theirs (the tag
-    `task_domain`). What is wrong or left out is in `log`. Raises DataError for a file that cannot be read."""
+    """The traces in file order. `domain` and `confidence` are for traces without their own (the tag `task_domain`).
+    Problems and omissions are in `log`. Raises DataError for a file that cannot be read."""
     line_of_id: dict[str, int | None] = {}
     for number, record in _records(path, log):
         left_out: LeftOut = []
@@ -163,7 +163,7 @@ def _trace(export: Mapping[str, Any], domain: str, confidence: float, left_out: 
 
 
 def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Message]:
-    """What the spans amount to, in the order in which they began."""
+    """The messages of the spans, in the order in which they began."""
     names = _tool_names(spans)
     tools = set(names.values())
     parents = {str(span.get("parent_span_id") or span.get("parent_id") or "") for span in spans}
@@ -180,7 +180,7 @@ def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Mess
 
 
 def _tool_names(spans: Sequence[Span]) -> dict[int, str]:
-    """By place of a span of a tool, without the number that MLflow 2 puts after names that occur several times."""
+    """The tool names by place of a span, without the number that MLflow 2 appends to repeated names."""
     names = {place: str(span.get("name")) for place, span in enumerate(spans) if _type(span) in TOOLS}
     known = set(names.values())
     for place, name in names.items():
@@ -275,7 +275,7 @@ def _read_assessments(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool 
 
 
 def verdict_of(value: Any) -> bool | None:
-    """Of feedback; None where it is neither yes nor no."""
+    """The verdict of feedback; None where it is neither yes nor no."""
     text = str(value).strip().lower()
     return True if text in _YES else False if text in _NO else None
 
@@ -349,7 +349,7 @@ def _text(value: Any) -> str:
 
 
 def _decode(text: str | bytes) -> Any:
-    """None where it is no JSON, or too deep to be written again."""
+    """The value of a JSON text; None where it is no JSON, or too deep to be written again."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:

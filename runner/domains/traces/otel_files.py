@@ -81,8 +81,8 @@ def is_otel(path: str) -> bool:
 
 
 def read_spans(path: str, log: ProblemLog, left_out: LeftOut) -> dict[str, list[Span]]:
-    """By trace, in the order of the file. What is wrong is in `log`, what is no part of a trace in `left_out`. Raises
-    DataError for a file that cannot be read."""
+    """The spans by trace, in the order of the file. Problems are in `log`, parts that belong to no trace in `left_out`.
+    Raises DataError for a file that cannot be read."""
     traces: dict[str, list[Span]] = {}
     events: list[tuple[str, Event, int, str]] = []
     for line, value in _values(path, log, left_out):
@@ -225,7 +225,7 @@ def _span(record: Mapping[str, Any], resource: Mapping[str, Any], line: int, pla
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """From an object, or from OTLP's list of keys and values."""
+    """The attributes from an object, or from OTLP's list of keys and values."""
     if isinstance(value, dict):
         return value
     return {str(entry.get("key")): _any(entry.get("value")) for entry in _list(value) if isinstance(entry, dict)}

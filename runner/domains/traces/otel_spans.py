@@ -95,8 +95,8 @@ TOLD = {"task_domain", "success", "confidence", "rating", "quality", "expected_t
 
 
 def read_otel(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
-    """In the order in which traces begin in the file. `domain` and `confidence` are for traces that do not tell theirs.
-    What is wrong or left out is in `log`. Raises DataError for a file that cannot be read."""
+    """The traces in the order in which they begin in the file. `domain` and `confidence` are for traces without their
+    own. Problems and omissions are in `log`. Raises DataError for a file that cannot be read."""
     left_out, unread = LeftOut(), Counter[str]()
     for id, spans in read_spans(path, log, left_out).items():
         first = spans[0]
@@ -213,7 +213,7 @@ class _Conversation:
         self._ran: set[str] = set()  # ids of calls that a span of a tool tells
 
     def of(self, spans: Sequence[Span], left_out: LeftOut) -> list[Message]:
-        """Of all spans, in the order in which they began."""
+        """The messages of all spans, in the order in which they began."""
         by_id = {span.id: span for span in spans}
         parents = {span.parent for span in spans}
         for span in spans:
@@ -367,7 +367,7 @@ def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _events(span: Span) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Those of the span and of its log records, or those that an attribute lists as a text."""
+    """The events of a span and of its log records, or those that an attribute lists as a text."""
     for event in span.events:
         yield event.name, event.values
     for name in EVENTS:
@@ -399,7 +399,7 @@ def _of_event(name: str, values: Mapping[str, Any], field: str) -> tuple[list[Me
 
 
 def _unpack(values: Mapping[str, Any]) -> dict[str, Any]:
-    """With calls of tools that are written as a text read."""
+    """The values with calls of tools parsed, if they are written as a text."""
     calls = decode_json(values.get("tool_calls"))
     return {**values, **({"tool_calls": calls} if isinstance(calls, list) else {})}
 
@@ -451,7 +451,7 @@ def _answer(span: Span) -> str:
 
 
 def _result(span: Span) -> str:
-    """What a tool returned, or the error with which it ended."""
+    """The result of a tool, or the error with which it ended."""
     result = _first(span.attributes, RESULTS)
     documents = [fields for _, fields in _fields_by_number(span.attributes, "retrieval.documents")]
     if result is None and documents:

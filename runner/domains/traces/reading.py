@@ -48,8 +48,8 @@ TASK, TOOL, OUTCOME = frozenset({"objective"}), frozenset({"name"}), frozenset({
 
 
 def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[tuple[int, int, Trace]]:
-    """In file order, each after the number of its file, from 0, and the byte at which its line begins. Raises
-    DataError when a file cannot be read or holds no usable trace."""
+    """The traces in file order, each after the number of its file, from 0, and the byte at which its line begins.
+    Raises DataError when a file cannot be read or holds no usable trace."""
     first_lines: dict[str, str] = {}
     if not paths:
         raise DataError(f"{key}: expected at least one file, found an empty list")
@@ -66,7 +66,7 @@ def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[t
 
 
 def trace_of(data: Mapping[str, Any]) -> Trace:
-    """One trace that is at hand as an object. Raises DataError with everything that is wrong with it."""
+    """A trace from an object in memory. Raises DataError with all its errors."""
     if not isinstance(data, Mapping):
         raise DataError(f"this is not a trace: expected an object, found {describe_value(data)}")
     log = ProblemLog()
@@ -77,7 +77,7 @@ def trace_of(data: Mapping[str, Any]) -> Trace:
 
 
 def read_trace(fields: Fields) -> Trace | None:
-    """None, with the reasons in the log, where anything is wrong with it."""
+    """A trace; None, with the reasons in the log, where it has an error."""
     fields.warn_of_misspellings(TRACE)
     if fields.data.get("@type", TYPE) != TYPE:
         fields.wrong("@type", f'"{TYPE}"', fields.data["@type"])

@@ -48,7 +48,7 @@ class Trace:
 
     @property
     def calls(self) -> tuple[ToolUse, ...]:
-        """Of tools, in order: its calls, and its recoveries that call a tool."""
+        """The calls of tools, in order, and recoveries that call a tool."""
         return tuple(
             ToolUse(step.tool, {} if step.more.get("input") is None else step.more["input"])
             for step in self.steps
@@ -57,7 +57,7 @@ class Trace:
 
     @property
     def text(self) -> str:
-        """What its vector is made of: the objective and the contents of its steps."""
+        """The text that its vector is made of: the objective and the contents of its steps."""
         return " ".join([self.objective, *[step.content for step in self.steps]])
 
 

@@ -1,5 +1,5 @@
-"""What a report says of reasoning traces: what they are worth by domain, of what, by which rules, and how much depends
-on the weights."""
+"""Sections of a report on reasoning traces: scores by domain, their parts, the rules that fired, and the effect of the
+weights."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ def score_trace(
     *,
     novelty: float = metrics.UNKNOWN_NOVELTY,
 ) -> TraceScore:
-    """What a trace, also one as an object of the JSON-LD form, is worth under a profile: a name of conf/profile,
-    `auto` for that of the trace's domain, or a Profile. `novelty` comes from elsewhere (runner.domains.traces.novelty).
+    """The score of a trace (or of an object in the JSON-LD form) under a profile: a name of conf/profile, `auto` for
+    that of the trace's domain, or a Profile. `novelty` is computed elsewhere (runner.domains.traces.novelty).
 
-    Raises DataError for an object that is no trace and InputError for a profile that there is not.
+    Raises DataError for an object that is no trace and InputError for an unknown profile.
     """
     read = trace if isinstance(trace, Trace) else trace_of(trace)
     choice = profile_by_name(profile) if isinstance(profile, str) else profile

@@ -308,7 +308,7 @@ def _topics(text: str) -> frozenset[str]:
 
 
 def _people(text: str) -> set[str]:
-    """Those of whom it speaks: in English, at its beginning."""
+    """The people that a text speaks of: in English, those at its beginning."""
     start = text.lower() if grammar.language_of(text) == "ko" else " ".join(text.lower().split()[:4])
     return set(re.findall(grammar.any_of(grammar.table(grammar.language_of(text))["people"]), start))
 
@@ -325,7 +325,7 @@ def _words_of(text: str) -> list[str]:
 
 
 def _kinds(text: str) -> set[str]:
-    """What kinds of values a text holds, names apart."""
+    """The kinds of values in a text, names apart."""
     kinds = {kind(quantity.text) for quantity in quantities(text)}
     return kinds | {
         name for name, pattern in (("version", grammar.VERSION), ("weekday", grammar.WEEKDAY)) if pattern.search(text)
@@ -399,7 +399,7 @@ def _read(text: str) -> _Line:
 
 
 def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
-    """As many lines as fit, those that matter most, of these the newest; the newest first."""
+    """As many lines as fit, the most important ones, of these the newest; the newest first."""
     places: set[int] = set()
     for place in sorted(range(len(lines)), key=lambda place: (-lines[place].rank, -place)):
         chosen = sorted({*places, place}, reverse=True)

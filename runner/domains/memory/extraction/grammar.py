@@ -1,4 +1,5 @@
-"""What a sentence is for and what it says of what, by the words and forms of words.LANGUAGE.yaml beside this."""
+"""The purpose of a sentence, and the facts that it states, by the words and forms of words.LANGUAGE.yaml beside this
+module."""
 
 from __future__ import annotations
 
@@ -181,7 +182,7 @@ def facts_of(sentence: str) -> tuple[Fact, ...]:
 
 
 def clauses_of(sentence: str) -> list[str]:
-    """Those that are joined so that each could stand alone, with what joins Korean ones."""
+    """The clauses that could each stand alone, with the conjunctive endings of Korean ones."""
     language = language_of(sentence)
     joint = r"(?<=[고서니며])\s+|,\s+" if language == "ko" else r",?\s+(?:so|and|but)\s+|[,;]\s+"
     return re.split(joint, sentence)
@@ -312,7 +313,7 @@ def identity(key: str) -> frozenset[str]:
 
 @lru_cache(maxsize=65536)
 def kind(value: str) -> str:
-    """What a value is a value of: its unit, what is counted, a moment; `text` for other words."""
+    """The kind of a value: its unit, what is counted, a moment; `text` for other words."""
     found = quantities(value)
     if not found:
         return "weekday" if WEEKDAY.search(value) else "text"
