@@ -29,6 +29,7 @@ from traceback import walk_tb
 from runner import DISTRIBUTION
 
 NAMED = 30  # known names in one message
+SIMILAR = 5  # near names that are looked at closer
 OURS = {"runner", "plugins", *sys.stdlib_module_names}
 
 
@@ -197,11 +198,37 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     known)."""
     names = sorted(known)
     folded = {known_name.casefold(): known_name for known_name in names}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    if near:
-        return f"; did you mean '{folded[near[0]]}'?"
+    if near := similar(name.casefold(), folded):
+        return f"; did you mean '{folded[near]}'?"
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"; known: {', '.join(names[:NAMED])}{more}" if names else ""
+
+
+def similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that `name` is most likely a slip of the keys for; None where none comes near.
+
+    `cutoff`: the least ratio of difflib. Of the near ones, that with the fewest letters to add, drop, replace or swap
+    with their neighbour; then one of the same letters (`modle`: `model`, not `mode`); then that of the highest ratio.
+    """
+
+    def slips(candidate: str) -> tuple[int, bool, int]:
+        return _edits(name, candidate), sorted(name) != sorted(candidate), near.index(candidate)
+
+    near = difflib.get_close_matches(name, known, n=SIMILAR, cutoff=cutoff)
+    return min(near, key=slips, default=None)
+
+
+def _edits(one: str, other: str) -> int:
+    """Letters to add, drop, replace or swap with their neighbour, none of them twice (optimal string alignment)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, start=1):
+        before, last, row = row, before, [i]
+        for j, wanted in enumerate(other, start=1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted)))
+            if last and j > 1 and one[i - 2 : i] == other[j - 1] + other[j - 2]:
+                row[j] = min(row[j], last[j - 2] + 1)
+    return row[-1]
 
 
 def not_a_mapping(key: str, got: str, names: Iterable[str]) -> Problem:

@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
+from runner.llm.address import NOT_SHOWN
 from runner.system.locks import lock
 from runner.system.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
-from runner.tracking.mlflow_client import connect, reporting, shown, sqlite_file, with_password
+from runner.tracking.mlflow_client import connect, reporting, shown, sqlite_file, store_fault, with_password
 from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, links, state, tables_tag
 from runner.tracking.traces import CaseTrace, Span, case_traces
 
@@ -42,6 +44,12 @@ OF_A_SWEEP = ("cell", "reference")  # its single runs
 STATUS = {"completed": "FINISHED", "failed": "FAILED", "partial": "KILLED"}
 
 
+def _store(uri: str) -> str:
+    if fault := store_fault(uri):
+        raise PydanticCustomError(NOT_SHOWN, "{message}", {"message": fault})
+    return uri
+
+
 class MlflowTracking:
     """A folder that was uploaded before is updated: it keeps the run id in `.mlflow_run.json`.
 
@@ -52,7 +60,7 @@ class MlflowTracking:
     def __init__(
         self,
         *,
-        uri: str = "sqlite:///mlflow.db",
+        uri: Annotated[str, AfterValidator(_store)] = "sqlite:///mlflow.db",
         experiment: str | None = None,
         figures: bool | Literal["auto"] = "auto",
         slices: list[Literal["language", "difficulty", "tag"]] | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import sys
@@ -17,6 +16,7 @@ from typing_extensions import get_protocol_members
 
 from runner import protocols
 from runner.config.doors import lacking
+from runner.errors import similar
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -106,8 +106,8 @@ def misspelt(cls: type, settings: frozenset[str], roles: frozenset[type]) -> Map
     there = _public_names(cls) | {*settings}
     found: dict[str, str] = {}
     for name in sorted(there - own - known):
-        if near := difflib.get_close_matches(name, known - there, n=1, cutoff=ALIKE):
-            found[name] = near[0]
+        if near := similar(name, sorted(known - there), cutoff=ALIKE):
+            found[name] = near
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from typing import Any
 
 from runner.data.jsonl import described
 from runner.data.problems import ProblemLog
+from runner.errors import similar
 
 _NEAR = 0.8  # similarity from which an unknown key counts as a misspelling of a known one
 
@@ -176,8 +176,8 @@ class Fields:
 def _similar_name(name: str, known: frozenset[str]) -> str | None:
     """The known name that this may be a misspelling of."""
     names = {_bare(each): each for each in sorted(known)}
-    near = difflib.get_close_matches(_bare(name), names, n=1, cutoff=_NEAR)
-    return names[near[0]] if near else None
+    near = similar(_bare(name), names, cutoff=_NEAR)
+    return names[near] if near else None
 
 
 def _bare(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import gzip
 import io
@@ -12,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from runner.errors import Problem, RunnerError
+from runner.errors import Problem, RunnerError, similar
 
 BUFFER_BYTES = 1 << 20
 LINE_BYTES = 1 << 14
@@ -296,5 +295,5 @@ def _near(place: Path) -> str:
         return f" (there is no folder {place.parent})"
     except OSError:
         return ""
-    near = difflib.get_close_matches(place.stem, names, n=1, cutoff=0.6)
-    return f"; did you mean '{names[near[0]]}'?" if near else ""
+    near = similar(place.stem, names)
+    return f"; did you mean '{names[near]}'?" if near else ""

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from runner.errors import InputError, TrackingError
 from runner.system.redaction import redacted, watch
 
 STORES = "sqlite:///FILE, another database, or http://ADDRESS"
+SCHEMES, HOSTED = ("http", "https", "sqlite", "postgresql", "mysql", "mssql"), ("databricks", "databricks-uc", "uc")
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 TIMED_OUT, SILENT, PAUSE_S = "timed out", "it did not answer a moment ago and is not asked again yet", 30.0
 AWAY = re.compile(
@@ -70,17 +72,32 @@ def with_password(uri: str) -> str:
 
 
 def demand_store(uri: str) -> None:
-    """Raises InputError for a folder, in which MLflow keeps no runs any more unless its own variable says so, and for
-    a sqlite store that is no file, or not one of SQLite's: MLflow would try to open it for a minute."""
-    scheme = re.match(r"[a-zA-Z][\w+-]*(?=:)", uri)
-    is_folder = scheme[0] == "file" if scheme else not uri.startswith(("databricks", "uc"))
-    if is_folder and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() not in ("true", "1"):
-        raise InputError(f"'{shown(uri)}' is not an MLflow store; expected {STORES}")
+    """Raises InputError for an unknown kind of store, for a folder, in which MLflow keeps no runs any more unless its
+    own variable says so, and for a sqlite store that is no file, or not one of SQLite's: MLflow would try to open it
+    for a minute."""
+    if fault := store_fault(uri):
+        raise InputError(fault)
     database = sqlite_file(uri)
-    if scheme and scheme[0] == "sqlite" and (database is None or database.name == ":memory:"):
-        raise InputError(f"'{shown(uri)}' names no file that would keep the runs; expected {STORES}")
     if database is not None and os.path.lexists(database):
         _demand_sqlite(database)
+
+
+def store_fault(uri: str) -> str:
+    """Why nothing that MLflow knows can be at this address, whatever is there; empty where something can."""
+    scheme, colon, _ = uri.partition(":")
+    kind = scheme.partition("+")[0] if colon or scheme in HOSTED else "file"
+    is_folder = kind == "file" and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() not in ("true", "1")
+    if is_folder or not (kind in ("file", *SCHEMES, *HOSTED) or kind in _schemes_of_packages()):
+        return f"'{shown(uri)}' is not an MLflow store; expected {STORES}"
+    database = sqlite_file(uri)
+    if scheme == "sqlite" and (database is None or database.name == ":memory:"):
+        return f"'{shown(uri)}' names no file that would keep the runs; expected {STORES}"
+    return ""
+
+
+def _schemes_of_packages() -> frozenset[str]:
+    """Of stores that other installed packages bring to MLflow."""
+    return frozenset(entry.name for entry in entry_points(group="mlflow.tracking_store"))
 
 
 def _demand_sqlite(database: Path) -> None:

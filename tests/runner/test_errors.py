@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner import DISTRIBUTION
-from runner.errors import installing, unexpected
+from runner.errors import did_you_mean, installing, similar, unexpected
 
 
 def raised(call: Callable[[], object]) -> BaseException:
@@ -42,6 +42,28 @@ def test_an_extra_of_a_clone_is_installed_from_its_folder(tmp_path: Path, monkey
     assert installing("kiwi") == "pip install -e '.[kiwi]'"
     monkeypatch.chdir(tmp_path)
     assert shlex.split(installing("kiwi")) == ["pip", "install", "-e", f"{root}[kiwi]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("modle", ["mode", "model", "modes"], "model"),  # two letters swapped, before one dropped
+        ("modl", ["mode", "model"], "model"),
+        ("cahce", ["cache", "case"], "cache"),
+        ("retriver", ["receiver", "retriever", "reranker"], "retriever"),
+        ("judge", ["judges", "jugde"], "jugde"),
+        ("기준산", ["기준", "기준선", "기준일"], "기준"),
+        ("x", ["mode", "model"], None),
+    ],
+)
+def test_the_name_that_was_most_likely_meant(name: str, known: list[str], meant: str | None) -> None:
+    assert similar(name, known) == similar(name, known[::-1]) == meant
+
+
+def test_how_near_a_name_must_be() -> None:
+    assert similar("provenence", ["provenance"], cutoff=0.85) == "provenance"
+    assert similar("cached", ["caches"], cutoff=0.85) is None
+    assert did_you_mean("MODLE", ["Mode", "Model"]) == "; did you mean 'Model'?"
 
 
 def test_the_distribution_is_named_once() -> None:

@@ -21,6 +21,7 @@ from runner.tracking.mlflow_client import (
     reporting,
     shown,
     sqlite_file,
+    store_fault,
     with_password,
 )
 from runner.words.bilingual import in_language
@@ -58,6 +59,32 @@ def test_memory_keeps_no_runs(uri: str) -> None:
     assert str(caught.value) == (
         f"'{uri}' names no file that would keep the runs; expected sqlite:///FILE, another database, or http://ADDRESS"
     )
+
+
+@pytest.mark.parametrize(
+    "uri", ["htp://localhost:5000", "sqlit:///runs.db", "nowhere", "file:./mlruns", "C:/runs", "://", ""]
+)
+def test_what_mlflow_keeps_no_runs_in(uri: str) -> None:
+    expected = "is not an MLflow store; expected sqlite:///FILE, another database, or http://ADDRESS"
+    assert store_fault(uri) == f"'{uri}' {expected}"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["http://x", "https://x/y", "sqlite:///a.db", "sqlite+pysqlite:///a.db", "postgresql+psycopg2://x/y", "mysql+pymysql://x",
+     "mssql+pyodbc://x", "databricks", "databricks://me", "databricks-uc", "uc", "uc:me"],
+)  # fmt: skip
+def test_what_mlflow_knows(uri: str) -> None:
+    assert store_fault(uri) == ""
+
+
+def test_a_store_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert store_fault("spare://x")
+    (tmp_path / "spare-1.0.dist-info").mkdir()
+    (tmp_path / "spare-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: spare\nVersion: 1.0\n")
+    (tmp_path / "spare-1.0.dist-info" / "entry_points.txt").write_text("[mlflow.tracking_store]\nspare = spare:Store\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert store_fault("spare://x") == ""
 
 
 def test_a_place_where_no_database_can_be(tmp_path: Path) -> None:
