@@ -292,7 +292,7 @@ class Chunker(Protocol):
 
 @runtime_checkable
 class Cutting(Protocol):
-    """A chunker that cuts by the rules of this program: what it makes of a text is kept for later runs.
+    """A chunker that cuts by the rules of this program. Its passages are kept for later runs.
 
     class Paragraphs:
         @property
@@ -1059,6 +1059,7 @@ ABSENT: Mapping[str, Any] = {
     "is_within": False,
     "filters": False,
     "tells": False,
+    "ranks_words": False,
     "baseline": False,
     "caches": False,
     "concurrency": 1,

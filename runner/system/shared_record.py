@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from runner.system.shared import are_several, shared
+from runner.system.shared import are_several, make_once
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ def _encoded(record: Mapping[str, Any]) -> bytes | None:
 
 
 def _takes(size: int) -> bool:
-    left: list[int] = shared("room of records", "", lambda: [ROOM])
+    left: list[int] = make_once("room of records", "", lambda: [ROOM])
     if left[0] < size:
         return False
     left[0] -= size
