@@ -79,7 +79,7 @@ class Reading:
     documents: Documents
     answer_score: float | None
     found: dict[str, Found] = field(default_factory=dict)
-    record: tuple[int, Mapping[str, Any]] | None = None  # and its number of hits
+    record: tuple[int, Mapping[str, Any], Mapping[str, Any] | None] | None = None  # its hits, itself, what was added
     contexts: list[Context | None] = field(default_factory=list)
 
 

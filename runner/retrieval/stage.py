@@ -494,13 +494,14 @@ def record_of(
     reading, depth = retrieved.reading, max(k, 10)
     if reading is None or reading.documents is not retrieved.documents:
         return {**_record(query, retrieved, corpus, depth), **(more or {})}
-    known, record = reading.record or (0, {})
+    known, record, its_more = reading.record or (0, {}, None)
+    known = known if its_more == more else 0  # of another evaluation or data set
     if known != depth:
         if not known:
             record = {**_record(query, retrieved, corpus, depth), **(more or {})}
         hits = [*record["retrieved"], *_hits(retrieved, corpus, range(known, depth))] if known else record["retrieved"]
         record = shared_record({**record, "retrieved": hits[:depth]})
-        reading.record = depth, record
+        reading.record = depth, record, more
     return record
 
 
