@@ -92,7 +92,7 @@ def pytest_collection_finish() -> None:
     more objects than a collection every 700 is worth, which took an eighth of its time. What nobody needs any more by
     now is little, and finding it would take half a second."""
     gc.freeze()
-    gc.set_threshold(10_000)
+    gc.set_threshold(50_000)
     gc.enable()
 
 
