@@ -69,8 +69,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """One more than there are processors: tests wait for servers, processes and disks a fifth of their time."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
+    """Two more than there are processors: tests wait for servers, processes and disks a quarter of their time, and of
+    three workers on two processors more than one waits in each tenth moment."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)
