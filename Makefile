@@ -25,9 +25,9 @@ slow:  ## What the tests have in small, in full: marked tests, a thousand exampl
 		--ignore=tests/fuzz
 	RUNNER_FUZZ=1000 $(PYTHON) -m pytest -n logical --dist worksteal tests/fuzz
 
-browser:  ## The pages of `serve` in Chromium, which must be installed: a sweep from form to calibration, axe, widths (5 minutes)
-	$(PYTHON) -m pip install -q -e '.[test,browser]'
-	$(PYTHON) -m pytest -rs -m slow tests/runner/commands/serve/test_pages.py
+browser:  ## The pages of `serve` in Chromium, which must be installed: a sweep from form to calibration, axe, widths; the search of the documentation (5 minutes)
+	$(PYTHON) -m pip install -q -e '.[test,browser,docs]'
+	$(PYTHON) -m pytest -rs -m slow tests/runner/commands/serve/test_pages.py tests/test_site_search.py
 
 test-llm:  ## Tests against a small real model, served by llama.cpp (the first time compiles it: 10 minutes)
 	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF' LLAMA_CPP_BUILD_JOBS=2 \

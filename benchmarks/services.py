@@ -3,6 +3,7 @@
     python benchmarks/services.py [--runs 1000] [--cells 200] [--only NAME …]
 
     mlflow      one more run in an experiment of 10 runs and of `--runs`, in turns; then a sweep of `--cells` cells
+                by the command `track`, which has several uploads in flight
     failover    turns of 12 sessions while the primary is killed: behind Sentinels, and in a cluster of 3 + 3 nodes that
                 takes 9 seconds to see it
 
@@ -15,12 +16,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -29,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from plugins.memory.store.redis import RedisStore
 from plugins.tracking.mlflow import MlflowTracking
+from runner.commands import track
 from runner.domains.memory.records import ChatTurn, SessionKey
 from tests.run_folders import write_run, write_sweep_folder
 from tests.services import mlflow_server
@@ -150,8 +153,9 @@ def newest_s(server: MlflowServer, experiment: str) -> float:
 def sweep(server: MlflowServer, folder: Path, n_cells: int) -> None:
     swept = write_sweep_folder(folder / "swept", range(1, n_cells + 1))
     spent = Spent()
-    uploaded(server, (swept / str(number) for number in range(n_cells)), spent)
-    print(spent.line(f"a cell of a sweep of {n_cells}"))
+    with measured(server, spent), redirect_stdout(io.StringIO()):
+        track.main([str(swept), "--uri", server.url_with_password])
+    print(replace(spent, uploads=n_cells).line(f"a cell of a sweep of {n_cells}"))
     all_s = f"{spent.wall_s:.0f} s on the clock, {spent.own_s + spent.server_s:.0f} s of processors"
     print(f"{'':<34}the sweep: {all_s} (target 60 s)", flush=True)
 

@@ -3,5 +3,8 @@
 import sys
 
 from runner.cli import main
+from runner.system.collector import end_with
 
-sys.exit(main())
+exit_code = main()
+end_with(exit_code)
+sys.exit(exit_code)

@@ -29,6 +29,7 @@ from traceback import walk_tb
 from runner import DISTRIBUTION
 
 NAMED = 30  # known names in one message
+SIMILAR = 5  # near names that are looked at closer
 OURS = {"runner", "plugins", *sys.stdlib_module_names}
 
 
@@ -51,9 +52,9 @@ class CorpusError(RunnerError):
 
 
 class ComponentError(RunnerError):
-    """A component raised what nobody expects of one, or returned what its protocol does not have. The message names
-    its key, its class and its method. `exit_code`: that of what it was asked to do (1 settings and data, 2 an index,
-    3 the rest). No EvaluationError: what is forgiven of a model is not forgiven of a component."""
+    """A component raised an unexpected error, or returned a value that its protocol does not allow. The message names
+    its key, its class and its method. `exit_code`: that of the stage (1 settings and data, 2 an index, 3 the rest). No
+    EvaluationError: errors that a model may make are not allowed to a component."""
 
     def __init__(self, message: str, exit_code: int = 3) -> None:
         super().__init__(message)
@@ -110,7 +111,7 @@ class DataError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a configuration: the key, what is wrong, what would have worked."""
+    """One fault of a configuration: its key, the fault, and values that would work."""
 
     key: str
     message: str
@@ -132,8 +133,8 @@ class ConfigError(InputError):
 
 
 def expectation(message: str) -> str:
-    """What pydantic says that it expects, in plain words: `1 or more` for "Input should be greater than or equal to
-    1"."""
+    """The expectation in a message of pydantic, in plain words: `1 or more` for "Input should be greater than or equal
+    to 1"."""
     told = message.removeprefix("Value error, ").removeprefix("Input should be ").partition(", unable to ")[0]
     for pattern, plain in PLAIN:
         if match := pattern.fullmatch(told):
@@ -141,7 +142,7 @@ def expectation(message: str) -> str:
     return told
 
 
-def expected(message: str) -> str:
+def rephrase(message: str) -> str:
     """`expected 1 or more`; what pydantic says otherwise stays as it is."""
     return f"expected {expectation(message)}" if message.startswith("Input should be ") else message
 
@@ -160,9 +161,9 @@ PLAIN = [
 ]
 
 
-def unexpected(error: BaseException) -> str:
-    """Type and text of an error that nobody here raised on purpose, and the line that it came through: of the
-    component from elsewhere where there is one, whose author wants to know where, else the deepest one of ours."""
+def describe_unexpected(error: BaseException) -> str:
+    """Type and text of an unexpected error, and the line that it came through: of the foreign component where there is
+    one, for its author, else the deepest line of this program."""
     text = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")
     lines = [(str(frame.f_globals.get("__name__")), line) for frame, line in walk_tb(error.__traceback__)]
     foreign = [(name, line) for name, line in lines if name.partition(".")[0] not in OURS]
@@ -176,7 +177,7 @@ def unexpected(error: BaseException) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """On one line. What a class from elsewhere says of itself may raise again."""
+    """The text of an error on one line. The `__str__` of a foreign class may raise itself."""
     try:
         return " ".join(str(error).split())
     except Exception as again:
@@ -197,11 +198,37 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     known)."""
     names = sorted(known)
     folded = {known_name.casefold(): known_name for known_name in names}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    if near:
-        return f"; did you mean '{folded[near[0]]}'?"
+    if near := similar(name.casefold(), folded):
+        return f"; did you mean '{folded[near]}'?"
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"; known: {', '.join(names[:NAMED])}{more}" if names else ""
+
+
+def similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that `name` is most likely a slip of the keys for; None where none comes near.
+
+    `cutoff`: the least ratio of difflib. Of the near ones, that with the fewest letters to add, drop, replace or swap
+    with their neighbour; then one of the same letters (`modle`: `model`, not `mode`); then that of the highest ratio.
+    """
+
+    def slips(candidate: str) -> tuple[int, bool, int]:
+        return _edits(name, candidate), sorted(name) != sorted(candidate), near.index(candidate)
+
+    near = difflib.get_close_matches(name, known, n=SIMILAR, cutoff=cutoff)
+    return min(near, key=slips, default=None)
+
+
+def _edits(one: str, other: str) -> int:
+    """Letters to add, drop, replace or swap with their neighbour, none of them twice (optimal string alignment)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, start=1):
+        before, last, row = row, before, [i]
+        for j, wanted in enumerate(other, start=1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted)))
+            if last and j > 1 and one[i - 2 : i] == other[j - 1] + other[j - 2]:
+                row[j] = min(row[j], last[j - 2] + 1)
+    return row[-1]
 
 
 def not_a_mapping(key: str, got: str, names: Iterable[str]) -> Problem:

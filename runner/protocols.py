@@ -168,7 +168,8 @@ class Caching(Protocol):
 
 @runtime_checkable
 class Concurrent(Protocol):
-    """A component that calls a model, with several questions in flight, each in its own thread.
+    """A component that waits for a model or a server, with several questions or uploads in flight, each in its own
+    thread.
 
     class AskingReranker:
         concurrency = 8  # without it, questions go one after the other
@@ -176,7 +177,7 @@ class Concurrent(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """The number of questions in flight, from 1."""
+        """The number of questions or uploads in flight, from 1."""
 
 
 @runtime_checkable
@@ -291,7 +292,7 @@ class Chunker(Protocol):
 
 @runtime_checkable
 class Cutting(Protocol):
-    """A chunker that cuts by the rules of this program: what it makes of a text is kept for later runs.
+    """A chunker that cuts by the rules of this program. Its passages are kept for later runs.
 
     class Paragraphs:
         @property
@@ -1058,6 +1059,7 @@ ABSENT: Mapping[str, Any] = {
     "is_within": False,
     "filters": False,
     "tells": False,
+    "ranks_words": False,
     "baseline": False,
     "caches": False,
     "concurrency": 1,

@@ -22,7 +22,7 @@ NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOutput:
-    """What one query gave: its hits, and what its row keeps of them."""
+    """The result of one query: its hits, and what its row keeps of them."""
 
     found: Retrieved
     kept: Mapping[str, Any]
@@ -64,7 +64,7 @@ class RetrievalOnly:
         return preparation
 
     async def run(self, case: Query) -> RetrievalOutput:
-        found = self.retrieval.retrieved(case)
+        found = self.retrieval.charged_result(case)
         return RetrievalOutput(found, record_of(case, found, self.retrieval.corpus, self.retrieval.k))
 
     async def judge(self, case: Query, output: RetrievalOutput) -> Judgements:
@@ -72,11 +72,11 @@ class RetrievalOnly:
 
     def score(self, case: Query, output: RetrievalOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            return self.chosen.scored(Scores({}, unscored=self.retrieval.names(case)), case, None, judgements)
+            return self.chosen.merge_scores(Scores({}, unscored=self.retrieval.names(case)), case, None, judgements)
         scores = self.retrieval.scores(case, output.found)
         labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.found)}
         own = Scores({**scores.values, **NOT_JUDGED}, weights=scores.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements)
+        return self.chosen.merge_scores(own, case, output, judgements)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from runner import report
 from runner.commands import TRUST, URI, Command, Option, Place, whole
 from runner.errors import ConfigError, InputError
-from runner.protocols import Tracking
+from runner.protocols import Tracking, offered
 from runner.system import terminal
 from runner.system.folder import is_sweep, legible, open_run, open_sweep
 from runner.tracking.mlflow_client import default_settings
@@ -24,14 +26,36 @@ def main(argv: Sequence[str]) -> int:
         runs = _runs(folder) if is_sweep(folder) else [folder]
         tracking = _tracking(runs[0], options.uri, options.traces, trusts=options.trust)
     tracking.prepare()
-    for run in runs:
-        with legible(run):
-            terminal.write(f"{run}: {tracking.upload(run)}\n")
+    for run, id in zip(runs, _upload(tracking, runs), strict=True):
+        terminal.write(f"{run}: {id}\n")
     if is_sweep(folder):
         with legible(folder):
             report.write_sweep(folder)
             terminal.write(f"{folder}: {tracking.upload_sweep(folder)}\n")
     return 0
+
+
+def _upload(tracking: Tracking, runs: Sequence[Path]) -> Iterator[str | None]:
+    """The ids of the runs at the store, in the same order; as many uploads at once as the store takes. After the first
+    that fails, no other begins."""
+
+    failed = threading.Event()
+
+    def upload(run: Path) -> str | None:
+        if failed.is_set():
+            return None
+        try:
+            with legible(run):
+                return tracking.upload(run)
+        except BaseException:
+            failed.set()
+            raise
+
+    pool = ThreadPoolExecutor(int(offered(tracking, "concurrency")), "upload")
+    try:
+        yield from pool.map(upload, runs)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _runs(sweep: Path) -> list[Path]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from runner.errors import Problem, did_you_mean, installing
+from runner.errors import Problem, did_you_mean, installing, similar
 
 LAUNCHER = "hydra/launcher"
 LAUNCHERS = {  # choice -> its extra and its module among Hydra's plugins
@@ -83,10 +82,10 @@ def with_other_choices(problem: Problem, search_path: Sequence[str]) -> Problem:
     if name in owners:
         message = problem.message.partition("; did you mean")[0]
         return replace(problem, message=f"{message}; it is a setting of {', '.join(owners[name])}")
-    near = get_close_matches(name, owners, n=1, cutoff=0.75)
+    near = similar(name, owners, cutoff=0.75)
     if not near or "did you mean" in problem.message:
         return problem
-    return replace(problem, message=f"{problem.message}; did you mean '{near[0]}' of {', '.join(owners[near[0]])}?")
+    return replace(problem, message=f"{problem.message}; did you mean '{near}' of {', '.join(owners[near])}?")
 
 
 def _settings_of_choices(group: str, search_path: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -173,10 +172,10 @@ def of_all_jobs(jobs: Sequence[tuple[Sequence[str], Sequence[Problem]]]) -> list
                 f"{_as_choice(key, with_it[0], without)}",
             )
             by_text[str(one)] = one
-    return list(_lists_swept(by_text.values(), [overrides for overrides, _ in jobs]))
+    return list(_explain_swept_lists(by_text.values(), [overrides for overrides, _ in jobs]))
 
 
-def _lists_swept(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> Iterator[Problem]:
+def _explain_swept_lists(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> Iterator[Problem]:
     """Explain `cutoffs=1,3`, which is a sweep over two numbers where a list is needed."""
     reported = set()
     for problem in problems:
@@ -193,7 +192,7 @@ def _lists_swept(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> 
 
 
 def _as_choice(key: str, having: str, without: Sequence[str]) -> str:
-    """How to sweep over choices of which only some have the setting: put it into a choice of its own."""
+    """How to sweep over choices of which only some have the setting: write it into a choice of its own."""
     group, _, choice = having.lstrip("+").partition("=")
     *outer, last = key.removeprefix(_path(having)).split(".")
     setting = "".join(f"{name}: {{" for name in outer) + f"{last}: VALUE" + "}" * len(outer)

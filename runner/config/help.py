@@ -97,7 +97,7 @@ def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
 
 
 def choice_file(group: str, choice: str, folders: Sequence[str] = ()) -> Path | None:
-    """`groups(folders)[group][choice]`, without a look at the others; None where there is none."""
+    """`groups(folders)[group][choice]`, without reading the others; None where it is missing."""
     if Path(choice).name != choice:
         return None
     paths = [folder / group / f"{choice}.yaml" for folder in _conf_folders(folders)]
@@ -178,7 +178,8 @@ def _inner(group: str, text: str) -> Iterator[tuple[str, str]]:
             yield from ((f"{inner.removeprefix('/')}.{name}", f"{inner.removeprefix('/')}={name}") for name in choice)
         elif choice is not None:
             kind = inner.removeprefix("/") if inner.startswith("/") else f"{group}/{inner}"
-            yield place.removeprefix("_global_.") or kind.replace("/", "."), f"{kind}={choice}"
+            own = place if place.startswith("_global_.") else f"{group}.{place}"
+            yield own.removeprefix("_global_.") if place else kind.replace("/", "."), f"{kind}={choice}"
 
 
 def _first(path: Path) -> str:

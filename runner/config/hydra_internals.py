@@ -45,6 +45,7 @@ OPTION = re.compile(r"\$\{(\w[\w.]*)\}")  # a value that is one interpolation
 LONGEST = 10  # longest chain of interpolations; OmegaConf resolves longer ones
 MOST_COMPOSED = 100  # most composed combinations of choices in memory
 MOST_FILES = 2000  # most files that are checked for changes
+OF_HEADER = 512  # characters of a file in which Hydra looks for its `# @package`
 LATE = ("out", "hydra.mode", "hydra.sweep.subdir")  # known only when the runs start
 
 
@@ -63,11 +64,11 @@ def key_of(node: DictConfig | ListConfig, name: Any = None) -> str:
 
 
 def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
-    """The child node, interpolations unresolved; None where there is none."""
+    """The child node, interpolations unresolved; None where it is missing."""
     return parent._get_node(name)
 
 
-def written(parent: DictConfig | ListConfig, name: Any) -> Any:
+def raw_value(parent: DictConfig | ListConfig, name: Any) -> Any:
     """The value of an existing setting as written: `${k}` for an interpolation."""
     return parent._value()[name]._value()
 
@@ -118,7 +119,7 @@ def holds(node: DictConfig, name: str) -> bool:
 
 
 def node_at(node: Any, path: str) -> Any:
-    """The node at `a.b`; None where there is none, or an interpolation on the way to it."""
+    """The node at `a.b`; None where it is missing, or where an interpolation is on the way to it."""
     for name in path.split("."):
         values = node._value() if isinstance(node, DictConfig) else None
         node = values.get(name) if isinstance(values, dict) else None
@@ -212,15 +213,20 @@ DEEPEST = 50  # nested collections; libyaml recurses, and a deep recursion kills
 def load(path: Path) -> Any:
     """The plain values of OmegaConf.load, in a tenth of the time where PyYAML has libyaml. OmegaConf reads what libyaml
     refuses or what may be invalid, since its messages name the place."""
+    certain = _certain(path.read_text(encoding="utf-8"))
+    return OmegaConf.to_container(OmegaConf.load(path)) if certain is None else certain
+
+
+def _certain(text: str) -> Any:
+    """The values of a file, if OmegaConf would surely read these; None otherwise."""
     import yaml
 
     if yaml.__with_libyaml__:
         with suppress(yaml.YAMLError, _DoubtfulError):
-            text = path.read_text(encoding="utf-8")
             values = _loader()(text).get_single_data() if _is_shallow(text) else None
             if isinstance(values, dict):
                 return _certain_copy(values)
-    return OmegaConf.to_container(OmegaConf.load(path))
+    return None
 
 
 class _DoubtfulError(Exception):
@@ -286,10 +292,29 @@ def remember_files() -> None:
     some twenty files for every cell of a sweep. Only while Hydra is initialised."""
     from hydra.core.global_hydra import GlobalHydra
 
+    _resolve_seldom()
     hydra: Any = GlobalHydra.instance().hydra
     files = hydra.config_loader.repository
     files.sources = [Remembering(source) if source.scheme() == "pkg" else source for source in files.sources]
     hydra.config_loader = RememberingLoader(hydra.config_loader)
+
+
+@cache
+def _resolve_seldom() -> None:
+    """Of each defaults list Hydra makes a configuration, in which it resolves interpolations (`- retriever: ${x}`). Let
+    it do so for lists that hold any: making them is a fifth of composing."""
+    from hydra._internal import defaults_list
+
+    module: Any = defaults_list
+    resolvable = module._create_interpolation_map
+
+    def resolvable_where_needed(overrides: Any, defaults_list: Sequence[Any], self_added: bool) -> DictConfig:
+        if any(default.is_interpolation() for default in defaults_list if not default.is_self()):
+            made: DictConfig = resolvable(overrides, defaults_list, self_added)
+            return made
+        return OmegaConf.create()
+
+    module._create_interpolation_map = resolvable_where_needed
 
 
 def prefer_own(group: str) -> None:
@@ -335,36 +360,47 @@ class Remembering:
         return getattr(self.source, name)
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """As Hydra's own, cached while the file is unchanged."""
+        """Like Hydra's own, cached while the file is unchanged."""
         file = self._path(self.source._normalize_file_name(config_path))
         if file is None:
             return self.source.load_config(config_path)
         state = file.stat()
         key = (str(file), state.st_ino, state.st_mtime_ns, state.st_size)
         if key not in self.parsed:
-            self.parsed[key] = pickle.dumps(self.source.load_config(config_path))
+            self.parsed[key] = pickle.dumps(self._read(file) or self.source.load_config(config_path))
         result: ConfigResult = pickle.loads(self.parsed[key])  # noqa: S301 - made here
         return replace(result, provider=self.source.provider)
 
+    def _read(self, file: Path) -> ConfigResult | None:
+        """The configuration that Hydra would read, by libyaml; None where the results might differ."""
+        from hydra.plugins.config_source import ConfigResult, ConfigSource
+
+        text = file.read_text(encoding="utf-8")
+        if (values := _certain(text)) is None:
+            return None
+        header = ConfigSource._get_header_dict(text[:OF_HEADER])
+        path = f"{self.source.scheme()}://{self.source.path}"
+        return ConfigResult(self.source.provider, path, OmegaConf.create(values), header)
+
     def is_group(self, config_path: str) -> bool:
-        """As Hydra's own, without a look at installed packages for a folder."""
+        """Like Hydra's own, without searching installed packages for a folder."""
         folder = self._path(config_path)
         return bool(self.source.is_group(config_path)) if folder is None else folder.is_dir()
 
     def is_config(self, config_path: str) -> bool:
-        """As Hydra's own, without a look at installed packages for a file."""
+        """Like Hydra's own, without searching installed packages for a file."""
         file = self._path(self.source._normalize_file_name(config_path))
         return bool(self.source.is_config(config_path)) if file is None else file.is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        """As Hydra's own, cached while the folder is unchanged."""
+        """Like Hydra's own, cached while the folder is unchanged."""
         folder = self._path(config_path)
         if folder is None:
             return list(self.source.list(config_path, results_filter))
         state = folder.stat()
         key = (str(folder), state.st_ino, state.st_mtime_ns, results_filter)
         if key not in self.listed:
-            self.listed[key] = list(self.source.list(config_path, results_filter))
+            self.listed[key] = sorted(_entries(folder, results_filter))
         return self.listed[key]
 
     @cached_property
@@ -402,7 +438,7 @@ class RememberingLoader:
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
-        """As Hydra's own, cached while the files of the choices are unchanged."""
+        """Like Hydra's own, cached while the files of the choices are unchanged."""
         from hydra.errors import ConfigCompositionException
 
         values = [override for override in overrides if self._is_value(override)]
@@ -456,6 +492,21 @@ class RememberingLoader:
                     return None
             return tuple(state) if len(state) < MOST_FILES else None
         return None
+
+
+def _entries(folder: Path, results_filter: ObjectType | None) -> set[str]:
+    """The names of the groups and choices in a folder, or of one kind of them, as Hydra lists them."""
+    from hydra.core.object_type import ObjectType
+
+    names: set[str] = set()
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                is_group = results_filter in (None, ObjectType.GROUP) and entry.name != "__pycache__"
+                names |= {entry.name} if is_group else set()
+            elif results_filter in (None, ObjectType.CONFIG) and entry.name.endswith(".yaml") and entry.is_file():
+                names.add(entry.name.removesuffix(".yaml"))
+    return names
 
 
 def _states(folder: Path | str) -> Iterator[tuple[str, int, int, int]]:
@@ -618,7 +669,7 @@ class Composed:
         return cfg
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-        """As Hydra's own, with the overrides processed as for the checked cells."""
+        """Like Hydra's own, with the overrides processed as for the checked cells."""
         from hydra.types import RunMode
 
         words = [*master_config.hydra.overrides.hydra, *sweep_overrides]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from runner.data.jsonl import described
+from runner.data.jsonl import describe_value
 from runner.data.problems import ProblemLog
+from runner.errors import similar
 
 _NEAR = 0.8  # similarity from which an unknown key counts as a misspelling of a known one
 
@@ -56,7 +56,7 @@ class Fields:
 
     def wrong(self, field: str, expected: str, value: object) -> None:
         """Log that a field has another type than expected."""
-        found = "nothing" if value is None and field not in self.data else described(value)
+        found = "nothing" if value is None and field not in self.data else describe_value(value)
         self.error(field, f"expected {expected}, found {found}")
 
     def text(self, *names: str) -> str | None:
@@ -145,7 +145,7 @@ class Fields:
         return Fields(data, self.path, self.line, self.log, f"{self.prefix}{field}.")
 
     def object(self, name: str) -> Fields:
-        """The object of this name; an empty one and an error where there is none."""
+        """The object of this name; where it is missing, an empty one and an error."""
         value = self.data.get(name)
         if isinstance(value, dict):
             return self.inner(name, value)
@@ -176,8 +176,8 @@ class Fields:
 def _similar_name(name: str, known: frozenset[str]) -> str | None:
     """The known name that this may be a misspelling of."""
     names = {_bare(each): each for each in sorted(known)}
-    near = difflib.get_close_matches(_bare(name), names, n=1, cutoff=_NEAR)
-    return names[near[0]] if near else None
+    near = similar(_bare(name), names, cutoff=_NEAR)
+    return names[near] if near else None
 
 
 def _bare(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import gzip
 import io
@@ -12,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from runner.errors import Problem, RunnerError
+from runner.errors import Problem, RunnerError, similar
 
 BUFFER_BYTES = 1 << 20
 LINE_BYTES = 1 << 14
 DEEPEST = 200  # nesting depth of lists and mappings
-MOST_REPEATED = 100_000  # most values that aliases of a YAML file may stand for
+MOST_REPEATED = 100_000  # most values that aliases of a YAML file may expand to
 ZSTD_BYTES = 1 << 12  # compressed bytes that are unpacked at once, to at most 128 MB
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 PACKED = (".gz", ".zst", ".zstd")  # their file name suffixes
@@ -296,5 +295,5 @@ def _near(place: Path) -> str:
         return f" (there is no folder {place.parent})"
     except OSError:
         return ""
-    near = difflib.get_close_matches(place.stem, names, n=1, cutoff=0.6)
-    return f"; did you mean '{names[near[0]]}'?" if near else ""
+    near = similar(place.stem, names)
+    return f"; did you mean '{names[near]}'?" if near else ""

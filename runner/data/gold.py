@@ -5,11 +5,11 @@ A label that does not fit is a warning and the query stays: its gold counts as n
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.data.problems import ProblemLog
+from runner.errors import similar
 from runner.records import Corpus, Query, Span
 from runner.system.spool import Spool
 
@@ -75,8 +75,8 @@ class _GoldCheck:
         if self.suggestions_left == 0:
             return ""
         self.suggestions_left -= 1
-        near = difflib.get_close_matches(unknown, self.ids, n=1, cutoff=0.6)
-        return f"; did you mean '{near[0]}'?" if near else ""
+        near = similar(unknown, self.ids)
+        return f"; did you mean '{near}'?" if near else ""
 
     def _place(self, span: Span) -> tuple[Span, str]:
         """The span with the place of its text, which NFC may have moved, and what is wrong with it."""

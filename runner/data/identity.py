@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from operator import itemgetter
 
 from runner.records import Corpus, Document, Query
-from runner.system.store import fingerprint, fingerprint_of_each
+from runner.system.store import ListFingerprint, fingerprint, fingerprint_of_each
 
 MOST_DIGESTS = 10_000  # most documents of a corpus whose digests are kept in snapshots
 
@@ -50,9 +51,33 @@ def documents_identity(corpus: Corpus) -> str:
     return documents_fingerprint(corpus.documents) if corpus.shelf is None else corpus.shelf.documents_fingerprint
 
 
+def queries_identity(queries: Sequence[Query]) -> dict[str, str]:
+    """The hashes of all parts of queries, by name: queries, gold, slices and given, and checks where there are some.
+    Each query is read once, since a large data set makes its queries anew each time."""
+    texts, gold, slices, given = (ListFingerprint() for _ in range(4))
+    checks: list[tuple[str, list[object]]] = []
+    last, is_in_order = "", True
+    for query in queries:
+        texts.add(_question(query))
+        slices.add(_slices(query))
+        given.add([query.id, _given_values(query)])
+        if query.checks:
+            checks.append((query.id, [asdict(check) for check in query.checks]))
+        if is_in_order := is_in_order and last <= query.id:  # that of gold labels, which are hashed by id
+            gold.add(_labels(query))
+            last = query.id
+    return {
+        "queries": texts.hexdigest(),
+        "gold": gold.hexdigest() if is_in_order else gold_fingerprint(queries),
+        "slices": slices.hexdigest(),
+        "given": given.hexdigest(),
+        **({"checks": fingerprint(sorted(checks, key=itemgetter(0)))} if checks else {}),
+    }
+
+
 def queries_fingerprint(queries: Iterable[Query]) -> str:
     """Hash over ids, texts and the turns before them, in order, without the outputs of another system."""
-    return fingerprint_of_each([query.id, query.text, *_history(query)] for query in queries)
+    return fingerprint_of_each(_question(query) for query in queries)
 
 
 def gold_fingerprint(queries: Sequence[Query]) -> str:
@@ -62,12 +87,6 @@ def gold_fingerprint(queries: Sequence[Query]) -> str:
     return fingerprint_of_each(_labels(queries[place]) for place in by_id)
 
 
-def checks_identity(queries: Sequence[Query]) -> dict[str, str]:
-    """Hash over the checks of all queries under `checks`; empty where there are none."""
-    found = sorted((query.id, [asdict(check) for check in query.checks]) for query in queries if query.checks)
-    return {"checks": fingerprint([list(entry) for entry in found])} if found else {}
-
-
 def gold_digest(query: Query) -> str:
     """Hash over the labels of one query without its id, 16 hex digits."""
     return fingerprint(_labels(query)[1:])[:16]
@@ -75,12 +94,11 @@ def gold_digest(query: Query) -> str:
 
 def slices_fingerprint(queries: Iterable[Query]) -> str:
     """Hash over language, difficulty and tags, in order."""
-    return fingerprint_of_each([query.language, query.difficulty, *query.tags] for query in queries)
+    return fingerprint_of_each(map(_slices, queries))
 
 
-def given_fingerprint(queries: Iterable[Query]) -> str:
-    """Hash over the outputs of another system: rankings, contexts and answers, in order."""
-    return fingerprint_of_each([query.id, _given_values(query)] for query in queries)
+def _question(query: Query) -> list[object]:
+    return [query.id, query.text, *_history(query)]
 
 
 def _history(query: Query) -> list[object]:
@@ -94,7 +112,12 @@ def _labels(query: Query) -> list[object]:
     return [query.id, query.answerable, grades, sorted(query.expected_chunks), spans, sorted(query.answers)]
 
 
+def _slices(query: Query) -> list[object]:
+    return [query.language, query.difficulty, *query.tags]
+
+
 def _given_values(query: Query) -> list[object]:
+    """The outputs of another system: ranking, contexts and answer."""
     contexts = query.given.contexts
     shown = None if contexts is None else [[context.id, context.title, context.text] for context in contexts]
     return [query.given.ranking, shown, query.given.answer]

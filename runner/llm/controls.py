@@ -8,11 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from runner.llm.health import ControlItem, Controls
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from runner.records import Context
+from runner.system.shipped import shipped_yaml
 
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -40,7 +39,7 @@ class Control:
 @cache
 def controls() -> tuple[Control, ...]:
     """All control items of answers, in the order of controls.yaml."""
-    scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
+    scenes = shipped_yaml(FILE.read_text(encoding="utf-8"))["scenes"]
     return tuple(control for scene in scenes for control in _of_scene(scene))
 
 
@@ -74,7 +73,7 @@ def answer_controls(rubrics: Sequence[str]) -> list[Controls]:
 
 
 def _items(rubric: str) -> Iterator[ControlItem]:
-    seen = {"language", *(field.name for field in built_in(rubric).modes["score"].fields_)}
+    seen = {"language", *(field.name for field in built_in_rubric(rubric).modes["score"].fields_)}
     for control in controls():
         if rubric in control.expected:
             fields = {name: value for name, value in control.fields.items() if name in seen}

@@ -98,7 +98,7 @@ class ChatReply:
         return ChatReply(self.text, self.finish_reason, self.refusal, usage, self.calls, attempts, waited_s, limit)
 
     def within(self, limit: int | None) -> ChatReply:
-        """As the reply to a request that named this limit."""
+        """The reply as it would be to a request with this limit."""
         if limit == self.limit:
             return self
         told = self.text, self.finish_reason, self.refusal, self.usage, self.calls
@@ -110,8 +110,16 @@ class ChatReply:
         return self.finish_reason == "length" and not self.used_limit
 
 
-@lru_cache(maxsize=256)
+class Digest(bytes):
+    """Of a request, where nobody needs the request itself any more."""
+
+
 def request_digest(request: bytes) -> bytes:
     """SHA-256 of everything a reply depends on, made once for all that ask for it while the request is under way: the
     cache, the meters and the log of calls."""
+    return request if type(request) is Digest else _sha256(request)
+
+
+@lru_cache(maxsize=256)
+def _sha256(request: bytes) -> bytes:
     return hashlib.sha256(request).digest()

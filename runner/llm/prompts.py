@@ -10,7 +10,7 @@ ko: |
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 from runner.data.files import parsed_yaml, read_text
 from runner.errors import InputError, did_you_mean
 from runner.llm.fencing import NOTICE
+from runner.system.shipped import shipped_yaml
 from runner.system.store import fingerprint
 from runner.text.language import Language
 
@@ -49,10 +50,10 @@ class Prompt:
 @cache
 def prompt(name: str) -> Prompt:
     """One of the prompts that come with the program."""
-    return read_prompt(str(FOLDER / f"{name}.yaml"), name)
+    return read_prompt(str(FOLDER / f"{name}.yaml"), name, shipped_yaml)
 
 
-def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
+def prompt_by_name(name: str, names: Sequence[str], key: str) -> Prompt:
     """One of `names` of the prompts that come with the program, else the file `name`. Raises InputError with the
     configuration key where there is neither."""
     if name in names:
@@ -62,9 +63,9 @@ def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
     return read_prompt(name, key)
 
 
-def read_prompt(path: str, key: str) -> Prompt:
-    """Raises InputError with the configuration key for a file that is no prompt."""
-    value = parsed_yaml(read_text(path, key, InputError), path, key, InputError)
+def read_prompt(path: str, key: str, load: Callable[[str], Any] | None = None) -> Prompt:
+    """`load`: what reads the YAML. Raises InputError with the configuration key for a file that is no prompt."""
+    value = parsed_yaml(read_text(path, key, InputError), path, key, InputError, load)
     if problem := _problem(value):
         raise InputError(f"{key}: {path}: {problem}")
     texts: dict[Language, str] = {"en": value.get("en"), "ko": value.get("ko")}
@@ -72,7 +73,7 @@ def read_prompt(path: str, key: str) -> Prompt:
 
 
 def _problem(value: Any) -> str:
-    """What is wrong with the content of a prompt file; empty when nothing is."""
+    """The fault of the content of a prompt file; empty for a right one."""
     if not isinstance(value, dict):
         return "expected version, en and ko"
     if unknown := sorted(str(name) for name in value if name not in ("version", "en", "ko")):

@@ -10,7 +10,7 @@ import os
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -19,12 +19,15 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import KEPT_VOTES, Row
-from runner.system.folder import kept_values, reader
+from runner.system.folder import keeper, kept_values, reader
 from runner.system.redaction import redacted_bytes
+from runner.system.shared_record import SharedRecord
 from runner.system.writing import in_words, replacing
 
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
+FIELDS = tuple(each.name for each in fields(Row))
+NUMBERS = {float, int, type(None)}
 LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
 
 Places = dict[str, tuple[int, int]]  # of rows in a file, by case id: where the line begins, and its length
@@ -45,7 +48,7 @@ class Journal:
         self._index = {id: place for id, (place, _) in whole.items() if id not in unfinished}
         self._earlier = self._set_aside(unfinished)
         if path.exists() and sum(length for _, length in self._index.values()) < path.stat().st_size:
-            self._index = _copied([(path, self._index)], path)
+            self._index = _copy_rows([(path, self._index)], path)
         self._file = path.open("ab", buffering=0)
         self._end = self._file.tell()
         self._synced = time.monotonic()
@@ -66,7 +69,12 @@ class Journal:
 
     def append(self, row: Row) -> None:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
-        self._append(row.id, encode(row))
+        text, is_whole = _json(row)
+        written, place = redacted_bytes(text), self._end
+        line, keep = _sealed(written), keeper(self.path)
+        self._append(row.id, line)
+        if keep is not None and is_whole and written is text and _is_plain(row):
+            keep(place, len(line), _as_read(row, line[-11:-3].decode()))
 
     def adopt(self, path: Path) -> None:
         """The rows of another file whose cases have none here. They are on the disk when this returns."""
@@ -88,9 +96,9 @@ class Journal:
 
     def rows(self, ids: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         """The rows of these cases, in this order; cases without a row are passed over."""
-        return (row for _, row in self.placed(ids))
+        return (row for _, row in self.rows_with_places(ids))
 
-    def placed(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def rows_with_places(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The same, each with its place in the file, in bytes."""
         read, kept = reader(self.path), kept_values(self.path)
         with self.path.open("rb") as file:
@@ -108,7 +116,7 @@ class Journal:
         return row
 
     def take_back(self) -> None:
-        """Earlier rows whose cases have no other count again: nothing more is asked in this command."""
+        """Count earlier rows again whose cases have no other row: this command asks for nothing more."""
         if self._earlier:
             with self._waiting.open("rb") as file:
                 for id in [id for id in self._earlier if id not in self._index]:
@@ -137,11 +145,11 @@ class Journal:
         older = {id: place for id, place in waiting.items() if id not in self._index and id not in unfinished}
         if not unfinished and len(older) == len(waiting):
             return older
-        return _copied([(self._waiting, older), (self.path, unfinished)], self._waiting)
+        return _copy_rows([(self._waiting, older), (self.path, unfinished)], self._waiting)
 
 
 def ids_in(path: Path) -> set[str]:
-    """Of the cases that have a row in a file, which is only read."""
+    """The ids of the cases that have a row in a file, which is only read."""
     return set(_offsets(path))
 
 
@@ -156,8 +164,8 @@ def _is_whole(judgement: Mapping[str, Any]) -> bool:
 
 
 def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:
-    """Of each row of a file that is as it was written: where it begins and its length; and whether it is finished. Of
-    two of one case the first counts."""
+    """Where each intact row of a file begins and its length; and whether it is finished. Of two rows of one case the
+    first counts."""
     if not path.exists():
         return {}
     rows: dict[str, tuple[tuple[int, int], bool]] = {}
@@ -176,7 +184,7 @@ def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
     return file.read(place[1])
 
 
-def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
+def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
     """Write a file of these rows of others, of itself perhaps, by one rename."""
     copies: Places = {}
     with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
@@ -193,11 +201,62 @@ def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
 
 def encode(row: Row) -> bytes:
     """A line that ends with the checksum of what stands before it."""
+    return _sealed(redacted_bytes(_json(row)[0]))
+
+
+def _json(row: Row) -> tuple[bytes, bool]:
+    """And whether it says what the row does."""
     try:
-        text = orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
+        return orjson.dumps(_written(row), option=orjson.OPT_SERIALIZE_NUMPY), True
     except TypeError:  # a lone surrogate in a text, or a key that is no text
-        text = orjson.dumps(_cleaned(asdict(row)))
-    text = redacted_bytes(text)
+        output = dict(row.output) if type(row.output) is SharedRecord else row.output
+        return orjson.dumps(_clean(asdict(replace(row, output=output)))), False
+
+
+def _written(row: Row) -> Any:
+    """The row for the encoder; of a record that cells share the JSON that is there."""
+    if type(row.output) is not SharedRecord:
+        return row
+    values = {name: getattr(row, name) for name in FIELDS}
+    values["output"] = orjson.Fragment(row.output.encoded)
+    return values
+
+
+def _is_plain(row: Row) -> bool:
+    """Whether reading gives what the row holds: true of the rows that cells of a sweep have in common."""
+    times = (timing.ms for timing in row.timings.values())
+    numbers = (row.latency_ms, *times, *row.metrics.values(), *row.weights.values())
+    return (
+        type(row.output) is SharedRecord
+        and {*map(type, numbers)} <= NUMBERS
+        and {*map(type, row.labels.values()), *map(type, row.tags), *map(type, row.unscored)} <= {str}
+    )
+
+
+def _as_read(row: Row, seal: str) -> dict[str, Any]:
+    """The row as its line is read."""
+    return {
+        "id": row.id,
+        "status": row.status,
+        "metrics": dict(row.metrics),
+        "output": row.output,
+        "latency_ms": row.latency_ms,
+        "language": row.language,
+        "difficulty": row.difficulty,
+        "tags": list(row.tags),
+        "labels": dict(row.labels),
+        "unscored": list(row.unscored),
+        "weights": dict(row.weights),
+        "timings": {stage: {"ms": timing.ms, "live": timing.live} for stage, timing in row.timings.items()},
+        "judgements": orjson.loads(orjson.dumps(row.judgements)) if row.judgements else {},
+        "error": row.error,
+        "stage": row.stage,
+        "cost": orjson.loads(orjson.dumps(row.cost)) if row.cost else {},
+        "seal": seal,
+    }
+
+
+def _sealed(text: bytes) -> bytes:
     return text[:-1] + _seal(text[:-1])
 
 
@@ -208,18 +267,18 @@ def _seal(text: bytes) -> bytes:
 SEAL = len(_seal(b""))
 
 
-def _cleaned(value: Any) -> Any:
+def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):
-        return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
+        return {_clean(str(key)): _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(item) for item in value]
+        return [_clean(item) for item in value]
     if isinstance(value, np.ndarray | np.bool_ | np.integer | np.floating):
-        return _cleaned(np.asarray(value, np.float64 if value.dtype.kind == "f" else None).tolist())
+        return _clean(np.asarray(value, np.float64 if value.dtype.kind == "f" else None).tolist())
     if value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
-    return _cleaned(str(value))
+    return _clean(str(value))
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
@@ -231,8 +290,7 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 
 def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Those of a file that are as they were written, or that were edited and have the types of such: a row that is
-    neither is passed over."""
+    """The rows of a file that are intact, or that were edited and still have the right types; others are skipped."""
     if not path.is_file():
         return
     place, read = 0, reader(path)
@@ -245,7 +303,7 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:
-    """What components say in details of judgements has any type."""
+    """Whether a row is as it was written. Details of judgements, which components choose, may have any type."""
     return _seal(line[:-SEAL]) == line[-SEAL:] and all(map(_is_judgement, row["judgements"].values()))
 
 

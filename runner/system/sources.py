@@ -67,8 +67,8 @@ def syntax_digest(modules: Iterable[str]) -> str:
 
 
 def data_files(component: Any) -> list[Path]:
-    """What the `data_files` of a class, and of those that it inherits from, name; of a folder all that is in it.
-    Raises FileNotFoundError for what is not there."""
+    """The files that `data_files` of a class, and of its bases, names; all files of a folder. Raises FileNotFoundError
+    for a missing one."""
     files = []
     for cls in inspect.getmro(component) if inspect.isclass(component) else (component,):
         names = getattr(cls, "__dict__", {}).get("data_files", ())
@@ -86,7 +86,7 @@ def data_digest(component: Any) -> list[list[str]]:
 
 
 def modules_of(component: Any, target: str) -> tuple[str, ...]:
-    """Where a class is found by the name `target`, and where it is written."""
+    """The modules in which a class is found by the name `target`, and in which it is written."""
     names = (target.rpartition(".")[0], getattr(component, "__module__", None))
     return tuple(dict.fromkeys(name for name in names if name))
 
@@ -105,7 +105,7 @@ def scores(name: str) -> bool:
 
 
 def _closure(modules: Iterable[str], counts: Callable[[str], bool]) -> set[str]:
-    """`counts` tells which modules of this program do."""
+    """`counts` decides which modules of this program belong to the closure."""
     pending = list(modules)
     own_tops = {_top(name) for name in pending} - {*OWN}
     closure: set[str] = set()
@@ -132,7 +132,7 @@ def _top(name: str) -> str:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Whether a top-level name belongs to Python or to an installed package; also when nobody knows it."""
+    """Whether a top-level name belongs to Python or to an installed package; true also for an unknown name."""
     spec = None if top in sys.stdlib_module_names else _spec(top)
     if spec is None:
         return True
@@ -204,7 +204,7 @@ def _imported_names(text: str, package: str) -> Iterator[str]:
 
 
 def _names(text: str) -> list[str]:
-    """Of `(a, b as c)`, without what they are called here."""
+    """The names in `(a, b as c)`, without their aliases."""
     parts = COMMENT.sub("", text).strip("() \t\n").split(",")
     return [match.group() for part in parts if (match := NAME.match(part.strip(" \t\n()")))]
 
@@ -226,7 +226,7 @@ def _absolute(name: str, package: str) -> str:
 
 
 def _exists(name: str) -> bool:
-    """Nothing is looked for within a package that does not count anyway."""
+    """Whether a module exists. Packages that do not count are not searched."""
     top = _top(name)
     if top in sys.stdlib_module_names or not top:
         return False
@@ -247,13 +247,13 @@ def _digest(value: list[list[str]]) -> str:
 
 @cache
 def _file_digest(path: Path) -> str:
-    """Of what was there when it was first looked at, as Python loads a module once."""
+    """The digest of a file as it was first read, as Python loads a module once."""
     return hashlib.blake2b(path.read_bytes()).hexdigest()
 
 
 @cache
 def _syntax(name: str) -> str | None:
-    """None for a module that holds nothing but a docstring."""
+    """The digest of the syntax of a module; None for a module that holds nothing but a docstring."""
     path = _file(name)
     if path is None:
         return None

@@ -21,7 +21,7 @@ def test_all_problems_of_all_cells_come_before_the_first_run(
         "error: 4 problems in the configuration:\n"
         "  generator: no choice 'extractiv'; did you mean 'extractive'?\n"
         "  retriver: unknown option; did you mean 'retriever'?\n"
-        "  judge.modle: unknown setting; known: health, on_failure, supported; did you mean 'mode' of judge=openai?\n"
+        "  judge.modle: unknown setting; known: health, on_failure, supported; did you mean 'model' of judge=openai?\n"
         "  k: expected 50 or less, got 99\n"
     )
     assert not Path("outputs").exists()

@@ -113,11 +113,11 @@ def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
 
 
 def _call(call: Mapping[str, Any]) -> str:
-    arguments = ", ".join(f"{name}={shorten(_quoted(value), ARGUMENT)}" for name, value in call["arguments"].items())
+    arguments = ", ".join(f"{name}={shorten(_quote(value), ARGUMENT)}" for name, value in call["arguments"].items())
     return f"{call['tool']}({arguments})"
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     return f"“{value}”" if isinstance(value, str) else str(value).lower()
 
 

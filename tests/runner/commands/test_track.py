@@ -1,10 +1,12 @@
 import re
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plugins.tracking.mlflow import MlflowTracking
 from runner.commands import track
 from runner.errors import ConfigError, InputError, TrackingError
 from tests.run_folders import write_run, write_sweep_folder
@@ -53,6 +55,62 @@ def test_a_sweep_goes_up_with_its_summary_and_without_runs_that_never_started(
     runs = client.search_runs([experiment.experiment_id], "tags.sweep_id = 'late'")
     assert sorted(run.info.run_name for run in runs) == ["k=10", "k=3", "summary of k=3,5,10"]
     assert (folder / "summary.md").is_file()
+
+
+class Meeting:
+    """A store that takes `concurrency` uploads at once. The first of them end when that many are there, the run named
+    `refused` never does."""
+
+    def __init__(self, concurrency: int, refused: str = "") -> None:
+        self.concurrency = concurrency
+        self.refused = refused
+        self.begun: list[str] = []
+        self._door = threading.Barrier(concurrency, timeout=60)
+
+    def prepare(self) -> None:
+        pass
+
+    def upload(self, folder: Path) -> str | None:
+        self.begun.append(folder.name)
+        if len(self.begun) <= self.concurrency:
+            self._door.wait()
+        if folder.name == self.refused:
+            raise TrackingError(f"{folder.name} was not uploaded")
+        return f"id-{folder.name}"
+
+    def upload_sweep(self, folder: Path) -> str | None:
+        return "id-sweep"
+
+
+def meeting(monkeypatch: pytest.MonkeyPatch, store: Meeting) -> None:
+    monkeypatch.setattr(track, "_tracking", lambda *_, **__: store)
+
+
+def test_runs_of_a_sweep_go_side_by_side_where_the_store_takes_several(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_sweep_folder(tmp_path / "s", range(1, 8))
+    meeting(monkeypatch, Meeting(3))
+    assert track.main([str(folder)]) == 0
+    runs = [f"{folder / str(number)}: id-{number}" for number in range(7)]
+    assert capsys.readouterr().out.splitlines() == [*runs, f"{folder}: id-sweep"]
+
+
+def test_after_an_upload_that_fails_no_other_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_sweep_folder(tmp_path / "s", range(1, 8))
+    store = Meeting(1, refused="2")
+    meeting(monkeypatch, store)
+    with pytest.raises(TrackingError, match=r"^2 was not uploaded$"):
+        track.main([str(folder)])
+    assert store.begun == ["0", "1", "2"]
+    assert capsys.readouterr().out == "".join(f"{folder / n}: id-{n}\n" for n in "01")
+
+
+def test_a_file_takes_one_upload_at_a_time_and_a_server_several() -> None:
+    assert MlflowTracking(uri="sqlite:///runs.db").concurrency == 1
+    assert MlflowTracking(uri="http://127.0.0.1:5000").concurrency > 1
 
 
 def test_a_run_without_a_store_goes_to_that_of_the_configuration(

@@ -49,7 +49,7 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     ids=["one", "values", "text", "without", "sweep"],
 )
 def test_hydra_gets_what_it_would_compose(words: list[str]) -> None:
-    overrides, cells = compose_cells(arguments.checked(words))
+    overrides, cells = compose_cells(arguments.check_overrides(words))
     with initialise(None):
         own = GlobalHydra.instance().config_loader()
         master = own.load_configuration("config", [*overrides, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
@@ -392,3 +392,28 @@ def test_yaml_is_written_as_by_omegaconf() -> None:
     for node in (cfg, OmegaConf.create(texts), OmegaConf.create(VALUES), OmegaConf.create(["k=3", "a: b"])):
         ours = hydra_internals.yaml_of(OmegaConf.to_container(node))  # type: ignore[arg-type]
         assert OmegaConf.create(ours) == OmegaConf.create(OmegaConf.to_yaml(node)) == node
+
+
+def test_files_and_folders_of_the_program_are_read_as_by_hydra() -> None:
+    conf = Path(__file__).resolve().parents[3] / "conf"
+    with initialise(None):
+        sources: Any = GlobalHydra.instance().hydra.config_loader.repository.sources  # type: ignore[union-attr]
+        ours = next(source for source in sources if source.path == "conf")
+    for path in conf.rglob("*.yaml"):
+        name = str(path.relative_to(conf).with_suffix(""))
+        assert ours.load_config(name) == ours.source.load_config(name), name
+    for folder in [conf, *(path for path in conf.rglob("*") if path.is_dir() and path.name != "__pycache__")]:
+        name = str(folder.relative_to(conf)).removeprefix(".")
+        for kind in (None, ObjectType.GROUP, ObjectType.CONFIG):
+            assert ours.list(name, kind) == ours.source.list(name, kind), (name, kind)
+
+
+def test_a_choice_that_depends_on_another_is_found(tmp_path: Path) -> None:
+    """Hydra resolves it in a configuration of the other choices, which is only made for a list that holds any."""
+    for name, text in {"server/fast.yaml": "a: 1\n", "server/slow.yaml": "a: 2\n", "tuned/slow.yaml": "b: 3\n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "config.yaml").write_text("defaults: [_self_, {server: fast}, {optional tuned: '${server}'}]\n")
+    with initialise(tmp_path):
+        assert compose("config") == {"server": {"a": 1}}
+        assert compose("config", ["server=slow"]) == {"server": {"a": 2}, "tuned": {"b": 3}}

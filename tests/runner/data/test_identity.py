@@ -5,12 +5,14 @@ import pytest
 from runner.data.corpus import build_corpus
 from runner.data.identity import (
     documents_fingerprint,
-    given_fingerprint,
     gold_digest,
     gold_fingerprint,
     queries_fingerprint,
+    queries_identity,
+    slices_fingerprint,
 )
-from runner.records import Context, Document, Given, Query, Span, Turn
+from runner.records import Check, Context, Document, Given, Query, Span, Turn
+from runner.system.spool import Lazy
 from runner.system.store import fingerprint
 from runner.text.chunking import Cutter
 
@@ -98,13 +100,44 @@ def test_other_labels_have_another_hash(other: Query) -> None:
 )
 def test_what_another_system_returned_has_a_hash_of_its_own(other: Given) -> None:
     changed = replace(ONE, given=other)
-    assert given_fingerprint([changed]) != given_fingerprint([ONE])
-    assert queries_fingerprint([changed]) == queries_fingerprint([ONE])
+    before, after = queries_identity([ONE]), queries_identity([changed])
+    assert {name for name in before if before[name] != after[name]} == {"given"}
 
 
 def test_hashes_are_stable() -> None:
-    assert queries_fingerprint([]) == gold_fingerprint([]) == given_fingerprint([])
+    assert queries_fingerprint([]) == gold_fingerprint([]) == fingerprint([])
     assert len(queries_fingerprint([ONE])) == 64
+
+
+@pytest.mark.parametrize("queries", [[], [ONE], [ONE, TWO], [TWO, ONE], [TWO, ONE, replace(ONE, id="3")]])
+def test_one_reading_comes_to_the_hashes_of_the_parts(queries: list[Query]) -> None:
+    """Whether or not the queries are in the order of their ids, in which labels are hashed."""
+    found = queries_identity(queries)
+    assert found["queries"] == queries_fingerprint(queries)
+    assert found["gold"] == gold_fingerprint(queries)
+    assert found["slices"] == slices_fingerprint(queries)
+    assert {*found} == {"queries", "gold", "slices", "given"}
+
+
+def test_queries_are_read_once_where_they_are_in_the_order_of_their_ids() -> None:
+    read = []
+
+    class Reading(Lazy[Query]):
+        def __len__(self) -> int:
+            return 2
+
+        def record(self, place: int) -> Query:
+            read.append(place)
+            return (ONE, TWO)[place]
+
+    queries_identity(Reading())
+    assert read[:2] == [0, 1] and not {*read[2:]} & {0, 1}
+
+
+def test_checks_have_a_hash_where_there_are_some_whatever_the_order_of_their_queries() -> None:
+    checked, other = replace(ONE, checks=(Check("contains", "x"),)), replace(TWO, checks=(Check("contains", "y"),))
+    found = queries_identity([checked, other])["checks"]
+    assert found == queries_identity([other, checked])["checks"] != queries_identity([checked, TWO])["checks"]
 
 
 def test_labels_of_one_question_whatever_its_id_and_text() -> None:

@@ -1,5 +1,7 @@
 import asyncio
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,7 @@ def readied(is_waiting: bool, monkeypatch: pytest.MonkeyPatch, *, fails: bool = 
     monkeypatch.setattr(ahead, "_ready", ready)
 
     async def run() -> None:
-        async with ahead.readied([found, done], reports=True, is_waiting=is_waiting):
+        async with ahead.prepare_ahead([found, done], reports=True, is_waiting=is_waiting):
             while is_waiting and not done.is_set():
                 await asyncio.sleep(0.001)
             if fails:
@@ -64,3 +66,22 @@ def test_what_cannot_be_made_ready_is_passed_over(monkeypatch: pytest.MonkeyPatc
     ahead._ready([], reports=False)
     monkeypatch.undo()
     assert metric_code()
+
+
+@pytest.mark.parametrize("text", ["made = True\n", "raise ValueError('broken')\n"], ids=["fine", "broken"])
+def test_the_client_is_imported_in_a_thread(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "made_up_client.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(ahead, "CLIENT", "made_up_client")
+    before = {*threading.enumerate()}
+    ahead.ready_client()
+    for thread in {*threading.enumerate()} - before:
+        thread.join()
+    assert (sys.modules.pop("made_up_client", None) is not None) == ("made" in text)
+
+
+def test_a_client_that_is_there_is_not_imported_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "CLIENT", "sys")
+    before = threading.active_count()
+    ahead.ready_client()
+    assert threading.active_count() == before

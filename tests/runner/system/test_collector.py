@@ -1,4 +1,5 @@
 import gc
+import os
 import subprocess
 import sys
 import weakref
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.system import collector
-from runner.system.collector import SELDOM, collect, collecting_seldom
+from runner.system.collector import SELDOM, STARTING, collect, collecting_seldom, put_off
 
 
 class Node:
@@ -77,3 +78,73 @@ def test_a_process_that_ends_quickly_flushes_what_is_open(tmp_path: Path) -> Non
     path = tmp_path / "file"
     subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True)
     assert path.read_text() == "written"
+
+
+def test_while_a_program_starts_hardly_anything_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_is_frozen", False)
+    gc.unfreeze()
+    usual = gc.get_threshold()
+    try:
+        put_off()
+        assert gc.get_threshold() == usual  # outside of a body
+        with collecting_seldom(freezes=False):
+            put_off()
+            assert gc.get_threshold() == STARTING
+            with collecting_seldom():
+                put_off()
+                assert gc.get_threshold() == SELDOM
+        assert gc.get_threshold() == usual
+    finally:
+        gc.freeze()  # as the suite has it
+
+
+ENDING = """
+import atexit, os, sys
+{before}
+from runner.system.collector import end_quickly, end_with
+class Noisy:
+    def __del__(self, write=os.write):
+        write(1, b"taken apart")
+end_quickly()
+atexit.register(print, "handler")
+{within}
+sys.noisy = Noisy()  # goes with the last that Python takes apart
+print("said")
+end_with(3)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "within", "is_quick"),
+    [
+        ("", "", True),
+        ("atexit.register(print, 'earlier')", "", False),
+        ("", "import sqlite3; database = sqlite3.connect(':memory:')", False),
+        ("", "import sqlite3", True),
+    ],
+    ids=["alone", "earlier handler", "open database", "closed databases"],
+)
+def test_a_process_ends_without_being_taken_apart_where_nothing_is_left_to_do(
+    before: str, within: str, is_quick: bool
+) -> None:
+    program = ENDING.format(before=before, within=within)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert (ended.returncode, ended.stderr) == (3, "")
+    assert ended.stdout.startswith("said\nhandler\n")
+    assert ("taken apart" not in ended.stdout) == is_quick
+    assert ("earlier" in ended.stdout) == ("earlier" in before)
+
+
+def test_a_process_whose_reader_is_gone_ends_as_python_has_it() -> None:
+    program = "from runner.system.collector import end_quickly, end_with\nend_quickly()\nprint('x')\nend_with(0)"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, env=environment)
+    os.close(writing)
+    assert ended.returncode == 120
+    assert b"BrokenPipeError" in ended.stderr

@@ -69,6 +69,8 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
         (["k=range(1,"], "  k: 쉼표 옆에 값이 빠졌습니다\n"),
         (["dataset.queries=x"], "쓸 수 있는 이름: chunker, language, strict. 이 설정이 있는 선택지: dataset=csv, "),
         (["embedder=lsa", "embedder.modle=x"], "비슷한 이름: embedder=openai에 있는 model\n"),
+        (["tracking.uri=htp://localhost:5000"], "  tracking.uri: MLflow 저장소가 아닙니다: htp://localhost:5000. "
+         "쓸 수 있는 것: sqlite:///FILE, 다른 데이터베이스의 주소, http://ADDRESS\n"),
         (["dataset=jsonl", "dataset.corpus=nothing.jsonl", "dataset.queries=q.jsonl"],
          "오류: dataset.corpus: 쓸 수 있는 문서가 없는 파일입니다: nothing.jsonl"),
         (["+experiment=full_rag", "system=http", "system.url=x"],
