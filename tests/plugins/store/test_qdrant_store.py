@@ -20,7 +20,11 @@ from tests.store_kinds import (
 )
 
 # without importing it, which takes a second, in each worker that collects this
-pytestmark = pytest.mark.skipif(find_spec("qdrant_client") is None, reason="the extra qdrant is not installed")
+pytestmark = [
+    pytest.mark.skipif(find_spec("qdrant_client") is None, reason="the extra qdrant is not installed"),
+    # the client asks a database in memory how SQLite was built, and does not close it; Python 3.13 tells
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <sqlite3.Connection"),
+]
 
 
 def test_the_local_mode_finds_what_the_exact_search_finds(tmp_path: Path) -> None:
