@@ -28,7 +28,7 @@ from runner.compare.expense import latencies
 from runner.compare.gate import gate_of
 from runner.compare.snapshots import Cases, Snapshot
 from runner.compare.verdicts import main_metrics
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 
 GATES = ("default", "full_rag", "strict")
 KINDS = ("null", "answers", "ranking")
@@ -128,7 +128,7 @@ def run_of(run: Drawn, answerable: np.ndarray) -> Snapshot:
     p50, p95 = np.percentile(run.ms, (50, 95))
     timing = {"latency": {"case": {"p50_ms": float(p50), "p95_ms": float(p95), "n": n}}}
     metrics = {name: {"value": float(np.nanmean(column)), "n": n} for name, column in values.items()}
-    empty = Snapshot({"k": 5}, {}, {}, {}, {}, {}, {}, {}, cases, built_in())
+    empty = Snapshot({"k": 5}, {}, {}, {}, {}, {}, {}, {}, cases, built_in_catalogue())
     return replace(empty, metrics=metrics, timing=timing)
 
 

@@ -29,7 +29,7 @@ from urllib.request import Request, urlopen
 import orjson
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from runner.compare.case_index import FILE, indexed
+from runner.compare.case_index import FILE, read_cases
 from runner.system.folder import lines_at
 from tests.services.ports import free_port
 
@@ -174,7 +174,7 @@ def forget(root: Path) -> None:
 
 def make(root: Path) -> None:
     for name in "ab":
-        indexed(root / name / "per_item.jsonl", writes=True)
+        read_cases(root / name / "per_item.jsonl", writes=True)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from runner.domains.traces.reading import placed_traces
 from runner.domains.traces.records import Trace
 from runner.domains.traces.shared_cache import SharedPlace, SharedVectorCache
 from runner.metrics import trace as metrics
-from runner.metrics.profile import shipped
+from runner.metrics.profile import shipped_profiles
 from runner.protocols import Embedder
 from runner.system.store import Store
 
@@ -115,7 +115,7 @@ def reading(path: Path, n: int) -> None:
 
 def rules(traces: Any) -> None:
     rows = [([s.type for s in t.steps], [s.tool for s in t.steps], t.success, t.confidence) for t in traces]
-    weights = shipped()["default"].weights
+    weights = shipped_profiles()["default"].weights
 
     def composite() -> None:
         for types, tools, success, confidence in rows:
@@ -125,11 +125,11 @@ def rules(traces: Any) -> None:
                 "diversity": metrics.diversity(tools),
                 "outcome": metrics.outcome(confidence, success),
             }
-            metrics.mixed(dimensions, weights)
+            metrics.weighted_sum(dimensions, weights)
 
     def ruled() -> None:
         for types, tools, success, _ in rows:
-            metrics.ruled(0.5, types, tools, success)
+            metrics.apply_rules(0.5, types, tools, success)
 
     for name, call in (("composite", composite), ("rules", ruled)):
         print(f"{name}: {per_call(call, 200) / len(rows) * 1e6:.2f} us a trace")

@@ -1,1 +1,1 @@
-"""With what to run: a package for each group of conf, a module for each choice. No plugin imports another."""
+"""The components of runs: a package for each group of conf, a module for each choice. No plugin imports another."""

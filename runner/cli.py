@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from runner import DISTRIBUTION, __version__
 from runner.config.completion import ASKS, answer
-from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
+from runner.errors import ComponentError, InputError, RunnerError, describe_unexpected, did_you_mean
 from runner.system import redaction, terminal
 from runner.system.collector import collecting_seldom, end_quickly, put_off
 
@@ -54,9 +54,9 @@ def _exit_code(words: Sequence[str]) -> int:
         _fail(str(error), error.exit_code, words)
         return error.exit_code
     except KeyboardInterrupt:
-        from runner.words.wording import spoken
+        from runner.words.wording import current_wording
 
-        terminal.note(spoken()("progress.ended"))
+        terminal.note(current_wording()("progress.ended"))
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -70,7 +70,7 @@ def _exit_code(words: Sequence[str]) -> int:
         _fail("the memory that this process may use is full", 3, words)
         return 3
     except Exception as error:
-        _fail_with_log(f"unexpected {unexpected(error)}", error, words)
+        _fail_with_log(f"unexpected {describe_unexpected(error)}", error, words)
         return 3
 
 
@@ -177,7 +177,7 @@ def _ask_hydra(line: Line, words: Sequence[str]) -> int:
     with unfolding(frozen) as folder:
         if folder is not None:
             words = [*with_search_path([], folders, frozen), *line.words]
-        return _hydra_main([arguments.quoted(word) for word in words], folder)
+        return _hydra_main([arguments.quote_argument(word) for word in words], folder)
 
 
 def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:
@@ -231,12 +231,10 @@ def _refuse_shadows() -> None:
 
 
 def end_as_by_ctrl_c() -> None:
-    """Treat SIGTERM as Ctrl-C.
-
-    Who ends a job (a scheduler, a container) wants what Ctrl-C leaves behind, also where nobody can press it: a shell
-    starts jobs in the background deaf to Ctrl-C. Such a job stays deaf (the signal is held back instead of ignored),
-    but it has the handler by which asyncio cancels the main task and lets it clean up; a KeyboardInterrupt in the
-    middle of another task would tear the loop down."""
+    """Treat SIGTERM as Ctrl-C. A scheduler or container that ends a job wants the effect of Ctrl-C, also where no
+    terminal can send it: a shell starts background jobs with SIGINT ignored. Such a job still ignores SIGINT (the
+    signal is blocked rather than ignored), but it has the handler by which asyncio cancels the main task and lets it
+    clean up; a KeyboardInterrupt in another task would destroy the loop."""
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

@@ -52,9 +52,9 @@ class CorpusError(RunnerError):
 
 
 class ComponentError(RunnerError):
-    """A component raised what nobody expects of one, or returned what its protocol does not have. The message names
-    its key, its class and its method. `exit_code`: that of what it was asked to do (1 settings and data, 2 an index,
-    3 the rest). No EvaluationError: what is forgiven of a model is not forgiven of a component."""
+    """A component raised an unexpected error, or returned a value that its protocol does not allow. The message names
+    its key, its class and its method. `exit_code`: that of the stage (1 settings and data, 2 an index, 3 the rest). No
+    EvaluationError: errors that a model may make are not allowed to a component."""
 
     def __init__(self, message: str, exit_code: int = 3) -> None:
         super().__init__(message)
@@ -111,7 +111,7 @@ class DataError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a configuration: the key, what is wrong, what would have worked."""
+    """One fault of a configuration: its key, the fault, and values that would work."""
 
     key: str
     message: str
@@ -133,8 +133,8 @@ class ConfigError(InputError):
 
 
 def expectation(message: str) -> str:
-    """What pydantic says that it expects, in plain words: `1 or more` for "Input should be greater than or equal to
-    1"."""
+    """The expectation in a message of pydantic, in plain words: `1 or more` for "Input should be greater than or equal
+    to 1"."""
     told = message.removeprefix("Value error, ").removeprefix("Input should be ").partition(", unable to ")[0]
     for pattern, plain in PLAIN:
         if match := pattern.fullmatch(told):
@@ -142,7 +142,7 @@ def expectation(message: str) -> str:
     return told
 
 
-def expected(message: str) -> str:
+def rephrase(message: str) -> str:
     """`expected 1 or more`; what pydantic says otherwise stays as it is."""
     return f"expected {expectation(message)}" if message.startswith("Input should be ") else message
 
@@ -161,9 +161,9 @@ PLAIN = [
 ]
 
 
-def unexpected(error: BaseException) -> str:
-    """Type and text of an error that nobody here raised on purpose, and the line that it came through: of the
-    component from elsewhere where there is one, whose author wants to know where, else the deepest one of ours."""
+def describe_unexpected(error: BaseException) -> str:
+    """Type and text of an unexpected error, and the line that it came through: of the foreign component where there is
+    one, for its author, else the deepest line of this program."""
     text = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")
     lines = [(str(frame.f_globals.get("__name__")), line) for frame, line in walk_tb(error.__traceback__)]
     foreign = [(name, line) for name, line in lines if name.partition(".")[0] not in OURS]
@@ -177,7 +177,7 @@ def unexpected(error: BaseException) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """On one line. What a class from elsewhere says of itself may raise again."""
+    """The text of an error on one line. The `__str__` of a foreign class may raise itself."""
     try:
         return " ".join(str(error).split())
     except Exception as again:

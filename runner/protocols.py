@@ -292,7 +292,7 @@ class Chunker(Protocol):
 
 @runtime_checkable
 class Cutting(Protocol):
-    """A chunker that cuts by the rules of this program: what it makes of a text is kept for later runs.
+    """A chunker that cuts by the rules of this program. Its passages are kept for later runs.
 
     class Paragraphs:
         @property

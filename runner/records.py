@@ -49,8 +49,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """The calls in order, why it stopped, and what the user is told. `fallback` None: an ordinary answer. `message`:
-    the text that takes the place of a generated answer (not_ready, not_found)."""
+    """The calls in order, why the agent stopped, and the message for the user. `fallback` None: an ordinary answer.
+    `message`: the text in place of a generated answer (not_ready, not_found)."""
 
     calls: tuple[ToolCall, ...]
     stopped: Stopped
@@ -61,7 +61,7 @@ class Trajectory:
 
 
 def trajectory_record(trajectory: Trajectory) -> dict[str, Any]:
-    """As JSON; what has its default is left out, and the assessment stands among the values of its call."""
+    """A trajectory as JSON, without default values; the assessment is merged into its call."""
     return {**_without_defaults(trajectory), "calls": [_without_defaults(call) for call in trajectory.calls]}
 
 
@@ -220,7 +220,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where an answer stands: character range in the text of a document, or the quoted text itself."""
+    """The place of an answer: a character range in the text of a document, or the quoted text itself."""
 
     document_id: str
     start: int | None = None
@@ -239,7 +239,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What somebody else's system returned for a query. None: the file does not say."""
+    """The results of another system for a query. None: the file does not give them."""
 
     ranking: tuple[tuple[str, float], ...] | None = None  # (id, score), best first
     contexts: tuple[Context, ...] | None = None
@@ -248,7 +248,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class NamedContext:
-    """What a running system says that it answered from. None: it does not say."""
+    """A context that a running system reports as a source of its answer. None: it does not report them."""
 
     id: str | None = None
     text: str | None = None
@@ -257,7 +257,7 @@ class NamedContext:
 
 @dataclass(frozen=True, slots=True)
 class SystemReply:
-    """What a running system says to a question. `contexts`: best first; None: it does not say from what it answers.
+    """The reply of a running system to a question. `contexts`: best first; None: it does not report its sources.
     `keys`: of the reply that it sent, for messages."""
 
     answer: str
@@ -378,11 +378,9 @@ KEPT_VOTES = "kept_votes"
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge said. `score` is 0..1, or None when the judge failed (`error` says why).
-
-    `details` is JSON: claims with their verdicts, matched evidence and the like. Where some of several votes failed,
-    KEPT_VOTES of it holds the others in full, so that the same command asks for those that failed alone.
-    """
+    """The judgement of a judge. `score` is 0..1, or None when the judge failed (`error` says why). `details` is JSON:
+    claims with their verdicts, matched evidence and the like. Where some of several votes failed, KEPT_VOTES in it
+    holds the others in full, so that the same command repeats only the failed ones."""
 
     score: float | None
     reasoning: str = ""
@@ -416,7 +414,7 @@ class CaseSet(Generic[CaseT]):
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What preparing told: facts that depend on the data only, and what depends on the clock."""
+    """The result of preparing: facts that depend on the data only, and those that depend on the clock."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
     timing: Mapping[str, Any] = field(default_factory=dict)
@@ -448,8 +446,8 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class RoleCost:
-    """What the models of one role came to for one case: its own requests, each once, whether a server or the cache
-    answered. A text that is embedded counts as a request. `usd` is None where a price is unknown."""
+    """The cost of the models of one role for one case: its own requests, each once, whether a server or the cache
+    answered. An embedded text counts as a request. `usd` is None where a price is unknown."""
 
     requests: int
     input_tokens: int

@@ -13,7 +13,7 @@ from runner.compare.differences import PairedRuns
 from runner.compare.sides import Side
 from runner.compare.snapshot import depends_on, write_snapshot
 from runner.compare.snapshots import Cases, Snapshot
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from tests.run_folders import METRICS, dump, merged, row, write_run
 
 IDENTITY = {
@@ -53,7 +53,7 @@ def cases(ids: Sequence[str], values: Mapping[str, Sequence[float | None]] | Non
 def snapshot(found: Cases, **changes: Any) -> Snapshot:
     """A run of retrieval with k = 5; `changes` to its run, identity, config, catalogue, timing and cost."""
     identity = {**IDENTITY, **changes.get("identity", {})}
-    catalogue = changes.get("catalogue", built_in())
+    catalogue = changes.get("catalogue", built_in_catalogue())
     metrics = {name: {"value": 0.5, "n": len(found)} for name in changes.get("metrics", found.values)}
     return Snapshot(
         run={"id": "run", "evaluation_type": "retrieval_only", "k": 5, "status": "completed", **changes.get("run", {})},

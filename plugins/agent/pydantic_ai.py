@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import BaseModel, Field
 
-from runner.domains.agent.messages import function_of, report_of, response, sent
+from runner.domains.agent.messages import function_of, report_of, request_messages, response
 from runner.domains.agent.toolbox import CallsSpentError, Toolbox
 from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
-from runner.llm.fencing import Item, fenced
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import ChatReply, Function, Message
 from runner.llm.metering import metering
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt_called
+from runner.llm.prompts import Prompt, prompt_by_name
 from runner.llm.rehearsal import REHEARSED
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.protocols import Workspace
@@ -65,13 +65,13 @@ class Verdict(BaseModel):  # noqa: D101 - the model would read it
 
 
 class PydanticAiAgent:
-    """The model calls tools as it likes, several in a turn perhaps; those over the number that the toolbox allows are
+    """The model calls tools freely, perhaps several in a turn; calls over the number that the toolbox allows are
     answered with the advice to end, and are hidden in the next turn. It ends with a verdict, which counts where the
-    reranker only orders. A model that goes on asking, or whose requests fail, is stopped: what was found until then
-    is what there is. A plan takes it to call one tool. Needs the extra `agent`.
+    reranker only orders. A model that does not stop, or whose requests fail, is stopped with what was found until
+    then. A plan assumes that it calls one tool.
 
-    `max_result_tokens`: of each result that the model is shown. `prompt`: a file like runner/llm/prompts/agent.yaml;
-    None: that one.
+    Needs the extra `agent`. `max_result_tokens`: of each result that the model sees. `prompt`: a file like
+    runner/llm/prompts/agent.yaml; None: that one.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class PydanticAiAgent:
     @cached_property
     def prompt(self) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
-        return prompt_called(self._prompt or "agent", ("agent",), "agent.prompt")
+        return prompt_by_name(self._prompt or "agent", ("agent",), "agent.prompt")
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -115,10 +115,10 @@ class PydanticAiAgent:
         return []
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """Nothing: the model knows of the corpus what its tools tell."""
+        """Nothing to prepare: the model knows the corpus by its tools only."""
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
-        """For a thread beside the event loop. A model that has searched for nothing is helped out with the question.
+        """Runs in a thread beside the event loop. If the model has searched for nothing, the question is searched for.
         Raises StopRunError and InputError."""
         _check_is_installed()
         run = _Run(self, question, toolbox)
@@ -127,7 +127,7 @@ class PydanticAiAgent:
             toolbox.search_all(question.text)
         if verdict is not None and (toolbox.assessment is None or toolbox.assessment.sufficient is None):
             toolbox.assess(**verdict.model_dump() | {"missing": tuple(verdict.missing)})
-        return toolbox.finished(run.stopped(), **run.facts)
+        return toolbox.finish(run.stop_reason(), **run.facts)
 
     async def chat(self, messages: tuple[Message, ...], functions: tuple[Function, ...]) -> ChatReply:
         """One request of the agent's model."""
@@ -148,12 +148,12 @@ class _Run:
         self.error: str | None = None
 
     async def verdict(self) -> Verdict | None:
-        """What the model makes of it in the end; None where it does not say."""
+        """The final verdict of the model; None where it gives none."""
         from pydantic_ai import UsageLimits
         from pydantic_ai.exceptions import AgentRunError
 
         history: dict[str, Sequence[Item]] = {"history": self.question.history} if self.question.history else {}
-        asked = fenced({**history, "question": self.question.text}, self.language)
+        asked = fence_fields({**history, "question": self.question.text}, self.language)
         limits = UsageLimits(request_limit=self.toolbox.max_calls + MORE_REQUESTS)
         try:
             run = await self._agent().run(asked, usage_limits=limits, infer_name=False)
@@ -164,7 +164,7 @@ class _Run:
             return None
         return run.output if isinstance(run.output, Verdict) else None
 
-    def stopped(self) -> Stopped:
+    def stop_reason(self) -> Stopped:
         assessment = self.toolbox.assessment
         if assessment is not None and assessment.sufficient:
             return "sufficient"
@@ -196,7 +196,7 @@ class _Run:
         functions = tuple(map(function_of, (*info.function_tools, *info.output_tools)))
         self.requests += 1
         with metering() as meter:
-            reply = await self.settings.chat(sent(messages, info.instructions), functions)
+            reply = await self.settings.chat(request_messages(messages, info.instructions), functions)
         spent = meter.total
         self.toolbox.note(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, cost_usd=spent.usd)
         return response(reply)

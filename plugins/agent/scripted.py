@@ -52,12 +52,12 @@ class ScriptedAgent:
             call = self._judge(question, toolbox, toolbox.search_by_metadata(question.text, **named))
         while not call.assessment.sufficient:
             if not toolbox.calls_left:
-                return toolbox.finished("calls_spent")
+                return toolbox.finish("calls_spent")
             step = next(self._steps(question, toolbox, call), None)
             if step is None:
-                return toolbox.finished("failed" if all(each.error for each in toolbox.calls) else "nothing_new")
+                return toolbox.finish("failed" if all(each.error for each in toolbox.calls) else "nothing_new")
             call = self._judge(question, toolbox, step())
-        return toolbox.finished("sufficient")
+        return toolbox.finish("sufficient")
 
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
         """What could be done next, best first."""
@@ -73,19 +73,19 @@ class ScriptedAgent:
             yield partial(toolbox.search_all, wanted)
         if asks_for_steps(question.text) and _may_have_steps(toolbox):
             yield partial(toolbox.search_by_metadata, question.text, has_steps=True)
-        for query in refined(question.text, toolbox.candidates[:1], self._coverage, self.expand):
+        for query in refined_queries(question.text, toolbox.candidates[:1], self._coverage, self.expand):
             if query not in toolbox.queries:
                 yield partial(toolbox.search_all, query)
 
     def _judge(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
-        """The call with the agent's own view of it, where the reranker has none. One that found nothing changes no
-        view. What is of a kind that the question names comes first."""
+        """The call with the agent's own assessment, where the reranker has none. A call that found nothing changes no
+        assessment. Documents of a kind that the question names come first."""
         if named := _kind_there(question, toolbox):
             first = [each.id for each in toolbox.candidates if named.items() <= each.metadata.items()]
             call = toolbox.assess(ranked=[*first, *call.assessment.ranked])
         if call.assessment.sufficient is not None or call.error or not call.found:
             return call
-        asked = self._coverage.asked(question.text)
+        asked = self._coverage.analyse(question.text)
         looks = (self._coverage.of(asked, candidate.passage) for candidate in toolbox.candidates[:BEST])
         best = max(looks, key=lambda covered: covered.confidence)
         return toolbox.assess(sufficient=best.confidence >= 1, confidence=best.confidence, missing=best.missing)
@@ -93,7 +93,7 @@ class ScriptedAgent:
 
 def _kind_there(question: Query, toolbox: Toolbox) -> Mapping[str, str]:
     """The kind of document that the question names, where the corpus has some."""
-    named = kind_named(question.text)
+    named = kind_in(question.text)
     return named if all(toolbox.shelf.has(*each) for each in named.items()) else {}
 
 
@@ -106,7 +106,7 @@ def _is_told_beside(toolbox: Toolbox, id: str, call: ToolCall) -> bool:
 
 
 def _may_have_steps(toolbox: Toolbox) -> bool:
-    """Whether some chunk has steps, none of the best has, and nobody has looked for them."""
+    """Whether some chunk has steps, none of the best has, and no search for them was made."""
     if any(call.tool == "search_by_metadata" for call in toolbox.calls):
         return False
     return toolbox.shelf.has("has_steps", True) and not any(
@@ -114,7 +114,7 @@ def _may_have_steps(toolbox: Toolbox) -> bool:
     )
 
 
-def kind_named(question: str) -> Mapping[str, str]:
+def kind_in(question: str) -> Mapping[str, str]:
     """Tag and value of the first kind of document that a question names, or {}."""
     return next(({tag: kind} for kind, (tag, pattern) in _KINDS.items() if pattern.search(question)), {})
 
@@ -124,7 +124,7 @@ def asks_for_steps(question: str) -> bool:
     return _HOW.search(question) is not None
 
 
-def refined(question: str, ranked: Sequence[Candidate], coverage: Coverage, n_words: int) -> Iterator[str]:
+def refined_queries(question: str, ranked: Sequence[Candidate], coverage: Coverage, n_words: int) -> Iterator[str]:
     """The content words of the question that some chunk holds; then these with the `n_words` rarest words of the best
     candidate that are in some other chunk, too (ties in their order)."""
     words = [word for word in content_words(question) if coverage.chunks_with(word)]

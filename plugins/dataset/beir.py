@@ -49,7 +49,7 @@ class BeirDataset:
         return problems
 
     def _files(self) -> tuple[str, str, str]:
-        """Corpus, queries and qrels. Raises DataError for one that is not there."""
+        """Corpus, queries and qrels. Raises DataError for a missing file."""
         folder = open_folder(self.path, "dataset.path", DataError)
         corpus, queries = (_packed_or_not(folder / f"{name}.jsonl") for name in ("corpus", "queries"))
         for name, file in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):

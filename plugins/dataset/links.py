@@ -67,7 +67,7 @@ class LinksDataset:
         written = read_links(self.links, "dataset.links", log) if self.links else self._hide(notes, graph)
         events = read_events(self.events, "dataset.events", graph.names, log) if self.events else ()
         path = self.links or self.notes
-        cases, seen = Cases(notes, graph, path, log).hidden_in(written, events, self.link_text)
+        cases, seen = Cases(notes, graph, path, log).hide(written, events, self.link_text)
         log.stop_if_strict()
         if not cases:
             raise DataError(f"dataset.links: no links in {path}{why_empty(log, path)}")

@@ -32,7 +32,7 @@ class TracesDataset:
         return missing_files(self.paths, "dataset.traces", DataError)
 
     def read(self, look: Callable[[Trace], None] = lambda _: None) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
-        """They are read again whenever one is looked at, and none is held."""
+        """The traces are read again on each look, and none stays in memory."""
         log = ProblemLog(strict=self.strict)
         traces = StoredTraces(self.paths, "dataset.traces", log, look)
         return traces, log.problems

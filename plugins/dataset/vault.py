@@ -118,7 +118,7 @@ class _References:
         return relevance
 
     def _id(self, reference: str) -> str:
-        """The note, or `note#n`, that a reference means; the reference itself when that cannot be told."""
+        """The note, or `note#n`, that a reference names; the reference itself when it is not known."""
         found = self.names.resolve(reference)
         if not found and "#" in reference:
             name, _, chunk = reference.rpartition("#")

@@ -67,7 +67,7 @@ class E5Embedder:
 
 
 def _clean(text: str) -> str:
-    """What can be handed to C: no end of string within, no lone surrogates, no book."""
+    """A text that C code can take: no NUL, no lone surrogates, of limited length."""
     return text[:MAX_CHARS].replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
 
 

@@ -68,10 +68,10 @@ class OpenaiEmbedder:
         def ask(batches: Sequence[list[str]], done: Done) -> None:
             self._models.blocking(self._ask([[prefix + text for text in batch] for batch in batches], done, prefix))
 
-        def stored(found: list[str]) -> None:
+        def note(found: list[str]) -> None:
             self._models.blocking(self._note_stored([prefix + text for text in found], prefix))
 
-        vectors = self._store.embed(texts, kind, ask, batch_size=self.batch_size, stored=stored)
+        vectors = self._store.embed(texts, kind, ask, batch_size=self.batch_size, stored=note)
         self._model.meter(text for text in texts if text.strip())
         return vectors
 
@@ -79,13 +79,13 @@ class OpenaiEmbedder:
         return self._store.has(texts, kind)
 
     def warm_up(self) -> None:
-        """Nothing: connecting is no part of a latency, and a request could cost something."""
+        """Nothing to do: connecting is no part of a latency, and a request could cost something."""
 
     # --- the model ----------------------------------------------------------------------------------
 
     async def _ask(self, batches: Sequence[list[str]], done: Done, prefix: str) -> None:
-        """What asks ends when its batch fails, the others go on: what one text is to blame for costs little, and
-        what all are to blame for ends all."""
+        """Embed batches by several workers. A worker ends when its batch fails, the others continue: a fault of one
+        text costs little, and a fault of all texts ends all."""
         left = iter(enumerate(batches))
 
         async def work() -> None:

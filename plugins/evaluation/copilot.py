@@ -20,20 +20,20 @@ from runner.domains.memory.controls import graded_controls
 from runner.domains.memory.copilot import (
     Moments,
     Stands,
+    answer_query,
     answer_record,
-    answered,
     is_about_memory,
     moment_record,
     moments,
     query_of,
-    said_before,
+    recent_turns,
     search_text,
     words_of,
 )
 from runner.domains.memory.probing import ProbeCase, Seen, guard, reference, references
 from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.replay import Moment
-from runner.domains.memory.scoring import counted, facts_lost_at, names
+from runner.domains.memory.scoring import count_values, facts_lost_at, names
 from runner.domains.memory.sums import sums
 from runner.errors import DataError, Problem
 from runner.llm.chosen import HEALTH, Chosen
@@ -78,7 +78,7 @@ NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would h
 
 @dataclass(frozen=True, slots=True)
 class CopilotOutput:
-    """`generation`: None where nobody was asked to answer."""
+    """`generation`: None where no generator was called."""
 
     moment: Moment
     found: Retrieved
@@ -98,12 +98,12 @@ class CopilotOutput:
 
 
 class Copilot:
-    """One case is one question of a conversation. Before it, the memory is told every turn that precedes it, with the
-    replies of the file, so that all systems are asked the same after the same; then the retriever is asked, with the
-    question behind the one that it goes on with (`follow_ups`), and a generator answers from what is remembered and
-    what was found. A message of the retriever in place of an answer, or a refusal for want of a hit (`refuse_below` of
-    the generator), stands: always (`fallback: confidence`), or where the generator finds no answer in what is
-    remembered either (`unanswered`)."""
+    """One case is one question of a conversation. The memory first gets every turn before it, with the replies of the
+    file, so that all systems answer the same questions after the same turns; then the retriever searches for the
+    question, preceded by the one that it follows up (`follow_ups`), and a generator answers from memory and documents.
+    A message of the retriever in place of an answer, or a refusal without a good hit (`refuse_below` of the generator),
+    is the answer: always (`fallback: confidence`), or where the generator finds no answer in the memory either
+    (`unanswered`)."""
 
     pipeline = memory_report.PIPELINE
     run_facts = staticmethod(memory_report.run_facts)
@@ -196,8 +196,8 @@ class Copilot:
         return self.memory.opened()
 
     async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
-        """Conversations are said, and documents are looked for, before the first question is answered: neither hangs
-        on an answer."""
+        """Replay the conversations, and search the documents, before the first question is answered: neither depends on
+        an answer."""
         self._has_references = any(map(self._by_reference, cases))
         await prepare(self.memory, workspace)
         self._moments = await moments(self.memory, cases)
@@ -233,7 +233,7 @@ class Copilot:
         return self._output(case, (moment, retrieved, context, view), answer, generation)
 
     async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
-        """What was remembered and found is there before the first question; the answer is that of the row."""
+        """Memory and documents are prepared before the first question; the answer comes from the row."""
         timings = timings_of(row)
         moment, found, context, view = self._view(case)
         moment, generation = replace(moment, read=timings.pop("read")), timings.pop("generation", None)
@@ -241,12 +241,12 @@ class Copilot:
         return self._output(case, shown, answer_of(row), generation)
 
     def _view(self, case: ProbeCase) -> _Shown:
-        """What is remembered and what was found, and what a generator sees of both."""
+        """The memory, the documents, and the contexts of both for a generator."""
         moment, query = self._moments[case.id], self._search_query(case)
         if not isinstance(moment, Moment):
             raise moment
         charge(moment.cost)
-        retrieved = self.retrieval.retrieved(query)
+        retrieved = self.retrieval.charged_result(query)
         context = self.context.build(
             moment.remembered, case.probe.question, case.language, documents=retrieved.contexts
         )
@@ -265,7 +265,7 @@ class Copilot:
         self, case: ProbeCase, retrieved: Retrieved, context: BuiltContext
     ) -> tuple[Answer, Timing | None]:
         query = query_of(case, case.probe.question)
-        return await answered(query, retrieved, context, self.retrieval, self.generator, self.fallback)
+        return await answer_query(query, retrieved, context, self.retrieval, self.generator, self.fallback)
 
     def _record(self, case: ProbeCase, query: Query, retrieved: Retrieved) -> dict[str, Any]:
         searched = {} if query.text == case.probe.question else {"searched": query.text}
@@ -283,7 +283,7 @@ class Copilot:
     ) -> None:
         """The memory is judged where something is known of what it should hold."""
         question = {"question": case.probe.question, "language": case.language}
-        shown_to = {**question, "answer": output.answer.text, "history": said_before(output.moment)}
+        shown_to = {**question, "answer": output.answer.text, "history": recent_turns(output.moment)}
         contexts = (*output.context.contexts, *output.context.documents)
         fields_of: dict[str, Mapping[str, Any]] = {
             "faithfulness": {**shown_to, "contexts": contexts},
@@ -301,14 +301,14 @@ class Copilot:
         )
 
     def _rubric_fields(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
-        """What rubrics of one's own may see of a question."""
+        """The fields of a question for rubrics of users."""
         known_answers = {"references": references(case)} if references(case) else {}
         memory_texts = {"memory": output.context.memory_text, "entities": output.context.entities_text}
         return {
             "question": case.probe.question,
             "language": case.language,
             "answer": output.answer.text,
-            "history": said_before(output.moment),
+            "history": recent_turns(output.moment),
             "contexts": (*output.context.contexts, *output.context.documents),
             **memory_texts,
             **known_answers,
@@ -321,14 +321,14 @@ class Copilot:
             query = query_of(case, case.probe.question)
             values = self.retrieval.ranking_values(query) if query.relevance else {}
             nothing = Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
-            return self.chosen.scored(nothing, case, None, judgements)
+            return self.chosen.merge_scores(nothing, case, None, judgements)
         grades, failed = self._judged_scores(case, judgements, output.answer)
         query = query_of(case, case.probe.question)
         ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)
         values = {
             **ranked.values,
             **grades,
-            **counted(output.seen, output.moment, output.context, output.answer),
+            **count_values(output.seen, output.moment, output.context, output.answer),
             "documents_tokens": float(output.context.section("documents").tokens),
         }
         scored = {name: None if name in failed else value for name, value in values.items()}
@@ -342,11 +342,13 @@ class Copilot:
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
+        return self.chosen.merge_scores(
+            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+        )
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure
-        results = [judged.judged(judgements, ANSWERED, on_failure)]
+        results = [judged.score_judgements(judgements, ANSWERED, on_failure)]
         if self._by_reference(case):
             results.append(judged.judged_correctness(judgements, declined=answer.refused, on_failure=on_failure))
         if is_about_memory(case):
@@ -355,8 +357,8 @@ class Copilot:
         return values, tuple(name for _, failed in results for name in failed)
 
     def _decision(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> Decision:
-        """By a model that held the answer against the right one. Without it, by the facts of the conversation where one
-        is expected, and by the known answers where one is missing no more."""
+        """The decision of a model that compared the answer with the right one. Without it, by the facts of the
+        conversation where `_is_of_memory` says so, else by the known answers."""
         by_reference = self._by_reference(case)
         known = answer_matches(output.answer.text, case.probe.answers)
         if _is_of_memory(case, values):
@@ -389,7 +391,7 @@ class Copilot:
     def _lost_at(
         self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None], decided: bool
     ) -> str:
-        """In what is remembered, where that decides; else where documents are looked for."""
+        """The stage in the memory, where that decides; else the stage of retrieval."""
         refused = output.answer.refused
         if _is_of_memory(case, values):
             place = facts_lost_at(case.probe, values, refused=refused, right=decided)
@@ -415,7 +417,7 @@ class Copilot:
 
 
 def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:
-    """Whether facts of the conversation are asked for, and one is missing in the answer or no document has it."""
+    """Whether facts of the conversation are expected, and one is missing in the answer or no document has it."""
     given = values["answer_facts"]
     return given is not None and (given < 1 or not case.probe.notes)
 

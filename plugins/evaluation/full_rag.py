@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from runner.domains.agent import report as agent_report
-from runner.domains.service import report as service_report
 from runner.errors import FallsShortError, Problem
 from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
@@ -22,9 +20,9 @@ from runner.llm.metering import so_far
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, ranking, right
 from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
-from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, judged
+from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, score_judgements
 from runner.metrics.metric import Metric
-from runner.metrics.repeats import averaged, spreads
+from runner.metrics.repeats import average_scores, spreads
 from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Scorer, System, Workspace, offered
 from runner.records import (
@@ -41,15 +39,18 @@ from runner.records import (
     system_reply_of,
     timings_of,
 )
-from runner.report.blocks import Fact, Section
-from runner.report.document import Document
+from runner.report.reporting import Pipeline
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.citations import citations
-from runner.text.refusals import delivered, is_refusal
+from runner.text.refusals import is_refusal, mark_refusal
 from runner.words.wording import Wording
+
+if TYPE_CHECKING:
+    from runner.report.blocks import Fact, Section
+    from runner.report.document import Document
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
 ALL: tuple[Rubric, ...] = get_args(Rubric)
@@ -59,15 +60,17 @@ BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked w
 SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubrics of one's own, where a case has them
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
-PIPELINE = replace(agent_report.PIPELINE, choices=(*agent_report.PIPELINE.choices[:-1], "system", "judge"))
-SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # of which it is told how far several answers differ
+PIPELINE = Pipeline(
+    ("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "system", "judge")
+)
+SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # metrics whose spread over several answers is reported
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
 
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class RequireSettings(TypedDict, total=False):
-    """The means of retrieval below which no model is asked; null: none."""
+    """The means of retrieval below which no model is called; null: no limit."""
 
     recall_at_k: Least
     precision_at_k: Least
@@ -78,7 +81,7 @@ class RequireSettings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RagOutput:
-    """What one case gave: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
+    """The result of one case: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
 
     found: Retrieved
     answer: Answer
@@ -122,7 +125,7 @@ class RagOutput:
         }
 
     def _system_record(self) -> Mapping[str, Any]:
-        """What a running system said, and how that was understood."""
+        """The reply of a running system, and how it was read."""
         replies = [each.reply.record() for each in self.each if each.reply is not None]
         named = [each.found.named for each in self.each if each.found.named is not None]
         if not replies:
@@ -145,11 +148,17 @@ class FullRag:
 
     @staticmethod
     def sections(document: Document) -> Iterator[Section | None]:
+        from runner.domains.agent import report as agent_report
+        from runner.domains.service import report as service_report
+
         yield from agent_report.sections(document)
         yield from service_report.sections(document)
 
     @staticmethod
     def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        from runner.domains.agent import report as agent_report
+        from runner.domains.service import report as service_report
+
         yield from agent_report.case_facts(row, say)
         yield from service_report.case_facts(row, say)
 
@@ -177,7 +186,7 @@ class FullRag:
         self.require = cast(Mapping[str, float | None], require or {})
 
     def load(self) -> CaseSet[Query]:
-        """Rows of another model, server or prompt are told apart by `judge` and `generator` of the identity."""
+        """Rows of another model, server or prompt are recognised by `judge` and `generator` of the identity."""
         loaded = self.retrieval.load()
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
@@ -212,20 +221,20 @@ class FullRag:
         self._has_references = any(map(_has_reference, cases))
         if self.system is not None:
             await self.chosen.prepare(cases, workspace)
-            return self.retrieval.described()
+            return self.retrieval.describe()
         preparation = await self.retrieval.prepare(cases, workspace)
         await self.chosen.prepare(cases, workspace)
         self._demand(cases)
         return preparation
 
     async def check_judge(self) -> Mapping[str, Any]:
-        """By the rubrics that have control items and are asked of any case."""
+        """Check the judge by the rubrics that have control items and apply to any case."""
         if not offered(self.judge_, "health"):
             return {}
-        controls = [*answer_controls(self._checked()), *self.chosen.controls]
+        controls = [*answer_controls(self._judged_rubrics()), *self.chosen.controls]
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
-    def _checked(self) -> list[str]:
+    def _judged_rubrics(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
 
     def _demand(self, cases: Sequence[Query]) -> None:
@@ -237,17 +246,17 @@ class FullRag:
             raise FallsShortError(f"evaluation.require: {short}; no model was asked to answer or to judge", measured)
 
     async def run(self, case: Query) -> RagOutput:
-        """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
+        """A message of an agent is the answer, and so is a refusal without a good hit: then no generator is called."""
         if self.system is not None:
-            return await self._asked_of_system(case, self.system)
-        retrieved = self.retrieval.retrieved(case)
+            return await self._ask_system(case, self.system)
+        retrieved = self.retrieval.charged_result(case)
         if (refusal := self.retrieval.refusal(case, retrieved, self.generator)) is not None:
             return RagOutput(retrieved, refusal, None, self._record(case, retrieved))
         with stopwatch() as watch:
-            answer = delivered(await self.generator.generate(case, retrieved.contexts), case.text)
+            answer = mark_refusal(await self.generator.generate(case, retrieved.contexts), case.text)
         return RagOutput(retrieved, answer, watch.timing, self._record(case, retrieved))
 
-    async def _asked_of_system(self, case: Query, system: System) -> RagOutput:
+    async def _ask_system(self, case: Query, system: System) -> RagOutput:
         outputs = []
         for repeat in range(system.repeats):
             with stopwatch() as watch:
@@ -271,7 +280,7 @@ class FullRag:
             first, *again = [self._system_record(case, reply, timings["system"]) for reply in replies]
             return replace(first, again=tuple(again))
         generation = timings.pop("generation", None)
-        found = replace(self.retrieval.retrieved(case), timings=timings)
+        found = replace(self.retrieval.charged_result(case), timings=timings)
         return RagOutput(found, answer_of(row), generation, self._record(case, found))
 
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
@@ -280,7 +289,7 @@ class FullRag:
         return judgements
 
     async def judge_missing(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
-        """Of the further answers of a system each rubric by its name and the number of the answer."""
+        """Judge the further answers of a system, too; the name of each rubric then has the number of the answer."""
         if not output.again:
             await self._judge_answer(case, output, judgements)
             return
@@ -298,8 +307,8 @@ class FullRag:
         await judge_missing(self.judge_, asked, judgements)
 
     def _fields_of_checks(self, output: RagOutput) -> dict[str, Any]:
-        """What checks may look at beside what rubrics see. A stage that was not timed, or whose reply came from a
-        cache, has no latency."""
+        """The fields for checks besides those of rubrics. A stage that was not timed, or whose reply came from a cache,
+        has no latency."""
         times = [timing.ms if timing.live else None for timing in output.timings.values()]
         costs = [cost.usd for role, cost in so_far().items() if role != "judge"]
         documents = [(context.id, self.retrieval.corpus.document_of(context.id)) for context in output.found.contexts]
@@ -322,7 +331,7 @@ class FullRag:
         return fields
 
     def _applying(self, case: Query) -> list[str]:
-        """The rubrics that say something of a question, asked or not."""
+        """The rubrics that apply to a question, whether or not the judge is asked by them."""
         return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
 
     def _judge_fields(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:
@@ -349,16 +358,16 @@ class FullRag:
             ranked = () if self.system is not None else self.retrieval.names(case)
             missing = (name for name in ranked if name not in values)
             nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
-            return self.chosen.scored(nothing, case, None, judgements)
+            return self.chosen.merge_scores(nothing, case, None, judgements)
         if not output.again:
             return self._score(case, output, judgements)
         parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
-        return averaged(parts, [metric.name for metric in SPREAD], right.NAME)
+        return average_scores(parts, [metric.name for metric in SPREAD], right.NAME)
 
     def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
         """Of one answer."""
         retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
-        rated, failed = judged(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
+        rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
             rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
         values = {**retrieval.values, **rated, **_against_references(case, output.answer)}
@@ -369,10 +378,16 @@ class FullRag:
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
+        return self.chosen.merge_scores(
+            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+        )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        return self.retrieval.sums(rows) if self.system is None else service_report.sums(rows)
+        if self.system is None:
+            return self.retrieval.sums(rows)
+        from runner.domains.service import report as service_report
+
+        return service_report.sums(rows)
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
         """A judge without a model is held to be no better than the matcher of known answers."""
@@ -423,7 +438,7 @@ def _has_reference(case: Query) -> bool:
 
 
 def _against_references(case: Query, answer: Answer) -> dict[str, float | None]:
-    """Of the answer and the known ones, without a judge. An answer that declined holds none."""
+    """Metrics of the answer against the known ones, without a judge. An answer that declined matches none."""
     text = "" if answer.refused else answer.text
     return {
         "exact_match": exact_match(answer.text, case.answers),
@@ -446,15 +461,15 @@ def shortfall(required: Mapping[str, float | None], cases: Iterable[Mapping[str,
 
     Empty when none is. A mean is over the cases to which the metric applies; without any it is below all.
     """
-    wanted = {name: least for name, least in required.items() if least is not None}
-    values: dict[str, list[float]] = {name: [] for name in wanted}
-    for case in cases if wanted else ():
-        for name in wanted:
+    limits = {name: least for name, least in required.items() if least is not None}
+    values: dict[str, list[float]] = {name: [] for name in limits}
+    for case in cases if limits else ():
+        for name in limits:
             value = case.get(name)
             if value is not None:
                 values[name].append(value)
     short = []
-    for name, least in wanted.items():
+    for name, least in limits.items():
         mean = math.fsum(values[name]) / len(values[name]) if values[name] else None
         if mean is None:
             short.append(f"{name} applies to no case, required: {least}")

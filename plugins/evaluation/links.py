@@ -18,7 +18,7 @@ from runner.domains.links.reasons import RUBRIC, link_controls
 from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions
 from runner.errors import ConfigError, Problem
 from runner.llm.health import check_health
-from runner.llm.metering import by_role, charge, metered
+from runner.llm.metering import by_role, call_with_meter, charge
 from runner.metrics import links, ranking
 from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
 from runner.protocols import Judge, Workspace, offered
@@ -33,7 +33,7 @@ NO_GRADE = {
     "ko": "Precision@k에는 등급이 없습니다. 기대 링크가 k개보다 적은 자리는 1에 이를 수 없기 때문입니다.",
 }
 EXCERPT, SAYING = 3000, 10  # characters of a suggested note, and sentences that link to it, which a judge sees
-AHEAD = 64  # places that a suggester which asks a model is asked for at once
+AHEAD = 64  # places per call of a suggester that calls a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ class LinkEvaluation:
         return CaseSet(data.cases, data.problems, identity, document_digests(data.vault.corpus.documents))
 
     async def prepare(self, cases: Sequence[LinkCase], workspace: Workspace) -> Preparation:
-        """Where suggestions cost requests, all are asked for here, many at a time."""
+        """Where suggestions cost requests, all are requested here, many at a time."""
         with stopwatch() as watch:
             index = await in_thread(self.suggester.index, self.data.vault, workspace)
         if offered(self.suggester, "caches"):
             for start in range(0, len(cases), AHEAD):
                 batch = cases[start : start + AHEAD]
                 places, ids = [self.place(case) for case in batch], [case.id for case in batch]
-                found, meter = await in_thread(metered, self.suggester.suggest, places, self._depth)
+                found, meter = await in_thread(call_with_meter, self.suggester.suggest, places, self._depth)
                 self._ahead |= dict(zip(ids, found, strict=True))
                 self._asked |= dict(zip(ids, map(by_role, meter.of_each(ids)), strict=True))
         graph = self.data.vault.graph
@@ -169,7 +169,7 @@ class LinkEvaluation:
         for leg, found in output.legs.items():
             values |= self._ranking_scores(f"{leg}/", [each.note for each in found], case)
         shown = notes[: self.topk]
-        values["link_novelty"] = novelty(shown, self._linked(case.note))
+        values["link_novelty"] = novelty(shown, self._linked_notes(case.note))
         values["link_acceptance"] = acceptance(shown, case.accepted, case.rejected)
         judged, failed = self._reason_scores(judgements)
         return Scores({**values, **judged}, unscored=failed, labels={"lost_at": self._lost_at(case, notes)})
@@ -182,7 +182,7 @@ class LinkEvaluation:
 
     @property
     def data(self) -> LinkData:
-        """What `load` read. Raises RuntimeError before it."""
+        """The data that `load` read. Raises RuntimeError before it."""
         if self._data is None:
             raise RuntimeError("load() comes first")
         return self._data
@@ -192,17 +192,17 @@ class LinkEvaluation:
         return self.cutoffs[-1]
 
     def place(self, case: LinkCase) -> Place:
-        """What a suggester is told: everything of it is without the links that are expected there."""
+        """The place that a suggester gets: without the links that are expected there."""
         text = self.data.vault.corpus.document_by_id[case.note].text
         context = case.context[: self.context_chars]
         if case.start is not None and case.end is not None:
             context = window(text, case.start, case.end, self.context_chars)
         language = case.language if case.language in ("ko", "en") else detect_language(f"{case.anchor}\n{context}")
-        skip = self._linked(case.note) if self.skip_linked else frozenset()
+        skip = self._linked_notes(case.note) if self.skip_linked else frozenset()
         return Place(case.note, case.anchor, context, "ko" if language == "ko" else "en", skip)
 
-    def _linked(self, note: str) -> frozenset[str]:
-        return self.data.vault.graph.linked_from(note)
+    def _linked_notes(self, note: str) -> frozenset[str]:
+        return self.data.vault.graph.links_from(note)
 
     def _confident(self, found: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
         return tuple([each for each in found if each.confidence >= self.min_confidence])
@@ -210,7 +210,7 @@ class LinkEvaluation:
     def _record(
         self, case: LinkCase, place: Place, best: Sequence[Suggestion], reasons: Sequence[str]
     ) -> dict[str, Any]:
-        linked, corpus = self._linked(case.note), self.data.vault.corpus
+        linked, corpus = self._linked_notes(case.note), self.data.vault.corpus
         hits = [
             {
                 "id": suggestion.note,

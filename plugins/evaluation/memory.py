@@ -19,7 +19,7 @@ from runner.domains.memory.probing import ProbeCase, Seen, guard, moment_of, ref
 from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.replay import Moment, Replay
-from runner.domains.memory.scoring import counted, facts_lost_at, labelled, names
+from runner.domains.memory.scoring import count_values, evidence_values, facts_lost_at, names
 from runner.domains.memory.sums import sums
 from runner.errors import EvaluationError, Problem
 from runner.llm.chosen import HEALTH, Chosen
@@ -50,10 +50,10 @@ from runner.records import (
     answer_of,
     timings_of,
 )
-from runner.system.shared import settings_of, shared
+from runner.system.shared import make_once, settings_of
 from runner.system.stopwatch import in_line, stopwatch
 from runner.system.store import fingerprint
-from runner.text.refusals import delivered
+from runner.text.refusals import mark_refusal
 
 _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
 
@@ -66,7 +66,7 @@ SHOWN = ("question", "answer", "references", "memory", "entities")  # to rubrics
 
 @dataclass(frozen=True, slots=True)
 class MemoryOutput:
-    """What one probe gave: the memory it saw, the context built from it, and the answer."""
+    """The result of one probe: the memory it saw, the context built from it, and the answer."""
 
     seen: Seen
     moment: Moment
@@ -95,7 +95,7 @@ class MemoryOutput:
 
 @dataclass(frozen=True, slots=True)
 class RestoredProbe:
-    """What the row of a probe tells of its output: the texts that a judge sees, and the values that depend on no
+    """The output of a probe, as far as its row holds it: the texts that a judge sees, and the values that depend on no
     judgement."""
 
     row: Mapping[str, Any]
@@ -104,7 +104,7 @@ class RestoredProbe:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> RestoredProbe | None:
-        """None where a row does not tell what was shown: a whole history is not kept with every probe."""
+        """The output; None for a row without the contexts: a whole history is not stored with every probe."""
         kept = row["output"]
         shown = BuiltContext((), tuple(Context(**context) for context in kept["contexts"]))
         if row["stage"] == "score" or (not shown.contexts and any(section["tokens"] for section in kept["sections"])):
@@ -161,7 +161,7 @@ class MemoryEvaluation:
         return [*([] if least is None else [Problem("generator.refuse_below", needed)]), *self.chosen.problems()]
 
     def load(self) -> CaseSet[ProbeCase]:
-        loaded = _loaded(self.scenario)
+        loaded = _load_once(self.scenario)
         conversations, problems = loaded.conversations, loaded.problems
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
@@ -192,7 +192,7 @@ class MemoryEvaluation:
             try:
                 yield
             finally:
-                with suppress(EvaluationError):  # a store that is gone has told so before, and keeps nothing
+                with suppress(EvaluationError):  # a lost store has been reported before, and holds nothing
                     for replay in self._replays.values():
                         await replay.forget()
 
@@ -219,7 +219,7 @@ class MemoryEvaluation:
         return not offered(self.judge_, "baseline") and bool(references(case))
 
     async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> MemoryOutput | RestoredProbe:
-        """Nothing is said to the memory again, unless the row does not tell what it gave."""
+        """Replays nothing to the memory, unless the row lacks its texts."""
         if (restored := RestoredProbe.of(row)) is not None:
             return restored
         moment, context, view = await self._view(case)
@@ -238,11 +238,11 @@ class MemoryEvaluation:
             from_memory=True,
         )
         with stopwatch() as watch:
-            answer = delivered(await self.generator.generate(query, context.contexts), query.text)
+            answer = mark_refusal(await self.generator.generate(query, context.contexts), query.text)
         return self._output(case, (moment, context, view), answer, watch.timing)
 
     async def _view(self, case: ProbeCase) -> _Shown:
-        """What is remembered, and what a generator sees of it."""
+        """The memory, and the contexts of it for a generator."""
         probe = case.probe
         with in_line():  # the turns before a probe are no part of its case
             moment = await self._replays[case.conversation.id].at(probe)
@@ -278,7 +278,7 @@ class MemoryEvaluation:
         await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._rubric_fields(case, output))}, judgements)
 
     def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
-        """What rubrics of one's own may see of a probe."""
+        """The fields of a probe for rubrics of users."""
         known = {"references": references(case)} if references(case) else {}
         shown = {"memory": output.memory_text, "entities": output.entities_text, "answer": output.answer.text}
         return {"question": case.probe.question, "language": case.language, **shown, **known}
@@ -286,21 +286,25 @@ class MemoryEvaluation:
     def score(self, case: ProbeCase, output: MemoryOutput | RestoredProbe | None, judgements: Judgements) -> Scores:
         if output is None:
             nothing = Scores({}, unscored=tuple(self._names(case)))
-            return self.chosen.scored(nothing, case, None, judgements)
+            return self.chosen.merge_scores(nothing, case, None, judgements)
         grades, failed = judged.judged_memory(judgements.get(RUBRIC), self.judge_.on_failure)
         if self._by_reference(case):
             declined, on_failure = output.answer.refused, self.judge_.on_failure
             correct, unjudged = judged.judged_correctness(judgements, declined=declined, on_failure=on_failure)
             grades, failed = {**grades, **correct}, (*failed, *unjudged)
         scored = {name: None if name in failed else value for name, value in grades.items()}
-        values, labels, weights = self._unjudged(case, output, scored.get(CORRECTNESS))
+        values, labels, weights = self._values_before_judging(case, output, scored.get(CORRECTNESS))
         if labels["memory"] == "empty":  # there is nothing that could be accurate
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores({**values, **grades}, failed, weights, labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output)))
+        return self.chosen.merge_scores(
+            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+        )
 
-    def _unjudged(self, case: ProbeCase, output: MemoryOutput | RestoredProbe, correctness: float | None) -> _Unjudged:
+    def _values_before_judging(
+        self, case: ProbeCase, output: MemoryOutput | RestoredProbe, correctness: float | None
+    ) -> _Unjudged:
         """Values, labels and weights, the grades of the judge aside."""
         label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
         counts = output.row["metrics"] if isinstance(output, RestoredProbe) else self._counts(case, output)
@@ -322,8 +326,8 @@ class MemoryEvaluation:
 
     def _counts(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
         patched = case.probe.patched
-        again = {} if patched is None else labelled(case, patched, output.context, output.answer)
-        values = counted(output.seen, output.moment, output.context, output.answer)
+        again = {} if patched is None else evidence_values(case, patched, output.context, output.answer)
+        values = count_values(output.seen, output.moment, output.context, output.answer)
         return {**values, **{f"{name}_patched": value for name, value in again.items()}}
 
     def _decision(
@@ -333,8 +337,8 @@ class MemoryEvaluation:
         values: Mapping[str, float | None],
         correctness: float | None,
     ) -> Decision:
-        """By a model that held the answer against the right one. Without it, by the facts that were expected where
-        there are any, else by the known answers."""
+        """The decision of a model that compared the answer with the right one. Without it, by the expected facts if
+        any, else by the known answers."""
         probe, facts_given, by_reference = case.probe, values["answer_facts"], self._by_reference(case)
         return decide(
             answerable=probe.answerable,
@@ -364,7 +368,7 @@ class _Loaded:
     given: Mapping[str, str]
 
 
-def _loaded(scenario: Scenarios) -> _Loaded:
+def _load_once(scenario: Scenarios) -> _Loaded:
     """Read once for all cells of a sweep."""
 
     def load() -> _Loaded:
@@ -373,13 +377,13 @@ def _loaded(scenario: Scenarios) -> _Loaded:
         return _Loaded(conversations, tuple(problems), cases, _identity(conversations), _given_identity(conversations))
 
     settings = settings_of(scenario)
-    return load() if settings is None else shared("scenarios", settings, load)
+    return load() if settings is None else make_once("scenarios", settings, load)
 
 
 def _lost_at(
     case: ProbeCase, output: MemoryOutput | RestoredProbe, values: Mapping[str, float | None], decided: bool
 ) -> LostAt:
-    """By the facts that were expected where there are any, else by evidence and known answers."""
+    """The failure stage by the expected facts if any, else by evidence and known answers."""
     probe, refused = case.probe, output.answer.refused
     if probe.expected:
         return facts_lost_at(probe, values, refused=refused, right=decided)
@@ -394,7 +398,7 @@ def _lost_at(
 
 
 def _cases(conversations: Sequence[Conversation]) -> Iterator[ProbeCase]:
-    """Those of some conversations in turn, each in the order of its turns."""
+    """The probes of conversations in turn, each in the order of its turns."""
     for start in range(0, len(conversations), TOGETHER):
         columns = [
             [ProbeCase(conversation, probe) for probe in conversation.probes]
@@ -405,7 +409,7 @@ def _cases(conversations: Sequence[Conversation]) -> Iterator[ProbeCase]:
 
 
 def _identity(conversations: Sequence[Conversation]) -> dict[str, str]:
-    """Hashes of what is said, of what is asked, and of what is known of the answers."""
+    """Hashes of the conversations, of the questions, and of the labels."""
     conversations_digest, queries_digest, gold_digest = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
     for conversation in conversations:
         turns = [asdict(turn) for turn in conversation.turns]
@@ -430,7 +434,7 @@ def _given_identity(conversations: Sequence[Conversation]) -> dict[str, str]:
 
 
 def _memory_record(case: ProbeCase, moment: Moment, context: BuiltContext) -> dict[str, Any]:
-    """What the memory held, and what keeping it came to since the probe before."""
+    """The content of the memory, and the cost of keeping it since the probe before."""
     sections = [
         {name: value for name, value in asdict(section).items() if name != "text"} for section in context.sections
     ]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runner.domains.agent import report as agent_report
 from runner.errors import Problem
 from runner.llm.chosen import Chosen
 from runner.metrics.judged import ANSWER_METRICS
@@ -14,7 +13,15 @@ from runner.metrics.metric import Metric
 from runner.metrics.ranking import METRICS
 from runner.protocols import Scorer, Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
+from runner.report.reporting import Pipeline
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
+
+if TYPE_CHECKING:
+    from runner.report.blocks import Fact, Section
+    from runner.report.document import Document
+    from runner.words.wording import Wording
+
+PIPELINE = Pipeline(("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "judge"))
 
 # There is no answer to judge; the summary says so instead of leaving the names out.
 NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
@@ -22,7 +29,7 @@ NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOutput:
-    """What one query gave: its hits, and what its row keeps of them."""
+    """The result of one query: its hits, and what its row keeps of them."""
 
     found: Retrieved
     kept: Mapping[str, Any]
@@ -39,9 +46,19 @@ class RetrievalOnly:
     """Ranks the corpus for every query; no generator, no judge. `metrics`: those that are reported, and what is
     measured beside them."""
 
-    pipeline = agent_report.PIPELINE
-    sections = staticmethod(agent_report.sections)
-    case_facts = staticmethod(agent_report.case_facts)
+    pipeline = PIPELINE
+
+    @staticmethod
+    def sections(document: Document) -> Iterator[Section | None]:
+        from runner.domains.agent import report as agent_report  # read where a report is made
+
+        return agent_report.sections(document)
+
+    @staticmethod
+    def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        from runner.domains.agent import report as agent_report
+
+        return agent_report.case_facts(row, say)
 
     def __init__(self, *, retrieval: Retrieval, metrics: dict[str, Scorer] | None = None) -> None:
         self.retrieval = retrieval
@@ -64,7 +81,7 @@ class RetrievalOnly:
         return preparation
 
     async def run(self, case: Query) -> RetrievalOutput:
-        found = self.retrieval.retrieved(case)
+        found = self.retrieval.charged_result(case)
         return RetrievalOutput(found, record_of(case, found, self.retrieval.corpus, self.retrieval.k))
 
     async def judge(self, case: Query, output: RetrievalOutput) -> Judgements:
@@ -72,11 +89,11 @@ class RetrievalOnly:
 
     def score(self, case: Query, output: RetrievalOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            return self.chosen.scored(Scores({}, unscored=self.retrieval.names(case)), case, None, judgements)
+            return self.chosen.merge_scores(Scores({}, unscored=self.retrieval.names(case)), case, None, judgements)
         scores = self.retrieval.scores(case, output.found)
         labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.found)}
         own = Scores({**scores.values, **NOT_JUDGED}, weights=scores.weights, labels=labels)
-        return self.chosen.scored(own, case, output, judgements)
+        return self.chosen.merge_scores(own, case, output, judgements)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows)

@@ -12,7 +12,7 @@ from runner.domains.traces import report
 from runner.domains.traces.completion import RUBRIC, completion_controls, fields_of
 from runner.domains.traces.protocols import Novelty, Shared, Traces
 from runner.domains.traces.records import Trace, TraceScore
-from runner.domains.traces.scoring import dimensions_of, scored
+from runner.domains.traces.scoring import dimensions_of, score_with_profile
 from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
 from runner.llm.chosen import HEALTH, Chosen
@@ -37,9 +37,8 @@ SHOWN = ("question", "answer", "trace")  # to rubrics of one's own: the objectiv
 
 @dataclass(frozen=True, slots=True)
 class TraceCase:
-    """What there is to know of a trace before it is looked at. `place`: which one of the data set it is; `gold`: what
-    decides by which weights it is scored, and what it was said to be worth; `has_reference`: whether it is told which
-    tools it should have called."""
+    """What is known of a trace before it is scored. `place`: its number in the data set; `gold`: the settings of its
+    weights, and its given rating and quality; `has_reference`: whether its expected tools are given."""
 
     id: str
     place: int
@@ -133,7 +132,7 @@ class TraceQuality:
 
     @property
     def idle(self) -> Sequence[str]:
-        """A judge that cannot tell whether a task was done is not asked."""
+        """A judge that cannot say whether a task was done is not called."""
         return () if self._asks_judge else ("judge",)
 
     @property
@@ -155,8 +154,10 @@ class TraceQuality:
         with stopwatch() as watch:
             trace = self._traces[case.place]
             dimensions = dimensions_of(trace, self._novelty[case.id])
-            result = scored(trace, self.profile.among(self.profiles, trace.domain), dimensions)
-            scores = {name: scored(trace, profile, dimensions).score for name, profile in self.profiles.items()}
+            result = score_with_profile(trace, self.profile.among(self.profiles, trace.domain), dimensions)
+            scores = {
+                name: score_with_profile(trace, profile, dimensions).score for name, profile in self.profiles.items()
+            }
         share = self._shares.get(case.id)
         timings = {} if share is None else {"embedding_share": share, "scoring": watch.timing}
         return TraceOutput(case, trace, result, scores, timings)
@@ -177,7 +178,7 @@ class TraceQuality:
     def score(self, case: TraceCase, output: TraceOutput | None, judgements: Judgements) -> Scores:
         if output is None:
             names = (*NAMES, *(TOOL_NAMES if case.has_reference else ()), *([RUBRIC] if self._is_judged else []))
-            return self.chosen.scored(Scores({}, unscored=names), case, None, judgements)
+            return self.chosen.merge_scores(Scores({}, unscored=names), case, None, judgements)
         result = output.result
         dimensions = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
         rule = {} if result.score is None else {"rule": "+".join(result.rules) or "none"}
@@ -186,7 +187,7 @@ class TraceQuality:
         matches = {} if expected is None else tool_use(output.trace.calls, expected)
         judged, failed = self._judge_scores(judgements)
         own = Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
-        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(_rubric_fields(output.trace)))
+        return self.chosen.merge_scores(own, case, output, judgements, self.chosen.asked(_rubric_fields(output.trace)))
 
     def _judge_scores(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all."""
@@ -205,15 +206,14 @@ class TraceQuality:
 
 
 def _rubric_fields(trace: Trace) -> dict[str, Any]:
-    """What rubrics of one's own may see of a trace."""
+    """The fields of a trace for rubrics of users."""
     fields = fields_of(trace)
     shown = {"question": fields["objective"], "trace": fields["steps"], "language": fields["language"]}
     return {**shown, **({"answer": fields["result"]} if fields["result"] else {})}
 
 
 class _Cases:
-    """What is kept of traces that are shown one after the other: cases, and hashes of what was to be done, and of
-    what was done."""
+    """The stored parts of traces that come one after the other: cases, and hashes of their tasks and of their steps."""
 
     def __init__(self) -> None:
         self.cases: list[TraceCase] = []

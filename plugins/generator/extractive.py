@@ -31,7 +31,7 @@ from runner.text.words import Word, all_forms, content_words
 
 _NO_STATEMENT = re.compile(r"\s*#{1,6}\s|.*[?？:：]\s*$", re.DOTALL)  # headings, questions, lead-ins
 NEIGHBOUR = 0.5  # weight of a question word that only the sentence before holds
-OTHER_KIND = 0.5  # what is left of the score without the number, time or reason that is asked for
+OTHER_KIND = 0.5  # factor of the score without the number, time or reason that the question asks for
 COMPANION = 0.5  # share of the best score that a further sentence needs
 
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Unpack
 from pydantic import Field
 
 from runner.errors import ReplyError
-from runner.llm.fencing import Item, fenced
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt_called
+from runner.llm.prompts import Prompt, prompt_by_name
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.records import Answer, Context, Query
 from runner.text.citations import citations
@@ -56,7 +56,7 @@ class OpenaiGenerator:
 
     def _prompt(self, name: str) -> Prompt:
         if name not in self._prompts:
-            self._prompts[name] = prompt_called(name, PROMPTS, "generator.prompt")
+            self._prompts[name] = prompt_by_name(name, PROMPTS, "generator.prompt")
         return self._prompts[name]
 
     @property
@@ -65,11 +65,11 @@ class OpenaiGenerator:
         return {**self.model.provenance, "prompt": "+".join(self._prompt(name).digest for name in names)}
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
-        """Raises ReplyError when the model says nothing, whatever else `Model.chat` raises."""
+        """Raises ReplyError when the reply has no text, and the errors of `Model.chat`."""
         if not contexts and not query.from_memory and not query.remembered:
             return Answer(refusal_for(query), refused=True)
         request = self.request(query, contexts)
-        reply = await self.model.repeated(request, lambda: self._reply(request), lambda reply: True)
+        reply = await self.model.make_or_reuse(request, lambda: self._reply(request), lambda reply: True)
         if reply.refusal:
             return Answer(reply.refusal, refused=True)
         text = reply.text.strip()
@@ -83,7 +83,7 @@ class OpenaiGenerator:
             before["memory"] = query.remembered
         messages = (
             Message("system", self.prompt_for(query).system(language, refusal=REFUSAL[language])),
-            Message("user", fenced({**before, "contexts": contexts, "question": query.text}, language)),
+            Message("user", fence_fields({**before, "contexts": contexts, "question": query.text}, language)),
         )
         return self.sampling.request(messages)
 
@@ -91,7 +91,7 @@ class OpenaiGenerator:
         return [(message.role, message.text) for message in self.request(query, contexts).messages]
 
     async def _reply(self, request: ChatRequest) -> ChatReply:
-        """A reply with text, or with a refusal. One that breaks off before its limit is the last that is taken."""
+        """A reply with text, or with a refusal. A reply that breaks off before its limit is not repeated."""
         with self.model.series() as ask:
             for attempt in range(ATTEMPTS):
                 reply = await ask(replace(request, attempt=attempt))

@@ -14,7 +14,7 @@ from runner.errors import EvaluationError, did_you_mean
 from runner.llm import claims as verdicts
 from runner.llm import graded
 from runner.records import Context, Judgement
-from runner.system.shared import are_several, digest_of, shared
+from runner.system.shared import are_several, digest_of, make_once
 from runner.system.threads import compute
 from runner.text.citations import without_citations
 from runner.text.claims import claims
@@ -179,7 +179,7 @@ class LexicalJudge:
         way = dict(zip(self.rubrics, ways, strict=True))[rubric]
         if not are_several() or (seen := digest_of(fields)) is None:
             return await compute(way, fields)
-        known: dict[tuple[str, float, bytes], Judgement] = shared("judgements by words", "", dict)
+        known: dict[tuple[str, float, bytes], Judgement] = make_once("judgements by words", "", dict)
         place = rubric, self.supported, seen
         if place not in known:
             judgement = await compute(way, fields)
@@ -311,7 +311,7 @@ def _memory(fields: Mapping[str, Any]) -> Judgement:
     summary = (
         words["useful" if recalled.relevance > USEFUL else "useless"] if recalled.n_sentences else words["nothing"]
     )
-    return graded.graded(
+    return graded.make_judgement(
         scores,
         summary,
         language,

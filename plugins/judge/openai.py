@@ -1,4 +1,4 @@
-"""A language model as judge: faithfulness, answer relevancy, correctness and whatever else has a rubric."""
+"""A language model as judge: faithfulness, answer relevancy, correctness and any other rubric."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runner.llm.messages import ChatRequest
 from runner.llm.models import Models
 from runner.llm.rubrics import Rubric, rubrics
 from runner.llm.sampling import Sampling, SamplingSettings
-from runner.llm.votes import combined, gathered, kept_votes
+from runner.llm.votes import combine_judgements, gather_judgements, kept_votes
 from runner.records import Judgement
 from runner.system.shared import are_several, digest_of
 from runner.text.claims import claims
@@ -94,17 +94,17 @@ class OpenaiJudge:
         return {**self._model.provenance, "mode": self.mode, "rubrics": digests}
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        return await self._judged(rubric, fields, {})
+        return await self._judge(rubric, fields, {})
 
     async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
-        return await self._judged(rubric, fields, kept_votes(earlier))
+        return await self._judge(rubric, fields, kept_votes(earlier))
 
-    async def _judged(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
+    async def _judge(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
         if earlier or not are_several() or (seen := digest_of(fields)) is None:
-            return await self._asked(rubric, fields, earlier)
+            return await self._ask_rubric(rubric, fields, earlier)
         what = self._identity, rubric, seen
-        return await self._model.repeated(
-            what, lambda: self._asked(rubric, fields, {}), lambda judgement: judgement.is_whole
+        return await self._model.make_or_reuse(
+            what, lambda: self._ask_rubric(rubric, fields, {}), lambda judgement: judgement.is_whole
         )
 
     @cached_property
@@ -113,16 +113,16 @@ class OpenaiJudge:
         digests = [(name, rubric.digest) for name, rubric in self.rubrics.items()]
         return repr((self.mode, self.repeats, self.sampling, digests))
 
-    async def _asked(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
+    async def _ask_rubric(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
         if rubric in self._learned:
             return await self._by_criteria(self._learned[rubric], fields, earlier)
         chosen = self._rubrics.get(rubric)
         if chosen is None:
             raise EvaluationError(f"judge: there is no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
-        mode = chosen.asked_in(self.mode)
+        mode = chosen.mode_for(self.mode)
         language = chosen.language(mode, fields)
         if mode == "graded":
-            return await self._graded(chosen, fields, language, earlier)
+            return await self._judge_memory(chosen, fields, language, earlier)
         if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, _EMPTY[language])
         by_mode = {
@@ -132,7 +132,7 @@ class OpenaiJudge:
         }
         if mode in by_mode:
             return await by_mode[mode](chosen, fields, language, earlier)
-        return await self._ask(chosen, mode, fields, _scored, earlier)
+        return await self._ask(chosen, mode, fields, _read_score, earlier)
 
     async def _by_criteria(
         self, criteria: Criteria, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]
@@ -141,9 +141,9 @@ class OpenaiJudge:
         if not parts:
             return criteria.nothing(fields)
         request = self.sampling.request(criteria.messages(fields), criteria.reply_schema)
-        return await self._voted(request, lambda reply: criteria.read(reply, fields), fields, earlier, len(parts))
+        return await self._vote(request, lambda reply: criteria.read(reply, fields), fields, earlier, len(parts))
 
-    async def _graded(
+    async def _judge_memory(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
     ) -> Judgement:
         if graded.is_empty(str(fields.get("memory") or ""), str(fields.get("entities") or "")):
@@ -154,7 +154,7 @@ class OpenaiJudge:
     async def _faithfulness(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
-        stated = _stated(fields)
+        stated = _claims_of(fields)
         if not stated:
             return Judgement(NO_CLAIM, _CLAIMLESS[language], details={"claims": []})
         n_chunks = len(fields["contexts"])
@@ -169,16 +169,16 @@ class OpenaiJudge:
     async def _correctness(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
-        stated, known = _stated(fields), verdicts.claims_of(fields["references"])
+        stated, reference_claims = _claims_of(fields), verdicts.claims_of(fields["references"])
         if not stated:
             return Judgement(0.0, _CLAIMLESS[language], details={"claims": []})
-        of_references = [claim for reference in known for claim in reference]
+        of_references = [claim for reference in reference_claims for claim in reference]
 
         def read(reply: Mapping[str, Any]) -> Judgement:
             place = "reference_verdicts"
             ours = verdicts.on_claims(reply.get("verdicts"), stated, None)
             theirs = verdicts.on_claims(reply.get(place), of_references, None, place)
-            return verdicts.correctness(ours, theirs, [len(reference) for reference in known], language)
+            return verdicts.correctness(ours, theirs, [len(reference) for reference in reference_claims], language)
 
         all_fields = {**fields, "claims": stated, "reference_claims": of_references}
         return await self._ask(rubric, "claims", all_fields, read, earlier, len(stated) + len(of_references))
@@ -219,9 +219,9 @@ class OpenaiJudge:
         n_verdicts: int = 1,
     ) -> Judgement:
         asked = self.sampling.request(rubric.messages(mode, fields), rubric.modes[mode].reply_schema)
-        return await self._voted(asked, read, fields, kept, n_verdicts)
+        return await self._vote(asked, read, fields, kept, n_verdicts)
 
-    async def _voted(
+    async def _vote(
         self,
         request: ChatRequest,
         read: Callable[[Mapping[str, Any]], Judgement],
@@ -231,24 +231,26 @@ class OpenaiJudge:
     ) -> Judgement:
         n_replies = math.ceil(n_verdicts / VERDICTS_A_REPLY)
         first = request if n_replies == 1 else replace(request, max_tokens=request.max_tokens * n_replies)
-        requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
+        requests = {str(repeat + 1): self._repeat_request(first, repeat) for repeat in range(self.repeats)}
         missing = {label: own_request for label, own_request in requests.items() if label not in earlier}
-        came = await gathered(
-            {label: self._model.structured(own_request, read) for label, own_request in missing.items()}
+        came = await gather_judgements(
+            {label: self._model.ask_for_json(own_request, read) for label, own_request in missing.items()}
         )
         votes = {label: came[label] if label in came else earlier[label] for label in requests}
         if self.repeats == 1:
             return votes["1"]
         details = next((vote.details for vote in votes.values() if vote.score is not None), {})
-        return combined(votes, statistics.fmean, graded.merged(votes.values(), graded.weights_of(fields)) or details)
+        return combine_judgements(
+            votes, statistics.fmean, graded.merge_details(votes.values(), graded.weights_of(fields)) or details
+        )
 
-    def _repeated(self, request: ChatRequest, repeat: int) -> ChatRequest:
+    def _repeat_request(self, request: ChatRequest, repeat: int) -> ChatRequest:
         if repeat == 0:
             return request
         return replace(request, seed=None if request.seed is None else request.seed + repeat, repeat=repeat)
 
 
-def _stated(fields: Mapping[str, Any]) -> list[str]:
+def _claims_of(fields: Mapping[str, Any]) -> list[str]:
     """The claims of an answer."""
     return [claim for claim in claims(str(fields["answer"])) if not says_unknown(claim)]
 
@@ -256,5 +258,5 @@ def _stated(fields: Mapping[str, Any]) -> list[str]:
 # --- reading replies; a ValueError says why a reply cannot be used ------------------------------------
 
 
-def _scored(reply: Mapping[str, Any]) -> Judgement:
+def _read_score(reply: Mapping[str, Any]) -> Judgement:
     return Judgement(score_in(0.0, 1.0, reply.get("score"), "score"), str(reply.get("reasoning") or ""))

@@ -10,19 +10,17 @@ from pydantic import Field
 
 from runner.errors import Problem
 from runner.llm import graded
-from runner.llm.votes import Combine, combined, gathered, judged_by, kept_votes
+from runner.llm.votes import Combine, ask_judge, combine_judgements, gather_judgements, kept_votes
 from runner.protocols import Judge, Learning, can_judge, offered
 from runner.records import Judgement
 
 
 class PanelJudge:
-    """Every judge is asked, all at once. `combine`: the mean or median of their scores, or `majority`: 1 where
-    more of them score at least `threshold` than do not, 0 where fewer do, 0.5 on a tie. Judges that fail are
-    left out and named; when all fail, so does the panel. What a member counts for a failure of its own
-    (`on_failure`) and its `health` do not matter here: those of the panel do. What is graded in several respects
-    (a memory) gets the mean of their grades, whatever `combine` is. A member that does not know a rubric is not asked
-    by it, where another one does.
-    """
+    """All judges are asked at once. `combine`: the mean or median of their scores, or `majority`: 1 where more of them
+    score at least `threshold` than do not, 0 where fewer do, 0.5 on a tie. Judges that fail are left out and named;
+    when all fail, so does the panel. The `on_failure` and `health` of its members are ignored: those of the panel
+    count. A judgement with several grades (of a memory) gets the mean of each grade, whatever `combine` is. A member
+    that does not know a rubric is not asked by it, if another member does."""
 
     def __init__(
         self,
@@ -47,7 +45,7 @@ class PanelJudge:
                 judge.learn(rubrics)
 
     def preflight(self) -> list[Problem]:
-        """Where criteria were chosen that no member takes."""
+        """A problem for chosen criteria that no member accepts."""
         members = self.judges.values()
         unknown = [name for name in self._learned if not any(can_judge(judge, name) for judge in members)]
         message = f"no member takes criteria, as those of {', '.join(unknown)}; expected one like openai"
@@ -59,22 +57,22 @@ class PanelJudge:
 
     @property
     def rubrics(self) -> Collection[str] | None:
-        """Those that a member knows; None where a member does not say which it knows."""
+        """The rubrics that a member knows; None where a member does not list its rubrics."""
         known = [offered(judge, "rubrics") for judge in self.judges.values()]
         return None if None in known else sorted({name for names in known for name in names})
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        return await self._judged(rubric, fields, {})
+        return await self._judge(rubric, fields, {})
 
     async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
-        return await self._judged(rubric, fields, kept_votes(earlier))
+        return await self._judge(rubric, fields, kept_votes(earlier))
 
-    async def _judged(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
+    async def _judge(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
         whole = {name for name, vote in earlier.items() if vote.is_whole}
         able = {name: judge for name, judge in self.judges.items() if can_judge(judge, rubric)} or self.judges
         missing = {name: judge for name, judge in able.items() if name not in whole}
-        votes = await gathered(
-            {name: judged_by(judge, rubric, fields, earlier.get(name)) for name, judge in missing.items()}
+        votes = await gather_judgements(
+            {name: ask_judge(judge, rubric, fields, earlier.get(name)) for name, judge in missing.items()}
         )
         judgements = {name: votes[name] if name in votes else earlier[name] for name in able}
         claims = {
@@ -82,10 +80,10 @@ class PanelJudge:
             for name, judgement in judgements.items()
             if "claims" in judgement.details
         }
-        grades = graded.merged(judgements.values(), graded.weights_of(fields))
+        grades = graded.merge_details(judgements.values(), graded.weights_of(fields))
         if not grades:
-            return combined(judgements, self._combine, claims)
-        return combined(judgements, statistics.fmean, {**grades, **claims})
+            return combine_judgements(judgements, self._combine, claims)
+        return combine_judgements(judgements, statistics.fmean, {**grades, **claims})
 
     def _majority(self, scores: Sequence[float]) -> float:
         share = sum(score >= self.threshold for score in scores) / len(scores)

@@ -8,25 +8,25 @@ from typing import Annotated, Unpack
 
 from pydantic import Field
 
-from runner.domains.memory.extraction.digest import outdated
+from runner.domains.memory.extraction.digest import outdated_turns
 from runner.domains.memory.protocols import MemoryStore, Summariser
 from runner.domains.memory.recall import is_question
 from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
 from runner.domains.memory.turn_index import Tokens, TurnSearch
-from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised
+from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised_turns
 from runner.system.threads import compute
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 from runner.text.sentences import split_sentences
 from runner.text.support import Statement
 from runner.text.words import all_forms
 
-ALIKE = 0.5  # share of the words of the longer sentence from which two say something of the same thing
+ALIKE = 0.5  # share of the words of the longer sentence from which two sentences have the same subject
 LEAST = 3  # words in common
 
 
 class CombinedMemory:
-    """Settings mean what they mean for `recursive_summary` and `retrieved_turns`. The store keeps all turns; those
-    retrieved are no recent ones, and say nothing that was said otherwise later, in the summary or in a turn."""
+    """Settings as in `recursive_summary` and `retrieved_turns`. The store keeps all turns. Retrieved turns are none of
+    the recent ones, and none that a later statement in the summary or a turn contradicts."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class CombinedMemory:
 
     async def read(self, key: SessionKey, question: str) -> Remembered:
         state = await self.store.read(key)
-        recent = unsummarised(state)
+        recent = unsummarised_turns(state)
         found = await self.search.best(key, state, question, self.n, {turn.number for turn in recent})
         retrieved = await compute(still_true, found, state, recent)
         return Remembered(state.memory, state.entities, recent, retrieved)
@@ -71,15 +71,15 @@ class CombinedMemory:
         return self.updates.sessions.upkeep(key)
 
 
-# --- what was said otherwise later must not come back beside what took its place ------------------
+# --- outdated statements must not be retrieved beside the new ones --------------------------------
 
 
 def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
-    """Those of `turns`, in their order, of which no statement was made otherwise later: in the summary or an entity,
-    in one of the `recent` turns, or in a newer one of `turns`. A summary holds what was said last, so a turn that it
-    holds itself is not replaced by it."""
+    """Those of `turns`, in their order, of which no statement was changed later: in the summary or an entity, in one of
+    the `recent` turns, or in a newer one of `turns`. A summary holds the latest statements, so a turn that it holds
+    itself is not outdated by it."""
     later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]
-    ended = outdated(sorted({*turns, *recent}, key=lambda turn: turn.number))
+    ended = outdated_turns(sorted({*turns, *recent}, key=lambda turn: turn.number))
     current = []
     for turn in (turn for turn in turns if turn.number not in ended):
         newer = (other for other in (*turns, *recent) if other.number > turn.number)
@@ -110,7 +110,7 @@ def _is_alike(one: Statement, other: Statement) -> bool:
 def _takes_back(own: Statement, sentence: str, later: str) -> bool:
     """Whether a later sentence denies a word of this one, which affirms it, and speaks of the same: `B, not A, wrote
     it` takes `A wrote it` back, though it holds all its words."""
-    taken = all_forms(denied(later)) - all_forms(denied(sentence))
+    taken = all_forms(denied_words(later)) - all_forms(denied_words(sentence))
     if all(word.forms.isdisjoint(taken) for word in own.words):
         return False
     forms = Statement(later).forms

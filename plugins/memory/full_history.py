@@ -1,4 +1,4 @@
-"""Every turn, word for word, whatever the budget: the ceiling that other strategies are held against."""
+"""Every turn verbatim, whatever the budget: the ceiling that other strategies are compared with."""
 
 from __future__ import annotations
 

@@ -22,16 +22,16 @@ from runner.llm.endpoint import (
     Received,
     Request,
     expression_problem,
-    filled,
+    extract,
+    fill_template,
     filled_path,
-    found_by,
     placeholders,
 )
 from runner.llm.models import Models
 from runner.llm.settings import Address
 from runner.llm.toll import Toll
 
-KEPT = 4096  # sessions of which it is known what was said in them
+KEPT = 4096  # sessions whose turns are known
 OF_SESSION = ("tenant", "session", "language")
 OF_TURN = (*OF_SESSION, "user", "assistant", "speaker", "said_at", "id", "number")
 KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -61,7 +61,7 @@ class Sent(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid"))
 class Asked(Sent, total=False):
-    """With what its reply holds, as JMESPath; null: nothing of the kind."""
+    """A request, with JMESPaths of what its reply holds; null: the reply lacks the part."""
 
     memory: str | None
     entities: str | None
@@ -69,15 +69,15 @@ class Asked(Sent, total=False):
 
 
 class HttpMemory:
-    """Each turn is sent by `append` when it was said, `read` asks for what is remembered of a question, `delete`
-    forgets a session; null for a service that cannot. Takes a store and a summariser, like every strategy, and uses
-    neither.
+    """A memory service. `append` sends each turn when it is said, `read` asks for the memory of a question, `delete`
+    forgets a session; null for a service without that request. Takes a store and a summariser, like every strategy,
+    and uses neither.
 
-    What `read` finds: `memory` is a text or a list of texts, `entities` a list of {key, value}, `turns` a list of texts
-    or of {text, id, said_at, speaker}, best first. `id` is that of the data set where it was sent with the turn: then
-    recall can be measured. `settle_ms` is waited after the last turn before a question, for services that work on what
-    they were told after they have answered. Every request counts for `budget.requests`; that of a deletion does so with
-    the first turn of its session, so that a budget that is spent leaves no session there.
+    The reply to `read`: `memory` is a text or a list of texts, `entities` a list of {key, value}, `turns` a list of
+    texts or of {text, id, said_at, speaker}, best first. `id` is that of the data set where it was sent with the turn:
+    then recall can be measured. `settle_ms` is waited after the last turn before a question, for services that process
+    turns after they have answered. Every request counts for `budget.requests`; that of a deletion is reserved with the
+    first turn of its session, so that a spent budget leaves no session there.
     """
 
     idle: ClassVar[tuple[str, ...]] = ("store", "summariser")  # parts that it takes and does not use
@@ -144,7 +144,7 @@ class HttpMemory:
         session = self._of(key)
         values = {**self._names_of(key, session), "question": question, "n": self.n}
         reply = await self._ask(self._request("read", values))
-        if (made_up := self._service.made_up()) is not None:
+        if (made_up := self._service.made_up_reply()) is not None:
             return Remembered(made_up)
         texts = self._value_of("memory", reply)
         return Remembered(
@@ -154,7 +154,7 @@ class HttpMemory:
         )
 
     async def update(self, key: SessionKey) -> None:
-        """Nothing is known of what the service does meanwhile."""
+        """The service does not report its updates."""
         session = self._of(key)
         if not session.is_settled and self.settle_s and not self._service.is_rehearsed:
             await asyncio.sleep(self.settle_s)
@@ -196,11 +196,11 @@ class HttpMemory:
         path, method, body = filled_path(sent.get("path", ""), values), sent.get("method", "POST"), sent.get("body")
         if body is None and method not in ("GET", "DELETE"):
             body = BODIES.get(name)
-        return Request(name, method, path, filled(body, values), key)
+        return Request(name, method, path, fill_template(body, values), key)
 
     def _value_of(self, name: str, reply: Any) -> Any:
         expression = self.sent["read"].get(name)
-        return found_by(None if expression is None else str(expression), reply)
+        return extract(None if expression is None else str(expression), reply)
 
     def _list_of(self, name: str, reply: Any) -> Sequence[Any]:
         found = self._value_of(name, reply)
@@ -210,7 +210,7 @@ class HttpMemory:
 
 
 class _Session:
-    """`numbers`: of its turns, by the ids that the service was told."""
+    """`numbers`: of its turns, by the ids that were sent to the service."""
 
     def __init__(self) -> None:
         self.language = ""
@@ -234,7 +234,7 @@ def _entity(found: Any, turn: int) -> Entity:
 
 
 def _turn(value: Any, place: int, session: _Session) -> ChatTurn:
-    """A turn that was sent to the service has its number; one that the service made itself has 0."""
+    """A turn that was sent to the service has its number; one that the service generated has 0."""
     fields = {"text": value} if isinstance(value, str) else value
     if not isinstance(fields, Mapping) or not isinstance(fields.get("text"), str):
         needs = "texts, or {text, id, said_at, speaker}, as results[].{text: memory, id: metadata.turn}"

@@ -7,7 +7,7 @@ from typing import Unpack
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
 from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
-from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised
+from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised_turns
 
 
 class RecursiveSummaryMemory:
@@ -27,7 +27,7 @@ class RecursiveSummaryMemory:
 
     async def read(self, key: SessionKey, question: str) -> Remembered:
         state = await self.store.read(key)
-        return Remembered(state.memory, state.entities, unsummarised(state))
+        return Remembered(state.memory, state.entities, unsummarised_turns(state))
 
     async def update(self, key: SessionKey) -> None:
         await self.updates.update(key)

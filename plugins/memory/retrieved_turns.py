@@ -17,15 +17,13 @@ from runner.protocols import Embedder, Workspace
 
 
 class RetrievedTurnsMemory:
-    """Keeps all turns, and gives at most `n` for a question, best first, of equals the newer first: by `ranking` those
-    that share a term with it (bm25), those whose vectors are nearest (dense), or both (hybrid, with `weight` for bm25;
-    null: what the embedder says). `tokens`: auto, as `tokenizer=auto` has it (letter pairs for Hangul), or word (runs
+    """Keeps all turns, and returns at most `n` for a question, best first, of equals the newer first: by `ranking`
+    those that share a term with it (bm25), those with the nearest vectors (dense), or both (hybrid, with `weight` for
+    bm25; null: that of the embedder). `tokens`: auto, as `tokenizer=auto` does (letter pairs for Hangul), or word (runs
     of letters and digits, lower-cased). `unit=session`: the turns of the `n` best sessions
-    (runner.domains.memory.records says what a session is). `recency`, 0..1: how much the newer ones gain, by half as
-    much every `half_life` turns (of sessions, where these are the unit).
-
-    Turns are embedded when a question is asked, all new ones at once; it is part of the time of that reading, and what
-    it came to is part of its cost. Takes a summariser, like every strategy, and does not use it."""
+    (runner.domains.memory.records defines a session). `recency`, 0..1: how much newer turns gain, by half as much every
+    `half_life` turns (or sessions, where these are the unit). Turns are embedded when a question is asked, all new ones
+    at once; time and cost are those of that reading. Takes a summariser, like every strategy, and does not use it."""
 
     def __init__(
         self,

@@ -106,10 +106,10 @@ class Checks:
         checks = self._of(case)
         if not checks or "answer" not in shown:
             return {}
-        judgement = await in_thread(self._judgement, checks, self._checked(shown), _language(shown))
+        judgement = await in_thread(self._judgement, checks, self._to_check(shown), _language(shown))
         return {} if judgement is None else {self.name: judgement}
 
-    def _checked(self, fields: Mapping[str, Any]) -> Checked:
+    def _to_check(self, fields: Mapping[str, Any]) -> Checked:
         return Checked(
             answer=str(fields["answer"] or ""),
             citations=fields.get("citations", ()),

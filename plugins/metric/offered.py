@@ -9,7 +9,7 @@ from runner.records import Judgements, Scores
 
 
 class Offered:
-    """Nothing is scored here: the evaluation is told that these of its metrics are wanted."""
+    """Computes no score: it selects these metrics of the evaluation."""
 
     def __init__(self, *, names: Sequence[str]) -> None:
         self.offered = tuple(names)

@@ -174,14 +174,14 @@ class Rubric:
         return 1.0 - judgement.score if self.better == "lower" else judgement.score
 
     def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-        seen = self.rubrics[self.name].seen(shown)
+        seen = self.rubrics[self.name].pick_fields(shown)
         return {} if seen is None else {self.name: seen}
 
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
         judgement = judgements.get(self.name)
         return Scores({} if judgement is None or judgement.score is None else {self.name: judgement.score})
 
-    # --- what is wrong with it ------------------------------------------------------------------------
+    # --- problems of the settings -----------------------------------------------------------------------
 
     def preflight(self) -> Sequence[Problem]:
         return [*self._of_scale(), *self._of_examples(), *self._of_controls()]
@@ -203,15 +203,15 @@ class Rubric:
             yield Problem(self._key("fields"), "mode claims judges parts of the answer; expected answer among them")
 
     def _of_examples(self) -> Iterator[Problem]:
-        wanted = {"score": "score", "choices": "choice", "claims": "verdict"}[self.mode]
+        field = {"score": "score", "choices": "choice", "claims": "verdict"}[self.mode]
         for number, entry in enumerate(self.examples):
             key = self._key(f"examples.{number}")
-            verdict = entry.get(wanted)
+            verdict = entry.get(field)
             if verdict is None:
-                yield Problem(key, f"{wanted} is missing: what the judge is to say of it")
-            elif wanted == "score" and not self.scale[0] <= float(str(verdict)) <= self.scale[1]:
+                yield Problem(key, f"{field} is missing: what the judge is to say of it")
+            elif field == "score" and not self.scale[0] <= float(str(verdict)) <= self.scale[1]:
                 yield Problem(f"{key}.score", f"expected a number from {self._scale}, got {verdict}")
-            elif wanted == "choice" and verdict not in self.choices:
+            elif field == "choice" and verdict not in self.choices:
                 yield Problem(f"{key}.choice", f"expected {', '.join(self.choices)}, got '{verdict}'")
 
     def _of_controls(self) -> Iterator[Problem]:

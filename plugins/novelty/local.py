@@ -17,8 +17,8 @@ from runner.records import Timing
 
 
 class LocalNovelty:
-    """In the order of the file or of `metadata.created_at`, which is also the clock of
-    `ttl_ms`: what comes out does not depend on when it is computed. 0.5 for all without an embedder."""
+    """In the order of the file or of `metadata.created_at`, which is also the clock of `ttl_ms`: the values do not
+    depend on when they are computed. 0.5 for all without an embedder."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class LocalNovelty:
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         if not self._past.has_vectors:
-            self._past.ordered(traces)
+            self._past.trace_order(traces)
             return dict.fromkeys(wanted, UNKNOWN_NOVELTY)
         time_ms = 0.0
         past = self._past

@@ -67,7 +67,7 @@ class RedisNovelty:
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         """Raises StopRunError where the server cannot be used, and InputError for vectors that do not fit."""
         if not self._past.has_vectors:
-            self._past.ordered(traces)
+            self._past.trace_order(traces)
             return dict.fromkeys(wanted, UNKNOWN_NOVELTY)
         link = self._server.link(name="the store", full=FULL)
         time_ms = 0.0

@@ -59,7 +59,8 @@ class CrossEncoderReranker:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """By content: a folder may hold another model tomorrow. Raises InputError for what is missing."""
+        """The content of the model's files: a folder may hold another model later. Raises InputError for a missing
+        file."""
         return {"model": self._digest, "onnxruntime": version_of("onnxruntime"), "tokenizers": version_of("tokenizers")}
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
@@ -77,7 +78,7 @@ class CrossEncoderReranker:
     # --- the model ------------------------------------------------------------------------------------
 
     def _problem(self) -> str:
-        """What is wrong with the setting; empty when nothing is."""
+        """The fault of the setting; empty for a right one."""
         if self.model is None:
             return f"reranker=cross_encoder needs {FORM}"
         folder = Path(self.model)

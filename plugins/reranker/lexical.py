@@ -12,7 +12,7 @@ from runner.protocols import Workspace
 from runner.records import Assessment, Corpus, Query
 from runner.text.words import Word, all_forms, content_words
 
-BEST = 3  # candidates of which the most confident one speaks for all
+BEST = 3  # candidates, whose highest confidence counts
 OPEN = 0.15  # share of the question, by weight, that is worth another search
 BRIDGE = 4  # words of the best candidate that lead on
 TOGETHER = 2  # words of a lead, in the title and headings of what it leads to or open before
@@ -41,7 +41,7 @@ class LexicalReranker:
         self._topics = topics_of(corpus)
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
-        about = self._coverage.asked(question.text)
+        about = self._coverage.analyse(question.text)
         covered = [self._coverage.of(about, each.passage) for each in candidates]
         useful = [place for place, each in enumerate(covered) if each.coverage > 0]
         useful.sort(key=lambda place: -(candidates[place].relevance + covered[place].coverage))
@@ -74,16 +74,17 @@ class LexicalReranker:
             chain.append(goal)
         return chain, ""
 
-    def _lead(self, chain: Sequence[Candidate], left: _Open) -> Lead:
-        """From the last one; nothing where it leads nowhere, or all of them together lack next to nothing."""
+    def _lead(self, chain: Sequence[Candidate], missing: _Open) -> Lead:
+        """The lead from the last candidate; empty where no other chunk continues it, or all of them together lack next
+        to nothing."""
         told, held = _forms(chain), self._coverage.chunks_with
-        wanted = [word for word in left.words if word.forms.isdisjoint(told) and held(word) > 0]
-        if left.weight(wanted) < OPEN:
+        wanted = [word for word in missing.words if word.forms.isdisjoint(told) and held(word) > 0]
+        if missing.weight(wanted) < OPEN:
             wanted = []
-        topics, others = self._leading(chain, left)
+        topics, others = self._leading(chain, missing)
         if wanted and topics:
             return wanted, [*topics, *others][:BRIDGE]
-        return ((), topics[:BRIDGE]) if left.is_doubtful and len(chain) > 1 else ((), ())
+        return ((), topics[:BRIDGE]) if missing.is_doubtful and len(chain) > 1 else ((), ())
 
     def _leading(self, chain: Sequence[Candidate], left: _Open) -> tuple[list[Word], list[Word]]:
         """Words that only the last one of the chain holds, and some other chunk: those that are topics of another
@@ -104,8 +105,9 @@ class LexicalReranker:
         return any(0 < len(documents) <= FEW and own not in documents for documents in bearing)
 
     def _goal(self, chain: Sequence[int], candidates: Sequence[Candidate], lead: Lead) -> int | None:
-        """What holds most of a lead by weight, and is named by it: a word that leads stands in its title or headings,
-        and, but where topics alone lead to it, another one or a word that was open."""
+        """The candidate that holds most of a lead by weight, and is named by it: one of its words is in the title or
+        headings, and, unless only topics lead to it, another of its words or a missing word of the question is in the
+        text."""
         weight = {word.text: 1 / self._coverage.chunks_with(word) for words in lead for word in words}
         values: dict[int, float] = {}
         for place, candidate in enumerate(candidates):
@@ -119,8 +121,8 @@ class LexicalReranker:
 
 
 class _Open:
-    """What of a question may still be open: its words but those that only ask. `is_doubtful`: whether what was found
-    may be about something else."""
+    """The open part of a question: its words but those that only ask. `is_doubtful`: whether the candidates may be
+    about something else."""
 
     def __init__(self, question: str, about: Asked, is_doubtful: bool) -> None:
         self.about, self.is_doubtful = about, is_doubtful

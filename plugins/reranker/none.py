@@ -10,8 +10,8 @@ from runner.records import Assessment, Corpus, Query
 
 
 class NoReranker:
-    """The most relevant first, by what the retriever says; ties in the order in which they were found. It says
-    nothing of sufficiency or confidence: an agent that wants to know judges itself."""
+    """The most relevant first, by the retriever; ties in the order in which they were found. It states no sufficiency
+    or confidence: an agent that needs them judges itself."""
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Nothing."""

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Unpack, cast
 from pydantic import Field
 
 from runner.domains.agent.candidate import Candidate
-from runner.domains.memory.shortening import shortened
-from runner.llm.fencing import Item, fenced
+from runner.domains.memory.shortening import shorten_text
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt_called
+from runner.llm.prompts import Prompt, prompt_by_name
 from runner.llm.rehearsal import MadeUpError
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.tokens import count_tokens
@@ -60,7 +60,7 @@ class OpenaiReranker:
     @cached_property
     def prompt(self) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
-        return prompt_called(self._prompt or "rerank", ("rerank",), "reranker.prompt")
+        return prompt_by_name(self._prompt or "rerank", ("rerank",), "reranker.prompt")
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -78,7 +78,7 @@ class OpenaiReranker:
         """Nothing: it has no index."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
-        """For a thread beside the event loop. Raises what `Model.structured` does."""
+        """Runs in a thread beside the event loop. Raises what `Model.ask_for_json` does."""
         request = self.request(question, candidates, past_queries)
         ids = tuple(each.id for each in candidates)
 
@@ -86,7 +86,7 @@ class OpenaiReranker:
             return _assessment(reply, ids, past_queries)
 
         try:
-            return self._models.blocking(self._model.structured(request, read))
+            return self._models.blocking(self._model.ask_for_json(request, read))
         except MadeUpError:
             return Assessment(ids, sufficient=True, confidence=1.0)
 
@@ -100,13 +100,13 @@ class OpenaiReranker:
             "asked": list(past_queries),
             "candidates": list(map(self._as_context, candidates)),
         }
-        messages = Message("system", self.prompt.system(language)), Message("user", fenced(data, language))
+        messages = Message("system", self.prompt.system(language)), Message("user", fence_fields(data, language))
         return self.sampling.request(messages, SCHEMA)
 
     def _as_context(self, candidate: Candidate) -> Context:
         kind, section = candidate.metadata.get("doc_type"), candidate.metadata.get("section")
         title = " > ".join(filter(None, (candidate.title, section)))
-        text = shortened(candidate.text, self.max_candidate_tokens, count_tokens)
+        text = shorten_text(candidate.text, self.max_candidate_tokens, count_tokens)
         return Context(candidate.id, text, f"[{kind}] {title}".strip() if kind else title)
 
 

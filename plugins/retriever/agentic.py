@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.domains.agent.candidate import Candidate
-from runner.domains.agent.collections import FAQ, GUIDE, indexed, split
+from runner.domains.agent.collections import FAQ, GUIDE, index_parts, split
 from runner.domains.agent.fallbacks import Fallbacks
 from runner.domains.agent.protocols import Agent, Reranker
 from runner.domains.agent.shelf import Collection, Shelf
@@ -59,7 +59,7 @@ class MenuSettings(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What an agent found, best first, when the ranking was asked for to `depth`."""
+    """The results of an agent, best first, for a ranking to `depth`."""
 
     depth: int
     found: Sequence[Candidate]
@@ -109,7 +109,7 @@ class AgenticRetriever:
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Once: the collections get copies of `base` as it is before."""
-        collections, facts = indexed(self.base, split(corpus), self.counts, workspace)
+        collections, facts = index_parts(self.base, split(corpus), self.counts, workspace)
         whole = self.base.index(corpus, workspace)
         self._shelf = Shelf(corpus, self.base, collections or [Collection(self.base, self.count)])
         for part in (self.reranker, self.agent):
@@ -128,7 +128,7 @@ class AgenticRetriever:
         self._done = before | {_key(queries[place]): run for place, run in zip(places, runs, strict=True)}
         return [_ranking(self._done[_key(query)], base, depth) for query, base in zip(queries, rankings, strict=True)]
 
-    # --- what is asked of models --------------------------------------------------------------------
+    # --- requests to models ---------------------------------------------------------------------------
 
     @property
     def concurrency(self) -> int:
@@ -144,7 +144,7 @@ class AgenticRetriever:
         return asks or (isinstance(self.base, CachedRetriever) and self.base.caches)
 
     def is_cached(self, queries: Sequence[Query]) -> list[bool]:
-        """By `base`; what agent and reranker have cached shows while they run."""
+        """The cached queries of `base`; the caches of agent and reranker are known only while they run."""
         if isinstance(self.base, CachedRetriever) and self.base.caches:
             return self.base.is_cached(queries)
         return [False] * len(queries)
@@ -194,7 +194,7 @@ class AgenticRetriever:
         except (ComponentError, InputError, StopRunError):
             raise
         except (RunnerError, TimeoutError) as error:
-            trajectory = toolbox.finished("failed", error=str(error) or "timeout")
+            trajectory = toolbox.finish("failed", error=str(error) or "timeout")
         return _Run(depth, toolbox.candidates, trajectory)
 
 

@@ -12,7 +12,7 @@ from runner.domains.links.graph_rerank import GraphRerank
 from runner.protocols import CachedRetriever, Closing, Retriever, TextTelling, Workspace, offered
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.filters import Filter
-from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fused, over, reciprocal_ranks
+from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fuse, over, reciprocal_ranks
 from runner.text.ordering import best, byte_ranks
 
 
@@ -49,7 +49,7 @@ class HybridRetriever:
     ) -> None:
         self.legs: Mapping[str, Retriever] = {"keyword": keyword, "semantic": semantic}
         self.fusion = fusion
-        self.weight = self._suggested() if weight is None else weight
+        self.weight = self._suggested_weight() if weight is None else weight
         self.weights = np.array([[self.weight], [1 - self.weight]])
         self.normalization = normalization
         self.rrf_k = rrf_k
@@ -57,7 +57,7 @@ class HybridRetriever:
         self.filter = filter  # of both legs, which take it from conf
         self.graph = GraphRerank(graph_rerank, graph_weight)
 
-    def _suggested(self) -> float:
+    def _suggested_weight(self) -> float:
         suggested = offered(self.legs["semantic"], "keyword_weight")
         return BALANCED if suggested is None else float(suggested)
 
@@ -110,7 +110,7 @@ class HybridRetriever:
     def _fuse(self, legs: Sequence[Ranking], depth: int) -> Ranking:
         found = [np.array([self._places[id] for id in leg.ids[: self.pool]], dtype=np.int64) for leg in legs]
         weights = self.weights if self.fusion == "convex" else np.ones((len(legs), 1))
-        union, scores = fused(found, [self._values(leg) for leg in legs], weights)
+        union, scores = fuse(found, [self._values(leg) for leg in legs], weights)
         told = [np.array(leg.relevance[: self.pool], dtype=np.float64) for leg in legs]
         relevance = np.stack([over(union, places, 0.0, own) for places, own in zip(found, told, strict=True)])
         order = best(scores, self._ranks[union], depth)

@@ -1,4 +1,4 @@
-"""No system but what systems are held against: the gold documents, random chunks, or nothing."""
+"""No system, but references for systems: the gold documents, random chunks, or nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OracleRetriever:
     def _ids(self, query: Query, depth: int) -> list[str]:
         if self.mode == "gold":
             return self._gold(query)[:depth]
-        return self._drawn(query, depth) if self.mode == "random" else []
+        return self._draw(query, depth) if self.mode == "random" else []
 
     def _gold(self, query: Query) -> list[str]:
         graded = sorted(query.relevance.items(), key=lambda item: -item[1])  # stable
@@ -60,8 +60,8 @@ class OracleRetriever:
         columns = [sorted(self._corpus.chunks_of(id), key=rank) for id in gold]
         return [chunk.id for chunk in chain.from_iterable(zip_longest(*columns)) if chunk is not None]
 
-    def _drawn(self, query: Query, depth: int) -> list[str]:
-        """The same for a question, whatever other questions there are."""
+    def _draw(self, query: Query, depth: int) -> list[str]:
+        """Chunks of a question, independent of the other questions."""
         digest = hashlib.sha256(f"{self.seed}\0{query.id}".encode("utf-8", "surrogatepass")).digest()
         chunks = self._corpus.chunks
         places = random.Random(int.from_bytes(digest[:8], "big")).sample(range(len(chunks)), min(depth, len(chunks)))

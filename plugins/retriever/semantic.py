@@ -142,14 +142,14 @@ class SemanticRetriever:
     def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         vectors = self.embedder.embed([query.text for query in queries], "query")
         if vectors.shape[1] != self._index.dim:
-            vectors = self._fitted(vectors)
+            vectors = self._fit_length(vectors)
         asked = np.flatnonzero(vectors.any(axis=1))
         rankings = [Ranking((), (), ())] * len(queries)
         for place, candidates in zip(asked, self._candidates(vectors[asked], depth), strict=True):
             rankings[place] = self._rank(vectors[place], candidates, depth)
         return rankings
 
-    def _fitted(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _fit_length(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors that are made up, or of blank texts, at the length of those in the index. Raises StopRunError for
         others."""
         if offered(self.embedder, "is_rehearsed") or not vectors.any():
@@ -192,7 +192,7 @@ class SemanticRetriever:
         key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
 
         def build(path: Path) -> None:
-            faiss_index.build(path, self._embedded(texts, workspace), self.settings)
+            faiss_index.build(path, self._embed_texts(texts, workspace), self.settings)
 
         folder = workspace.folder("semantic", key, build)
         return folder, FaissIndex(folder, self.settings)
@@ -200,7 +200,7 @@ class SemanticRetriever:
     def _in_store(
         self, store: Store, corpus: Corpus, texts: Sequence[str], workspace: Workspace
     ) -> tuple[Path, StoreIndex]:
-        """The same of a collection. It is filled once; one that has lost points since gets them again."""
+        """The same of a collection. It is filled once; points that it has lost since are sent again."""
         content = {
             "corpus": corpus.fingerprint,
             "embedder": [workspace.identity(self.embedder), offered(self.embedder, "provenance")],
@@ -208,14 +208,14 @@ class SemanticRetriever:
         }
         ids = corpus.ids
 
-        def opened(dim: int) -> StoreIndex:
+        def open_index(dim: int) -> StoreIndex:
             return StoreIndex(
                 store, Collection(collection_name(content), len(ids), dim, self.settings, workspace.root / "stores")
             )
 
         def build(path: Path) -> None:
-            vectors = self._embedded(texts, workspace)
-            index = opened(vectors.shape[1])
+            vectors = self._embed_texts(texts, workspace)
+            index = open_index(vectors.shape[1])
             try:
                 index.fill(_points(corpus, vectors), anew=workspace.cold)
                 (path / FACTS).write_text(json.dumps(index.facts(vectors)), encoding="utf-8")
@@ -223,13 +223,13 @@ class SemanticRetriever:
                 index.close()
 
         folder = workspace.folder("collections", {**content, "place": store.transfer.place}, build)
-        index = opened(int(json.loads((folder / FACTS).read_text(encoding="utf-8"))["dim"]))
+        index = open_index(int(json.loads((folder / FACTS).read_text(encoding="utf-8"))["dim"]))
         if not index.is_whole():
-            index.fill(_points(corpus, self._embedded(texts, workspace)))
+            index.fill(_points(corpus, self._embed_texts(texts, workspace)))
         return folder, index
 
-    def _embedded(self, texts: Sequence[str], workspace: Workspace) -> NDArray[np.float32]:
-        """float32 [n_texts, dim]; of more than BLOCK texts in a file, a block of which is in memory at a time."""
+    def _embed_texts(self, texts: Sequence[str], workspace: Workspace) -> NDArray[np.float32]:
+        """float32 [n_texts, dim]; more than BLOCK texts go to a file, with one block in memory at a time."""
         first = self._block(texts[:BLOCK])
         if len(texts) <= BLOCK:
             return first
@@ -255,7 +255,7 @@ class SemanticRetriever:
     # --- search -----------------------------------------------------------------------------------
 
     def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
-        """What holds the `depth` best of each query, whatever decides between ties."""
+        """Candidates among which are the `depth` best of each query, however ties are broken."""
         wanted = min(self._n_candidates, depth + MARGIN)
         hits_of_queries = self._nearest(vectors, wanted)
         if self.settings.kind == "flat" and wanted < self._n_candidates:
@@ -286,7 +286,7 @@ def _points(corpus: Corpus, vectors: NDArray[np.float32]) -> Points:
 
 
 class ChunkTexts(Sequence[str]):
-    """The texts of chunks, which may lie on a disk: read when they are asked for."""
+    """The texts of chunks, perhaps on disk: each is read on access."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks

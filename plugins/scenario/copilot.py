@@ -15,8 +15,8 @@ LANGUAGES = ("ko", "en")
 
 
 class CopilotScenarios:
-    """13 to 17 turns each. Every question is a turn: of the documents of the data set `about`, of what was told before,
-    or of both."""
+    """13 to 17 turns each. Every question is a turn: about the documents of the data set `about`, about earlier turns,
+    or about both."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from runner.text.words import Word, content_words, is_content, words
 KEY = "scenario.path"
 CATEGORY = "update"
 NOTED = "Noted."
-SHORT = 2  # letters of a word that names nobody
+SHORT = 2  # letters of a word that is no name
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]+ ?){2,3}")
 _WHO = re.compile(r"(?:person|people|individual|friend|one)s?", re.IGNORECASE)
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*")
@@ -84,7 +84,7 @@ class LettaScenarios:
         key = f"fact-{min(old)}"
         about = _about(question, answer, texts[-1])
         facts = [
-            Fact(f"fact-{turn}", _given_up(text, texts[-1]), turn, key, about=about)
+            Fact(f"fact-{turn}", _outdated_words(text, texts[-1]), turn, key, about=about)
             if turn in old
             else Fact(f"fact-{turn}", text.rstrip("."), turn, f"fact-{turn}")
             for turn, text in enumerate(texts[:-1], 1)
@@ -114,8 +114,8 @@ class LettaScenarios:
 
 
 def _about(question: str, answer: str, update: str) -> tuple[tuple[str, ...], ...]:
-    """Of the words of a question that the update takes up, those of names that are not the answer; where the answer is
-    a name, the others too."""
+    """Groups of words of a question that the update repeats: those of names that are not the answer; where the answer
+    is a name, the others too."""
     named = {part for name in names(question) for part in name.split()}
     who = tuple(sorted(part for part in named if len(part) > SHORT and not mentions(answer, [part])))
     rest = {word.text.removesuffix("'s") for word in content_words(question)} - named
@@ -137,14 +137,14 @@ def _forms(answer: str, update: str, old: Sequence[str]) -> list[str]:
     return forms
 
 
-def _given_up(fact: str, update: str) -> str:
-    """The longest run of words of a fact that the update does not say, or the fact where there is none."""
+def _outdated_words(fact: str, update: str) -> str:
+    """The longest run of words of a fact that is not in the update, or the fact where there is none."""
     runs = [run for run in _new_words(fact, [update]) if shows(fact, [run]) and not shows(update, [run])]
     return max(runs, key=len, default=fact.rstrip("."))
 
 
 def _new_words(text: str, others: Sequence[str]) -> list[str]:
-    """Runs of words that stand in none of the other texts in any inflection, from a full word to a full word."""
+    """Runs of words that are in none of the other texts in any inflection, from a full word to a full word."""
     known = {form for other in others for word in words(other) for form in word.forms}
     runs: list[list[Word]] = [[]]
     for word in words(text):

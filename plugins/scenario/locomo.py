@@ -25,7 +25,7 @@ from runner.errors import DataError, Problem, did_you_mean
 from runner.records import DataProblem
 
 CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop", 5: "adversarial"}
-ADVERSARIAL = 5  # asks for something that was never said, or of somebody else
+ADVERSARIAL = 5  # asks about something that was never said, or about another person
 Labels = Literal["original", "patched", "both"]
 Corrections = Mapping[tuple[str, str], Fields]
 KEY = "scenario.path"
@@ -91,7 +91,8 @@ class LocomoScenarios:
 
 
 class _Reader:
-    """Of one conversation. A question with an error is left out; evidence that no turn has is left out of it."""
+    """Reads one conversation. A question with an error is left out; evidence without a turn is left out of its
+    question."""
 
     def __init__(self, fields: Fields, settings: LocomoScenarios, corrections: Corrections) -> None:
         self.fields = fields
@@ -128,14 +129,14 @@ class _Reader:
         self.fields.failed |= talk.failed
 
     def _text(self, turn: Fields) -> str:
-        """With what a shared picture shows, which questions may be about."""
+        """The text with the description of a shared picture, which questions may be about."""
         text, caption = turn.required_text("text"), turn.text("blip_caption")
         return f"{text} [shares {caption}]" if caption and self.settings.captions else text
 
     # --- questions ----------------------------------------------------------------------------------
 
     def _questions(self) -> Iterator[Fields]:
-        """Whatever is wrong with one of them is no reason to leave out the conversation."""
+        """A fault of one question does not leave out the conversation."""
         for index, item in enumerate(self.fields.items("qa") or ()):
             data = item if isinstance(item, dict) else {}
             yield self.fields.inner(f"qa[{index}]", data)
@@ -177,7 +178,7 @@ class _Reader:
         return replace(probe, answers=answers, evidence=self._evidence(correction, "correct_evidence"))
 
     def _evidence(self, fields: Fields, name: str) -> tuple[str, ...]:
-        """Ids of turns, in order, each once, of whatever stands in the list ("D8:6; D9:17")."""
+        """Ids of turns, in order, each once, from all entries of the list ("D8:6; D9:17")."""
         known = {turn.id for turn in self.turns}
         known_ids: dict[str, None] = {}
         for written in fields.texts(name):
@@ -207,7 +208,8 @@ def _date(fields: Fields, name: str) -> str:
 
 
 def _corrections(path: str, log: ProblemLog) -> Corrections:
-    """By the number of the question and its text: the numbering of conversations depends on the file."""
+    """The corrections by the number of the question and its text: the numbering of conversations depends on the
+    file."""
     value = read_json(path, ERRORS_KEY, log, DataError)
     if not isinstance(value, list):
         raise DataError(f"{ERRORS_KEY}: {path}: expected a list of corrections")

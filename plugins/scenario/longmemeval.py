@@ -127,7 +127,7 @@ class _Session:
 
 
 def _sessions(fields: Fields) -> Iterator[_Session]:
-    """Those with messages, as they stand in the file."""
+    """Those with messages, in the order of the file."""
     sessions, ids, dates = (fields.items(f"haystack_{name}") or [] for name in ("sessions", "session_ids", "dates"))
     for name, items in (("session_ids", ids), ("dates", dates)):
         if len(items) != len(sessions):

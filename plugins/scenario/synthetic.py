@@ -11,7 +11,7 @@ from pydantic import Field
 
 from runner.domains.memory.phrases import Phrases
 from runner.domains.memory.records import Conversation
-from runner.domains.memory.synthesis import length, written
+from runner.domains.memory.synthesis import length, write_script
 from runner.domains.memory.synthetic_probes import probes
 from runner.errors import Problem
 from runner.records import DataProblem
@@ -21,8 +21,9 @@ LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
 
 
 class SyntheticScenarios:
-    """`updates`: share of facts that change; `unanswerable`: share of probes about what was never told. Languages and
-    tenants take turns. Each tenant has a code that its conversations tell and that may show in no other's."""
+    """`updates`: share of facts that change; `unanswerable`: share of probes about facts that are never stated.
+    Languages and tenants take turns. Each tenant has a code that its conversations state, and that must not show in
+    those of any other."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class SyntheticScenarios:
         random = Random(f"{self.seed}/{number}")
         tenant = (number // len(self.languages)) % self.tenants
         n_turns = length(random, self.turns_min, self.turns_max)
-        script = written(random, phrases, n_turns, self.updates, codes[tenant])
+        script = write_script(random, phrases, n_turns, self.updates, codes[tenant])
         asked = probes(random, phrases, script, self.unanswerable)
         canaries = tuple(code for code in codes if code != codes[tenant])
         return Conversation(

@@ -31,10 +31,8 @@ LEAST_IVF = 256  # vectors that its clustering wants; fewer are compared one by 
 
 
 class LancedbStore:
-    """One table a collection. `path`: the folder; None: `stores/lancedb` in the cache. Needs the extra `lancedb`.
-
-    `ivf` is IVF_FLAT with whole vectors; its clusters are drawn anew each time that a table is made.
-    """
+    """One table a collection. `path`: the folder; None: `stores/lancedb` in the cache. Needs the extra `lancedb`. `ivf`
+    is IVF_FLAT with whole vectors; its clusters differ each time that a table is made."""
 
     kinds = ("flat", "ivf")
     filters = tells = True
@@ -132,7 +130,7 @@ class _Table:
         return [await self._near(vector, depth) for vector in vectors]
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
-        groups = [", ".join(f"'{_escaped(facet)}'" for facet in group) for group in where]
+        groups = [", ".join(f"'{_escape(facet)}'" for facet in group) for group in where]
         condition = " AND ".join(f"array_has_any(facets, [{group}])" for group in groups)
         return [await self._near(vector, depth, condition) for vector in vectors]
 
@@ -159,7 +157,7 @@ class _Table:
         self._table.close()
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """For a literal of SQL."""
     return text.replace("'", "''")
 

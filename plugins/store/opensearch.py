@@ -32,7 +32,7 @@ from runner.retrieval.stores import (
     WordSettings,
     lacking,
     of_another_length,
-    refused,
+    refusal_error,
     unset_variable,
 )
 from runner.system.metadata import version_of
@@ -152,7 +152,7 @@ class OpensearchStore:
         except exceptions.TransportError as error:
             reason = f"{error.status_code} {_in_words(error)}"
             if error.status_code in (401, 403):
-                raise refused(self.transfer, "store.password_env", reason) from error
+                raise refusal_error(self.transfer, "store.password_env", reason) from error
             if error.status_code in PASSING:
                 raise AwayError(reason) from error
             raise StopRunError(f"store.url: {self._url} answers {reason}") from error

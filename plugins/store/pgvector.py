@@ -33,7 +33,7 @@ from runner.retrieval.stores import (
     Variable,
     lacking,
     of_another_length,
-    refused,
+    refusal_error,
     unset_variable,
 )
 from runner.system.metadata import version_of
@@ -117,7 +117,7 @@ class PgvectorStore:
         return opened
 
     async def stored(self, root: Path) -> Sequence[Stored]:
-        async with self.connected() as connection:
+        async with self.open_connection() as connection:
             tables = await (await connection.execute(LISTED)).fetchall()
             found = []
             for name, comment in tables:
@@ -127,7 +127,7 @@ class PgvectorStore:
 
     async def drop(self, name: str, root: Path) -> None:
         if NAME.fullmatch(name):
-            async with self.connected() as connection:
+            async with self.open_connection() as connection:
                 await connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     async def _make(self, connection: Any, name: str, dim: int) -> None:
@@ -142,7 +142,7 @@ class PgvectorStore:
     # --- connections --------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def connected(self) -> AsyncIterator[Any]:
+    async def open_connection(self) -> AsyncIterator[Any]:
         """A connection that knows vectors, closed afterwards."""
         connection = await self.connect()
         try:
@@ -179,7 +179,7 @@ class PgvectorStore:
         except psycopg.OperationalError as error:
             reason = " ".join(str(error).split())
             if NO_ACCESS.search(reason):
-                raise refused(self.transfer, "store.password_env", reason) from error
+                raise refusal_error(self.transfer, "store.password_env", reason) from error
             if NO_DATABASE.search(reason):
                 raise StopRunError(f"store.url: {self._url}: {reason}") from error
             if error.sqlstate is None or PASSING.fullmatch(error.sqlstate):
@@ -194,7 +194,7 @@ class PgvectorStore:
 
 
 class _Table:
-    """Its connections wait in `_idle`; one that an error came through is not used again."""
+    """Idle connections are in `_idle`; a connection with an error is not used again."""
 
     n_points = 0
 
@@ -207,7 +207,7 @@ class _Table:
     async def connection(self) -> AsyncIterator[Any]:
         """One of at most CONNECTIONS."""
         async with self._turns:
-            connection = self._idle.pop() if self._idle else await self._prepared()
+            connection = self._idle.pop() if self._idle else await self._connect()
             try:
                 with self._store.errors():
                     yield connection
@@ -216,7 +216,7 @@ class _Table:
                 raise
             self._idle.append(connection)
 
-    async def _prepared(self) -> Any:
+    async def _connect(self) -> Any:
         connection = await self._store.connect()
         if self._collection.index.kind == "ivf":
             await connection.execute(f"SET ivfflat.probes = {self._collection.index.probes}")
@@ -232,7 +232,9 @@ class _Table:
                 for number, id, text, facets, vector in zip(
                     points.numbers, points.ids, points.texts, points.facets, points.vectors, strict=True
                 ):
-                    await copy.write_row((number, _kept(id), _kept(text), list(map(_kept, facets)), vector))
+                    await copy.write_row(
+                        (number, _without_nul(id), _without_nul(text), list(map(_without_nul, facets)), vector)
+                    )
             await cursor.execute(
                 f"INSERT INTO {name} SELECT * FROM incoming "  # noqa: S608
                 "ON CONFLICT (number) DO UPDATE SET id = excluded.id, text = excluded.text, facets = excluded.facets, "
@@ -275,7 +277,7 @@ class _Table:
             f"SELECT number, vector, -(vector <#> %s) FROM {'candidate' if where else name} "  # noqa: S608
             f"ORDER BY vector <#> %s LIMIT {int(depth)}"
         )
-        values = (*(list(map(_kept, group)) for group in where), vector, vector)
+        values = (*(list(map(_without_nul, group)) for group in where), vector, vector)
         async with self.connection() as connection:
             if self._collection.index.kind == "hnsw" and not where:
                 effort = min(MOST_EFFORT, max(self._collection.index.effort, depth))
@@ -315,7 +317,7 @@ def _memory_mb(collection: Collection) -> int:
     return max(LEAST_MEMORY_MB, n_bytes * 5 // 4 // 2**20 + 1)
 
 
-def _kept(text: str) -> str:
+def _without_nul(text: str) -> str:
     """What PostgreSQL can hold of a text."""
     return text.replace("\0", "")
 

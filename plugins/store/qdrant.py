@@ -31,7 +31,7 @@ from runner.retrieval.stores import (
     Variable,
     lacking,
     of_another_length,
-    refused,
+    refusal_error,
     unset_variable,
 )
 from runner.system.metadata import version_of
@@ -113,7 +113,7 @@ class QdrantStore:
                 names = [each.name for each in (await client.get_collections()).collections]
         else:
             names = [path.name for path in sorted(self._folder(root).glob("*"))]
-        return [await self._described(name, root) for name in names if NAME.fullmatch(name)]
+        return [await self._describe(name, root) for name in names if NAME.fullmatch(name)]
 
     async def drop(self, name: str, root: Path) -> None:
         async with self._asking(name, root) as client:
@@ -122,7 +122,7 @@ class QdrantStore:
         if self._url is None:
             await asyncio.to_thread(shutil.rmtree, self._folder(root) / name)
 
-    async def _described(self, name: str, root: Path) -> Stored:
+    async def _describe(self, name: str, root: Path) -> Stored:
         async with self._asking(name, root) as client:
             if not await client.collection_exists(name):  # a folder that was cut off while it was made
                 return Stored(name, 0)
@@ -163,7 +163,7 @@ class QdrantStore:
         except UnexpectedResponse as error:
             reason = f"{error.status_code} {error.content.decode('utf-8', 'replace')[:200]}".strip()
             if error.status_code in (401, 403):
-                raise refused(self.transfer, "store.api_key_env", reason) from error
+                raise refusal_error(self.transfer, "store.api_key_env", reason) from error
             if error.status_code in PASSING:
                 raise AwayError(reason) from error
             raise StopRunError(f"{self.transfer.setting}: {self.transfer.place} answers {reason}") from error

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from runner.domains.links.reasons import of_back_links
-from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions, Vault, ordered
+from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions, Vault, best_suggestions
 from runner.protocols import Workspace, offered
 
 
@@ -72,7 +72,7 @@ class HybridSuggester:
         cut = {name: best[:depth] for name, best in legs.items()}
         whole = self._mix(legs)
         if not self._central:
-            return Suggestions(self._with_parts(ordered(whole, place, depth), legs), cut)
+            return Suggestions(self._with_parts(best_suggestions(whole, place, depth), legs), cut)
         without = self._mix({name: leg.legs.get("no_graph", leg.best) for name, leg in suggestions.items()})
         together = self._together(place.note)
         scored = {
@@ -80,8 +80,8 @@ class HybridSuggester:
             / (1 + 2 * self.structure_weight)
             for note, confidence in whole.items()
         }
-        best = self._with_parts(ordered(scored, place, depth), legs)
-        return Suggestions(best, {**cut, "no_graph": ordered(without, place, depth)})
+        best = self._with_parts(best_suggestions(scored, place, depth), legs)
+        return Suggestions(best, {**cut, "no_graph": best_suggestions(without, place, depth)})
 
     def _mix(self, legs: Mapping[str, Sequence[Suggestion]]) -> dict[str, float]:
         mixed: dict[str, float] = defaultdict(float)
@@ -102,11 +102,11 @@ class HybridSuggester:
     def _together(self, note: str) -> dict[str, float]:
         """Notes that others link to together with what this note links to: each of those others counts the share that
         the note's links are of its links. The highest is 1."""
-        own = self._graph.linked_from(note)
+        own = self._graph.links_from(note)
         counts: dict[str, float] = defaultdict(float)
         sources = {source for target in own for source in self._graph.linking_to(target)} - {note}
         for source in sorted(sources):
-            targets = self._graph.linked_from(source)
+            targets = self._graph.links_from(source)
             for target in sorted(targets):
                 counts[target] += len(own & targets) / len(targets)
         highest = max(counts.values(), default=1.0)

@@ -9,14 +9,14 @@ from pydantic import Field
 
 from runner.domains.links.mentions import Mention, MentionIndex
 from runner.domains.links.reasons import of_mention
-from runner.domains.links.suggesting import Place, Suggestions, Vault, ordered
+from runner.domains.links.suggesting import Place, Suggestions, Vault, best_suggestions
 from runner.protocols import Workspace
 from runner.records import Document
 
 
 class LexicalSuggester:
-    """A name that stands in the anchor as it is has confidence 1; one of which some words stand there has up to 1/2, by
-    how rare these words are among all names. What stands beside the anchor only counts `beside` as much."""
+    """A name that occurs verbatim in the anchor has confidence 1; a name with some words there has up to 1/2, by how
+    rare these words are among all names. Words only beside the anchor count `beside` as much."""
 
     def __init__(self, *, beside: Annotated[float, Field(ge=0, le=1)] = 0.7) -> None:
         self.beside = beside
@@ -30,7 +30,7 @@ class LexicalSuggester:
         found = []
         for place in places:
             strengths = {note: mention.strength for note, mention in self._mentions(place).items()}
-            found.append(Suggestions(ordered(strengths, place, depth)))
+            found.append(Suggestions(best_suggestions(strengths, place, depth)))
         return found
 
     def reason(self, place: Place, note: str) -> str:

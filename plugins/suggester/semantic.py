@@ -11,11 +11,11 @@ from pydantic import Field
 
 from runner.domains.links.link_texts import LinkText, link_texts, with_link_texts
 from runner.domains.links.reasons import n_shared, of_link, of_text
-from runner.domains.links.suggesting import Place, Suggestions, Vault, ordered
+from runner.domains.links.suggesting import Place, Suggestions, Vault, best_suggestions
 from runner.protocols import CachedRetriever, Retriever, Workspace, offered
 from runner.records import Query, Ranking
 
-ANCHOR = 2  # times that the anchor stands in what is searched for, beside its place in the context
+ANCHOR = 2  # repetitions of the anchor in the query, besides its place in the context
 
 
 class SemanticSuggester:
@@ -83,7 +83,7 @@ class SemanticSuggester:
             note = self._corpus.document_of(chunk)
             part = by_links if chunk in self._links else by_text
             part[note] = max(part[note], relevance)
-        alone = ordered(by_text, place, depth)
+        alone = best_suggestions(by_text, place, depth)
         if not self._links:
             return Suggestions(alone)
         whole = {
@@ -92,6 +92,6 @@ class SemanticSuggester:
         }
         best = tuple(
             replace(each, parts={"text": by_text[each.note], "links": by_links[each.note]})
-            for each in ordered(whole, place, depth)
+            for each in best_suggestions(whole, place, depth)
         )
         return Suggestions(best, {"no_graph": alone})

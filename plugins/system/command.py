@@ -20,7 +20,7 @@ from runner.llm.models import Models
 from runner.llm.service import INCIDENTAL, Calls, ReplyForm, SystemSettings, values_of
 from runner.llm.toll import Toll
 from runner.records import Query, SystemReply
-from runner.system.redaction import redacted, redacted_bytes
+from runner.system.redaction import redact, redacted_bytes
 from runner.words.wording import wording
 
 LONGEST_LINE = 32 * 2**20  # bytes
@@ -84,7 +84,7 @@ class CommandSystem:
     # --- the process ------------------------------------------------------------------------------
 
     async def _exchange(self, values: Mapping[str, Any]) -> Any:
-        """One line there and one back. A process of which it is not known what it says next is ended."""
+        """Send one line and read one. A process whose next line could belong to an earlier question is ended."""
         process = await self._start()
         is_in_step = False
         try:
@@ -136,7 +136,7 @@ class CommandSystem:
         return process
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        """What goes to stderr is read, so that the process never waits for a reader, and its end is kept."""
+        """Read stderr, so that the process never waits for a reader, and keep its last lines."""
         assert process.stderr is not None  # noqa: S101
         while True:
             try:
@@ -168,4 +168,4 @@ class CommandSystem:
     def _wrong(self, key: str, **values: Any) -> EvaluationError:
         text = " / ".join(filter(None, self._stderr))[-SHOWN:]
         stderr = self._say("process.stderr", text=text) if text else ""
-        return EvaluationError(redacted(f"system.command: {self._say(key, stderr=stderr, **values)}"))
+        return EvaluationError(redact(f"system.command: {self._say(key, stderr=stderr, **values)}"))

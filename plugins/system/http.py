@@ -15,7 +15,7 @@ from runner.llm.endpoint import (
     Received,
     Request,
     expression_problem,
-    filled,
+    fill_template,
     filled_path,
     placeholders,
 )
@@ -32,11 +32,9 @@ NO_BODY = ("GET", "DELETE")
 
 
 class HttpSystem:
-    """Each question is one request. `body`: a template of JSON, None for that of BODY; `fields`: more that stands in
-    it. What has nothing to stand for is left out, so `history` where nothing was said before. A reply is JSON, or
-    server-sent events whose pieces `delta` (None: DELTA) finds. A question that is sent again carries the same
-    Idempotency-Key.
-    """
+    """Each question is one request. `body`: a template of JSON, None for that of BODY; `fields`: further keys of it. A
+    key whose placeholder has no value is left out, such as `history` without earlier turns. A reply is JSON, or
+    server-sent events whose pieces `delta` (None: DELTA) finds. A repeated request carries the same Idempotency-Key."""
 
     incidental: ClassVar[tuple[str, ...]] = INCIDENTAL
 
@@ -101,7 +99,7 @@ class HttpSystem:
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
         values = values_of(query, self.k)
         path = filled_path(self.path, values)
-        body = None if self.body is None else filled({**self.body, **self.fields}, values)
+        body = None if self.body is None else fill_template({**self.body, **self.fields}, values)
 
         async def send(toll: Toll, key: str) -> Received:
             return await self.endpoint.exchange(Request("url", self.method, path, body, key), toll)

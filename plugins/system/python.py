@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Unpack
 
 import orjson
 
-from runner.errors import EvaluationError, InputError, Problem, did_you_mean, unexpected
+from runner.errors import EvaluationError, InputError, Problem, describe_unexpected, did_you_mean
 from runner.llm.endpoint import Received
 from runner.llm.models import Models
 from runner.llm.service import INCIDENTAL, KNOWN, Calls, ReplyForm, SystemSettings, kind_of, values_of
 from runner.llm.toll import Toll
 from runner.records import Query, SystemReply
-from runner.system.redaction import redacted
+from runner.system.redaction import redact
 from runner.system.sources import code_digest
 from runner.system.threads import in_thread
 from runner.words.wording import wording
@@ -76,7 +76,7 @@ class PythonSystem:
             else:
                 returned = await in_thread(lambda: function(question, **named))
         except Exception as error:
-            raise self._wrong("function.raised", error=unexpected(error)) from error
+            raise self._wrong("function.raised", error=describe_unexpected(error)) from error
         if isinstance(returned, str):
             return {"answer": returned}
         if not isinstance(returned, Mapping):
@@ -87,7 +87,7 @@ class PythonSystem:
             raise self._wrong("function.not_json", error=error) from None
 
     def _wrong(self, key: str, **values: Any) -> EvaluationError:
-        return EvaluationError(redacted(f"system.target: {self._say(key, target=self.target, **values)}"))
+        return EvaluationError(redact(f"system.target: {self._say(key, target=self.target, **values)}"))
 
     def _load(self) -> Callable[..., Any] | Problem:
         """The function, or what is wrong with its name."""
@@ -106,7 +106,7 @@ class PythonSystem:
         try:
             module = importlib.import_module(module_name)
         except (Exception, SystemExit) as error:
-            return Problem(key, say("setting.no_module", module=module_name, reason=unexpected(error)))
+            return Problem(key, say("setting.no_module", module=module_name, reason=describe_unexpected(error)))
         function = getattr(module, name, None)
         if function is None:
             functions = [each for each, value in vars(module).items() if inspect.isfunction(value)]
@@ -131,7 +131,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 def _missing(function: Callable[..., Any]) -> list[str]:
-    """Required parameters that get no value; the first one is the question, whatever its name."""
+    """Required parameters without a value; the first one is the question, whatever its name."""
     parameters = list(_parameters(function).values())[1:]
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [

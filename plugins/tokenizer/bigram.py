@@ -8,7 +8,7 @@ from runner.text.tokens import bigrams
 
 
 class BigramTokenizer:
-    """The same rule for every text, whatever its language; see `auto` for one that knows English."""
+    """The same rule for every text, in any language; `auto` also knows English."""
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         return [bigrams(text) for text in texts]

@@ -25,9 +25,9 @@ from pydantic_core import PydanticCustomError
 
 from runner.llm.address import NOT_SHOWN
 from runner.system.locks import lock
-from runner.system.redaction import redacted
+from runner.system.redaction import redact
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
-from runner.tracking.mlflow_client import connect, reporting, shown, sqlite_file, store_fault, with_password
+from runner.tracking.mlflow_client import connect, redact_uri, reporting, sqlite_file, store_fault, with_password
 from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, links, state, tables_tag
 from runner.tracking.traces import CaseTrace, Span, case_traces
 
@@ -85,7 +85,7 @@ class MlflowTracking:
             client = connect(self.uri, self.timeout_s)
             client.search_experiments(max_results=1)
             if self.experiment is not None:
-                _experiment(client, self.uri, redacted(self.experiment))
+                _experiment(client, self.uri, redact(self.experiment))
 
     def upload(self, folder: Path) -> str | None:
         entry, traces = run_entry(folder, slices=self.slices), case_traces(folder, self.traces)
@@ -102,8 +102,8 @@ class MlflowTracking:
     def _upload(self, folder: Path, entry: Entry) -> str:
         with reporting(self.uri, f"{folder} was not uploaded", _remedy(folder)):
             client = connect(self.uri, self.timeout_s)
-            experiment = _experiment(client, self.uri, redacted(self.experiment or entry.experiment))
-            params = {_name(name): _shortened(value, PARAM_LIMIT) for name, value in entry.params.items()}
+            experiment = _experiment(client, self.uri, redact(self.experiment or entry.experiment))
+            params = {_name(name): _shorten(value, PARAM_LIMIT) for name, value in entry.params.items()}
             run = self._run(client, folder, entry, params, experiment.experiment_id)
             run_id = str(run.info.run_id)
             if entry.dataset is not None:
@@ -133,8 +133,8 @@ class MlflowTracking:
             for model in _models(earlier):
                 client.delete_logged_model(model)
             client.delete_run(earlier.info.run_id)
-        run = client.create_run(experiment_id, entry.created_ms, tags, redacted(entry.name))
-        _mark(folder, {"uri": shown(self.uri), "experiment_id": experiment_id, "run_id": str(run.info.run_id)})
+        run = client.create_run(experiment_id, entry.created_ms, tags, redact(entry.name))
+        _mark(folder, {"uri": redact_uri(self.uri), "experiment_id": experiment_id, "run_id": str(run.info.run_id)})
         return run
 
 
@@ -154,7 +154,7 @@ def _tags(entry: Entry, experiment_id: str) -> dict[str, str]:
         **tables_tag(table.name for table in entry.tables),
     }
     tags = {name: value for name, value in special.items() if value} | dict(entry.tags)
-    return {name: _shortened(value, TAG_LIMIT) for name, value in tags.items()}
+    return {name: _shorten(value, TAG_LIMIT) for name, value in tags.items()}
 
 
 def _log_numbers(client: Any, run: Any, params: Mapping[str, str], entry: Entry) -> None:
@@ -183,9 +183,9 @@ def _model(client: Any, run: Any, entry: Entry) -> dict[str, str]:
         return {}
     model_ids, run_id = _models(run), run.info.run_id
     if not model_ids:
-        name, params = re.sub(r"[/:.%\"']", "-", redacted(entry.model.name))[:NAME_LIMIT], entry.model.params
+        name, params = re.sub(r"[/:.%\"']", "-", redact(entry.model.name))[:NAME_LIMIT], entry.model.params
         try:
-            model_params = {_name(key): _shortened(value, PARAM_LIMIT) for key, value in params.items()}
+            model_params = {_name(key): _shorten(value, PARAM_LIMIT) for key, value in params.items()}
             model = client.create_logged_model(
                 run.info.experiment_id, name, run_id, params=model_params, model_type="rag"
             )
@@ -195,7 +195,7 @@ def _model(client: Any, run: Any, entry: Entry) -> dict[str, str]:
             return {}
         model_ids = [model.model_id]
     dataset = entry.dataset
-    known = {} if dataset is None else {"dataset_name": redacted(dataset.name), "dataset_digest": dataset.digest}
+    known = {} if dataset is None else {"dataset_name": redact(dataset.name), "dataset_digest": dataset.digest}
     return {"model_id": model_ids[0], **known}
 
 
@@ -224,7 +224,7 @@ def _write_tables(folder: Path, entry: Entry) -> Iterator[Path]:
     for table in entry.tables:
         path = folder / f"{table.name}.json"
         text = json.dumps({"columns": table.columns, "data": table.rows}, ensure_ascii=False)
-        path.write_text(redacted(text), encoding="utf-8", errors="replace")
+        path.write_text(redact(text), encoding="utf-8", errors="replace")
         yield path
 
 
@@ -235,10 +235,10 @@ def _keep_view(client: Any, experiment: Any, entry: Entry) -> None:
     metrics, params = map(_name, entry.metrics), map(_name, entry.swept)
     view = state(metrics, params, experiment.tags.get(STATE_TAG))
     if view is not None and view != experiment.tags.get(STATE_TAG):
-        _raced(lambda: client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view))
+        _retry_race(lambda: client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view))
     if not experiment.tags.get(NOTE_TAG):
         note = links(experiment.experiment_id, entry.say)
-        _raced(lambda: client.set_experiment_tag(experiment.experiment_id, NOTE_TAG, note))
+        _retry_race(lambda: client.set_experiment_tag(experiment.experiment_id, NOTE_TAG, note))
 
 
 def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -249,13 +249,13 @@ def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 def _log_dataset(client: Any, run_id: str, entry: DatasetEntry) -> None:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    source, profile = redacted(json.dumps(dict(entry.source))), json.dumps({"cases": entry.n_cases})
-    dataset = Dataset(redacted(entry.name), entry.digest, "local", source, profile=profile)
+    source, profile = redact(json.dumps(dict(entry.source))), json.dumps({"cases": entry.n_cases})
+    dataset = Dataset(redact(entry.name), entry.digest, "local", source, profile=profile)
     inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "eval")])]
-    _raced(lambda: client.log_inputs(run_id, datasets=inputs))
+    _retry_race(lambda: client.log_inputs(run_id, datasets=inputs))
 
 
-def _raced(insert: Callable[[], None]) -> None:
+def _retry_race(insert: Callable[[], None]) -> None:
     """Two runs that end together both find a data set or a tag of their experiment missing, and both insert it; the
     store refuses the later one, which finds it when it looks again."""
     from mlflow.exceptions import MlflowException
@@ -319,7 +319,7 @@ def _trace_info(trace: CaseTrace, id: str, experiment_id: str, run_id: str) -> A
         trace_metadata={"mlflow.sourceRun": run_id, "mlflow.trace_schema.version": "3"},
         tags={
             "mlflow.traceName": _short(trace.case),
-            **{name: _shortened(value, TRACE_TAG_LIMIT) for name, value in trace.tags.items()},
+            **{name: _shorten(value, TRACE_TAG_LIMIT) for name, value in trace.tags.items()},
         },
     )
 
@@ -345,7 +345,7 @@ def _span(span: Span, id: str) -> dict[str, Any]:
         "end_time_unix_nano": round(span.end_ms * 1000) * 1000,
         "events": [],
         "status": {"code": f"STATUS_CODE_{'ERROR' if span.error else 'OK'}", "message": span.error or ""},
-        "attributes": {name: redacted(orjson.dumps(value).decode()) for name, value in values.items()},
+        "attributes": {name: redact(orjson.dumps(value).decode()) for name, value in values.items()},
     }
 
 
@@ -391,7 +391,7 @@ def _base64(digits: str) -> str:
 
 
 def _short(text: str) -> str:
-    text = redacted(text)
+    text = redact(text)
     return text if len(text) <= NAME_LIMIT else f"{text[: NAME_LIMIT - 2]} …"
 
 
@@ -399,8 +399,8 @@ def _short(text: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name that MLflow takes: 250 word characters (Hangul too), dots, dashes and blanks. No slash: the UI
-    would show groups of names with a slash before everything else. Changed names are told apart by a hash."""
+    """A name that MLflow accepts: 250 word characters (Hangul too), dots, dashes and blanks. No slash: the UI would
+    show groups of names with a slash before everything else. Changed names are made unique by a hash."""
     allowed = re.sub(r"[^\w.\- ]", "_", name)
     if allowed == name and name.strip(".") and len(name) <= NAME_LIMIT:
         return name
@@ -408,8 +408,8 @@ def _name(name: str) -> str:
     return f"{allowed[: NAME_LIMIT - 9]}-{digest}"
 
 
-def _shortened(text: str, limit: int) -> str:
-    text = redacted(text)
+def _shorten(text: str, limit: int) -> str:
+    text = redact(text)
     if len(text) <= limit:
         return text
     end = f" … ({len(text)} characters; the files of the run hold all of them)"
@@ -463,7 +463,7 @@ def _earlier(client: Any, folder: Path, uri: str, experiment_id: str) -> Any:
 
     try:
         marker = json.loads((folder / MARKER).read_text(encoding="utf-8"))
-        if marker["uri"] != shown(uri) or marker["experiment_id"] != experiment_id:
+        if marker["uri"] != redact_uri(uri) or marker["experiment_id"] != experiment_id:
             return None
         run = client.get_run(marker["run_id"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError, MlflowException):

@@ -194,7 +194,7 @@ def run(experiment: str, overrides: Overrides = (), *, quiet: bool = False) -> S
 def _ran(words: Sequence[str]) -> Sweep:
     from runner.config import arguments
     from runner.config.compose import plan_of
-    from runner.run.sweep import launched
+    from runner.run.sweep import launch_in_folder
     from runner.system import redaction
 
     redaction.learn_environment()
@@ -202,7 +202,7 @@ def _ran(words: Sequence[str]) -> Sweep:
     plan = plan_of(arguments.read(words))
     if plan.cells[0].cfg.dry_run:
         raise InputError("dry_run: there is nothing to return; python -m runner checks without a run")
-    folder, exit_code = launched(plan)
+    folder, exit_code = launch_in_folder(plan)
     return Sweep(folder, exit_code)
 
 
@@ -501,9 +501,9 @@ def _written_cases(
 
 def _estimates(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
     """The metrics, without those that need relevant documents where these are unknown."""
-    from runner.metrics.catalogue import declared_in
+    from runner.metrics.catalogue import catalogue_in
 
-    catalogue = declared_in(run.head)
+    catalogue = catalogue_in(run.head)
     found = {name: catalogue.variant(name).metric for name in run.metrics}
     return {
         name: run.metrics[name]
@@ -562,16 +562,16 @@ def _pandas() -> Any:
 def _in_thread(work: Callable[[], T], *, quiet: bool) -> T:
     """Call `work`, in a thread if an event loop is running, since event loops cannot be nested."""
 
-    def silenced() -> T:
+    def run_quietly() -> T:
         if not quiet:
             return work()
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             return work()
 
     if not _has_loop():
-        return silenced()
+        return run_quietly()
     with ThreadPoolExecutor(1) as threads:
-        return threads.submit(copy_context().run, silenced).result()
+        return threads.submit(copy_context().run, run_quietly).result()
 
 
 def _has_loop() -> bool:

@@ -71,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         announce(cfg, built, embedding.language)
     store = Store(Path(str(cfg.cache_dir)), built.identities, cold=bool(cfg.cold_start))
     embedders = [part for part in built.parts.values() if isinstance(part, CachedEmbedder)]
-    found = asyncio.run(embedded(embedding, models, embedders, store))
+    found = asyncio.run(embed_corpus(embedding, models, embedders, store))
     _print_outcome(embedding, found, models)
     return 0
 
@@ -87,7 +87,7 @@ def _check(built: Built, models: Models | None) -> None:
         raise ConfigError(problems)
 
 
-async def embedded(
+async def embed_corpus(
     embedding: Embedding, models: Models | None, embedders: Sequence[CachedEmbedder], workspace: Workspace
 ) -> Embedded:
     """Embed the texts of the corpus that the cache lacks, and count. With `dry_run` nothing is sent or stored."""

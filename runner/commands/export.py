@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.commands import LANGUAGE, Command, Place
-from runner.commands.serve.rendering import asset, environment, metric_columns, named, rubric_names, stages
+from runner.commands.serve.rendering import asset, display_names, environment, metric_columns, rubric_names, stages
 from runner.commands.serve.runs import Run, Runs
 from runner.commands.serve.sides import FILTERS, Shelf, Sides, shown_case
 from runner.errors import InputError, RunnerError
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     values = {
         "runs": finished,
         "metrics": metric_columns(
-            zip([run.metrics for run in finished], runs.declared(finished), strict=True), say.language
+            zip([run.metrics for run in finished], runs.catalogues(finished), strict=True), say.language
         ),
         "reports": reports,
         "sides": sides,
@@ -89,7 +89,7 @@ def _sweeps(runs: Runs, reports: Mapping[str, str], site: Path, say: Wording) ->
         try:
             with legible(places[0].path.parent):
                 finished = [runs.run(place) for place in places]
-                rubric_name = rubric_names(together(runs.declared(finished)), say.language)
+                rubric_name = rubric_names(together(runs.catalogues(finished)), say.language)
                 n_pages += _side_pages(shelf.sides(places), finished, site / folder, say, rubric_name)
             first[sweep["id"]] = f"{folder}/changed-1.html"
         except RunnerError as error:
@@ -104,7 +104,7 @@ def _side_pages(
     labels = [run.label or run.id for run in runs]
     links = [f"../../runs/{_name(run.id)}.html" for run in runs]
     for show in FILTERS:
-        chosen = sides.listed(show)
+        chosen = sides.numbers_of(show)
         pages = min(PAGES, max(1, -(-len(chosen) // CASES)))
         for page in range(1, pages + 1):
             cases = [shown_case(sides, int(n)) for n in chosen[(page - 1) * CASES : page * CASES]]
@@ -145,7 +145,7 @@ def _name(id: str) -> str:
 
 
 def _page(path: Path, say: Wording, **values: Any) -> None:
-    _write(path, environment().get_template("export.html.j2").render(say=say, **named(say), **values))
+    _write(path, environment().get_template("export.html.j2").render(say=say, **display_names(say), **values))
 
 
 def _write(path: Path, text: str) -> None:

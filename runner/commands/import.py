@@ -67,7 +67,7 @@ def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),
         *([say("left_checks", types=_with_counts(logs.left_checks))] if logs.left_checks else []),
-        *unjudged(logs, say),
+        *missing_metric_lines(logs, say),
     ]
     return [
         say("read", path=path, form=logs.form, n=n),
@@ -96,7 +96,7 @@ def _part(count: int, n: int, say: Wording) -> str:
     return "" if count in (n,) else f"  ({say('of', count=count, n=n)})"
 
 
-def unjudged(logs: Logs, say: Wording) -> list[str]:
+def missing_metric_lines(logs: Logs, say: Wording) -> list[str]:
     """Lines on metrics that cannot be computed, and the missing fields."""
     has = {field for field in ("answer", "contexts", "reference", "expected_notes") if _count(logs, field)}
     reference = "no_references" if "contexts" in has else "nothing_to_tell_right"

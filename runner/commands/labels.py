@@ -48,7 +48,7 @@ Row = Mapping[str, Any]  # a row of per_item.jsonl
 
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for a run without judged answers, and for a file that is there."""
-    from runner.compare.case_index import indexed
+    from runner.compare.case_index import read_cases
 
     options = COMMAND.read(argv)
     folder, out = options.run, options.out
@@ -59,13 +59,13 @@ def main(argv: Sequence[str]) -> int:
     if out.exists():
         raise InputError(f"out: {out} is there, and may hold ratings of people; choose another file or remove it")
     with legible(folder):
-        cases = indexed(open_run(folder).path / "per_item.jsonl", writes=False)
-    picked = picked_of(cases, folder, options.rubric, options.pick, options.n, options.seed)
+        cases = read_cases(open_run(folder).path / "per_item.jsonl", writes=False)
+    picked = pick_answers(cases, folder, options.rubric, options.pick, options.n, options.seed)
     rubric = picked.rubric
     with legible(folder):
         say = words_of(open_run(folder).run) if options.language is None else LANGUAGES[options.language]
     lines = [
-        _rated_by(sheet_row(row, rubric, options.pick), rater)
+        _name_rater(sheet_row(row, rubric, options.pick), rater)
         for rater in options.raters or ("",)
         for row in picked.rows
     ]
@@ -87,8 +87,8 @@ class Picked:
     n_judged: int
 
 
-def picked_of(cases: Cases, folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> Picked:
-    """Of the cases of a run. Raises InputError for a run without judged answers."""
+def pick_answers(cases: Cases, folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> Picked:
+    """Pick answers from the cases of a run. Raises InputError for a run without judged answers."""
     if not cases.judged:
         raise InputError(f"{folder}: no answer of the run was judged; expected a run of full_rag or memory")
     if rubric is not None and rubric not in cases.judged:
@@ -102,7 +102,7 @@ def picked_of(cases: Cases, folder: Path, rubric: str | None, pick: str, n: int,
     return Picked(name, rows, len(answers))
 
 
-def _rated_by(cells: list[str], rater: str) -> list[str]:
+def _name_rater(cells: list[str], rater: str) -> list[str]:
     return [rater if name == "rater" else cell for name, cell in zip(COLUMNS, cells, strict=True)]
 
 
@@ -110,7 +110,7 @@ def _rated_by(cells: list[str], rater: str) -> list[str]:
 
 
 class Answer(NamedTuple):
-    """What decides whether an answer is picked. `number`: of its row; `right`: NaN where nobody can tell."""
+    """What decides whether an answer is picked. `number`: of its row; `right`: NaN where it is unknown."""
 
     number: int
     language: str
@@ -121,18 +121,19 @@ class Answer(NamedTuple):
 
 
 def judged_answers(cases: Cases, rubric: str) -> list[Answer]:
-    """Those that have a score, in the order of the rows."""
+    """The answers with a score, in the order of the rows."""
     score = cases.judged[rubric]["score"]
     numbers = (score == score).nonzero()[0]
     columns = (column[numbers].tolist() for column in (cases.truth, score, cases.judged[rubric]["spread"]))
-    strata = cases.strata.encoded()
+    strata = cases.strata.encoded_texts()
     parts = {text: text.decode().rpartition("\t")[::2] for text in set(strata)}
     return [Answer(at, *parts[strata[at]], *values) for at, *values in zip(numbers.tolist(), *columns, strict=True)]
 
 
 def picked_answers(answers: Sequence[Answer], pick: str, n: int, seed: int) -> list[Answer]:
-    """At most `n`, in a seeded order that tells a reader nothing. Each stratum (language, and what `pick` adds to it)
-    has its share; within one, the answers of which most is to be learnt come first, ties by lot."""
+    """At most `n` answers, in a seeded order that says nothing about them. Each stratum (language, and what `pick` adds
+    to it) has its share; within a stratum, the answers from which most can be learnt come first, ties in random
+    order."""
     stratum, worth = ORDERS[pick]
     drawn = random.Random(seed)
     strata: dict[tuple[str, str], list[tuple[float, float, Answer]]] = defaultdict(list)

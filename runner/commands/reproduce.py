@@ -25,25 +25,25 @@ def main(argv: Sequence[str]) -> int:
     """Raises InputError for a folder that is no record and for a run that it lacks, ConfigError for wrong overrides."""
     options = COMMAND.read(argv)
     from runner.commands.freeze.record import open_record
-    from runner.run.sweep import launched
+    from runner.run.sweep import launch_in_folder
     from runner.system.folder import legible
 
     with legible(options.record):
         record = open_record(options.record)
     plan = _plan(record, [*options.words, *[TRUST.flag] * options.trust])
-    wanted = _recorded_runs(record, plan)
+    recorded_runs = _recorded_runs(record, plan)
     if plan.cells[0].cfg.dry_run:
         from runner.run.dry_run import dry_run
 
         return dry_run(plan)
     is_verbose = bool(plan.cells[0].cfg.verbose)
     with nullcontext() if is_verbose else terminal.held_back():
-        folder, code = launched(plan)
+        folder, code = launch_in_folder(plan)
     if code not in HAS_RESULTS:
         say = wording(str(plan.cells[0].cfg.report.language), "outcomes")
         terminal.note(say("reproduce.unfinished", record=record.folder))
         return code
-    return _compare(record, plan, wanted, folder)
+    return _compare(record, plan, recorded_runs, folder)
 
 
 def _plan(record: Record, words: Sequence[str]) -> Plan:
@@ -74,16 +74,16 @@ def _recorded_runs(record: Record, plan: Plan) -> list[Recorded]:
     return recorded_runs
 
 
-def _compare(record: Record, plan: Plan, wanted: Sequence[Recorded], folder: Path) -> int:
+def _compare(record: Record, plan: Plan, recorded_runs: Sequence[Recorded], folder: Path) -> int:
     from runner.commands.freeze.environment import changes
     from runner.commands.freeze.reproduction import Reproduction, reproduction
     from runner.commands.freeze.reproduction_report import show, write
     from runner.compare.sides import Place, open_place
 
-    folders = [folder / str(number) for number in range(len(wanted))] if plan.is_sweep else [folder]
+    folders = [folder / str(number) for number in range(len(recorded_runs))] if plan.is_sweep else [folder]
     runs = [
         reproduction(recorded, open_place(Place(path, str(path))), path, seed=int(cell.cfg.seed))
-        for recorded, path, cell in zip(wanted, folders, plan.cells, strict=True)
+        for recorded, path, cell in zip(recorded_runs, folders, plan.cells, strict=True)
     ]
     found = Reproduction(str(record.folder), folder, runs, changes(record.environment))
     language = str(plan.cells[0].cfg.report.language)

@@ -14,7 +14,7 @@ from runner.commands import LANGUAGE, Command, Option, Place
 from runner.config.language import language_of
 from runner.data import trec_runs as trec
 from runner.errors import DataError
-from runner.metrics.ranking import ranked, score_rankings
+from runner.metrics.ranking import rank_ids, score_rankings
 from runner.system import terminal
 from runner.words.wording import Wording, wording
 
@@ -68,7 +68,7 @@ def evaluate(qrels: trec.Qrels, run: trec.Run, cutoffs: Sequence[int]) -> dict[s
     ideal = np.zeros_like(grades)
     n_relevant = np.zeros(len(qrels), dtype=np.int64)
     for row, (query, judged) in enumerate(qrels.items()):
-        found = [judged.get(document, 0) for document in ranked(run.get(query, {}))[:depth]]
+        found = [judged.get(document, 0) for document in rank_ids(run.get(query, {}))[:depth]]
         best = sorted((grade for grade in judged.values() if grade > 0), reverse=True)
         grades[row, : len(found)] = found
         ideal[row, : len(best[:depth])] = best[:depth]

@@ -47,20 +47,20 @@ def main(argv: Sequence[str]) -> int:
     assumed: dict[str, Any] = {"domain": options.domain, "confidence": options.confidence}
     of_run = is_run(Path(options.logs))
     if of_run:
-        what, read = "question", read_trajectories(Path(options.logs), log, **assumed)
+        unit, read = "question", read_trajectories(Path(options.logs), log, **assumed)
     elif is_mlflow(options.logs):
-        what, read = "trace", read_mlflow(options.logs, log, **assumed)
+        unit, read = "trace", read_mlflow(options.logs, log, **assumed)
     elif is_otel(options.logs):
-        what, read = "trace", read_otel(options.logs, log, **assumed)
+        unit, read = "trace", read_otel(options.logs, log, **assumed)
     else:
-        what, read = "conversation", read_chat_logs(options.logs, log, **assumed)
+        unit, read = "conversation", read_chat_logs(options.logs, log, **assumed)
     traces = list(read)
     log.stop_if_strict()
     if not traces:
-        raise DataError(f"{options.logs}: no {what} can be used{_why_empty(log)}")
+        raise DataError(f"{options.logs}: no {unit} can be used{_why_empty(log)}")
     write_traces(traces, out)
     say = wording(language_of(argv), "outcomes")
-    _print_outcome(log, traces, say.name("what", what), assumed, say)
+    _print_outcome(log, traces, say.name("what", unit), assumed, say)
     steps = say.count("step", sum(len(trace.steps) for trace in traces))
     terminal.lines(say("traces.written", out=out, traces=say.count("trace", len(traces)), steps=steps))
     return 0
@@ -71,7 +71,7 @@ def _why_empty(log: ProblemLog) -> str:
 
 
 def _print_outcome(
-    log: ProblemLog, traces: Sequence[Trace], what: str, defaults: Mapping[str, Any], say: Wording
+    log: ProblemLog, traces: Sequence[Trace], unit: str, defaults: Mapping[str, Any], say: Wording
 ) -> None:
     for line in skipped_lines(log.problems, say):
         terminal.note(line)
@@ -83,10 +83,10 @@ def _print_outcome(
     assumed = Counter(name for trace in traces for name in trace.metadata.get("assumed") or ())
     for name, count in assumed.items():
         option = name.removeprefix("task_")
-        values = {"n": count, "total": len(traces), "what": what, "name": name}
+        values = {"n": count, "total": len(traces), "what": unit, "name": name}
         terminal.note(say("traces.assumed", value=defaults[option], option=option, **values))
     if unknown := sum(trace.success is None for trace in traces):
-        terminal.note(say("traces.undecided", n=unknown, total=len(traces), what=what))
+        terminal.note(say("traces.undecided", n=unknown, total=len(traces), what=unit))
 
 
 CONTEXT, TYPE = "https://knowledgepulse.dev/schema/v1", "ReasoningTrace"

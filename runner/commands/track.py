@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
         runs = _runs(folder) if is_sweep(folder) else [folder]
         tracking = _tracking(runs[0], options.uri, options.traces, trusts=options.trust)
     tracking.prepare()
-    for run, id in zip(runs, _uploaded(tracking, runs), strict=True):
+    for run, id in zip(runs, _upload(tracking, runs), strict=True):
         terminal.write(f"{run}: {id}\n")
     if is_sweep(folder):
         with legible(folder):
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _uploaded(tracking: Tracking, runs: Sequence[Path]) -> Iterator[str | None]:
+def _upload(tracking: Tracking, runs: Sequence[Path]) -> Iterator[str | None]:
     """The ids of the runs at the store, in the same order; as many uploads at once as the store takes. After the first
     that fails, no other begins."""
 

@@ -21,8 +21,8 @@ from runner.tracking.mlflow_client import (
     connect,
     demand_store,
     environment,
+    redact_uri,
     reporting,
-    shown,
     sqlite_file,
 )
 from runner.tracking.mlflow_views import link
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     options = COMMAND.read(argv)
     uri, say = options.uri or configured_uri(), wording(language_of(argv), "outcomes")
     if uri.startswith(("http://", "https://")):
-        terminal.lines(say("ui.elsewhere", uri=shown(uri)))
+        terminal.lines(say("ui.elsewhere", uri=redact_uri(uri)))
         return 0
     _demand_pages()
     _demand_store(uri)

@@ -102,7 +102,8 @@ def _places(words: Sequence[str], folder: Path | None) -> set[Path]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """At any depth: components have a `cache_dir` of their own, which each run writes to."""
+    """The texts in a value at any depth, without the keys APART: each run writes to the `cache_dir` of its
+    components."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):

@@ -36,8 +36,8 @@ class Anchored:
     values: Mapping[str, tuple[Floats, Floats]]
 
 
-def anchored(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Anchored | None:
-    """None where both corpora have the same chunks, or different documents."""
+def anchor_snapshots(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Anchored | None:
+    """Match the gold chunks of two corpora. None where both corpora have the same chunks, or different documents."""
     one, other = baseline.identity, candidate.identity
     if one.get("documents") != other.get("documents") or one.get("chunks") == other.get("chunks"):
         return None

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from runner.metrics.catalogue import built_in, declared_in
+from runner.metrics.catalogue import built_in_catalogue, catalogue_in
 from runner.report.worst import lost_at
-from runner.system.folder import lines_at, parsed
+from runner.system.folder import lines_at, parse_line
 from runner.system.metadata import read_json
 from runner.system.writing import replacing
 
@@ -60,7 +60,7 @@ class Texts:
         start = int(self.ends[number - 1]) + 1 if number else 0
         return self.data[start : int(self.ends[number])].tobytes().decode()
 
-    def encoded(self) -> list[bytes]:
+    def encoded_texts(self) -> list[bytes]:
         """All of them."""
         return self.data.tobytes().split(END)[:-1]
 
@@ -78,8 +78,8 @@ class Cases:
     """The cases of a run in the order of rows. `places`: byte offsets of the rows; `right`: 1, 0, or -1 for unknown;
     `answers`: digests; `apart`: whether judges disagree, as in `labels pick=disagreement`; `searched`: id and question,
     case-folded; `truth`: the metric `right`, NaN where a case has none; `strata`: language and failure stage, separated
-    by a tab; `judged`: by rubric and name of JUDGED, the score of the judge and the spread of its votes; `telling`: the
-    metrics of which the first that a case has decides whether it is right."""
+    by a tab; `judged`: by rubric and name of JUDGED, the score of the judge and the spread of its votes; `telling`:
+    metrics in order, of which the first that a case has decides whether the case is right."""
 
     path: Path
     ids: Texts
@@ -102,7 +102,7 @@ class Cases:
         with self.path.open("rb") as file:
             for number in numbers:
                 file.seek(int(self.places[number]))
-                row = parsed(file.readline())
+                row = parse_line(file.readline())
                 if row is None or plain(row.get("id")) != self.ids[number]:
                     raise ValueError(f"{self.path.name} was changed while it was read")
                 yield whole(row)
@@ -158,11 +158,11 @@ class Indexing:
         return judged
 
 
-def indexed(path: Path, *, writes: bool) -> Cases:
+def read_cases(path: Path, *, writes: bool) -> Cases:
     """The cases of rows, from a valid index; else from the rows, and with `writes` an index of large files is
     written."""
     state = state_of(path)
-    cases = opened(path, state)
+    cases = open_index(path, state)
     if cases is None:
         indexing = Indexing(_telling_beside(path))
         for place, row in lines_at(path):
@@ -174,11 +174,12 @@ def indexed(path: Path, *, writes: bool) -> Cases:
 
 
 def _telling_beside(path: Path) -> Sequence[str]:
-    """As the run of some rows declared its metrics; as the built-in evaluations do where that cannot be read."""
+    """The deciding metrics as the run of some rows declared them; as the built-in evaluations do where that cannot be
+    read."""
     try:
-        return declared_in(read_json(path.with_name("run.json")) or {}).telling_right
+        return catalogue_in(read_json(path.with_name("run.json")) or {}).telling_right
     except ValueError:
-        return built_in().telling_right
+        return built_in_catalogue().telling_right
 
 
 def state_of(path: Path) -> tuple[int, int]:
@@ -216,7 +217,7 @@ def _check(telling: Sequence[str], data: Any) -> int:
     return zlib.crc32(data, zlib.crc32("\n".join(telling).encode()))
 
 
-def opened(path: Path, state: tuple[int, int]) -> Cases | None:
+def open_index(path: Path, state: tuple[int, int]) -> Cases | None:
     """The cases of an index; None where it is missing, damaged, or of other rows."""
     damaged = (OSError, ValueError, KeyError, TypeError, AttributeError)
     with suppress(*damaged), path.with_name(FILE).open("rb") as file:
@@ -258,7 +259,7 @@ def plain(id: Any) -> str:
 
 
 def whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without halves of characters, which JSON can say and no file or answer can hold."""
+    """A row without lone surrogates, which JSON can encode and no file or answer can hold."""
     try:
         orjson.dumps(row)
     except TypeError:

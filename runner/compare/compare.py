@@ -150,7 +150,7 @@ def compare_all(
             chances[number][name] = p_holm
         tests[family] = sum(pair.differs for pair in numbers)
     return [
-        pair.comparison(regression, {**p_holm, **pair.restated(p_holm)}, tests["main"])
+        pair.comparison(regression, {**p_holm, **pair.restate_p(p_holm)}, tests["main"])
         for pair, p_holm in zip(pairs, chances, strict=True)
     ]
 
@@ -199,7 +199,7 @@ class _Numbers:
             return "main"
         return "leg" if "/" in name and not name.startswith("chunk/") else "other"
 
-    def restated(self, p_holm: Mapping[str, float]) -> dict[str, float]:
+    def restate_p(self, p_holm: Mapping[str, float]) -> dict[str, float]:
         """p of metrics that equal a main metric here, as hit rate equals recall with one gold document: one test has
         one result."""
         main = {self.numbers[name]: p_holm[name] for name in reversed(self.main)}

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from runner.compare.anchoring import Anchored, anchored
+from runner.compare.anchoring import Anchored, anchor_snapshots
 from runner.compare.pairing import Pairing, Places, pair
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.metrics import paired
@@ -65,7 +65,7 @@ class PairedRuns:
     @classmethod
     def of(cls, baseline: Snapshot, candidate: Snapshot, *, seed: int, strict: bool = True) -> PairedRuns:
         pairing = pair(baseline.cases, candidate.cases)
-        return cls(baseline, candidate, pairing, seed, anchored(baseline, candidate, pairing), strict)
+        return cls(baseline, candidate, pairing, seed, anchor_snapshots(baseline, candidate, pairing), strict)
 
     @cached_property
     def catalogue(self) -> Catalogue:

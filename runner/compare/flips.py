@@ -46,7 +46,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """`by`: the label or metric that decides; None where there is none."""
+    """`by`: the label or metric that decides whether a case is right; None where the runs share none."""
 
     by: str | None
     right_in_both: int
@@ -57,7 +57,7 @@ class Flips:
 
 def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> Flips:
     """The flips of two runs. `metrics`: the comparable main metrics, `judged`: those that a judge scores."""
-    by = decided_by(runs.baseline, runs.candidate)
+    by = deciding_name(runs.baseline, runs.candidate)
     if by is None:
         return Flips(None, 0, 0, (), ())
     before = states(runs.baseline.cases, by)[runs.pairing.baseline]
@@ -75,7 +75,7 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) ->
     )
 
 
-def decided_by(baseline: Snapshot, candidate: Snapshot) -> str | None:
+def deciding_name(baseline: Snapshot, candidate: Snapshot) -> str | None:
     """The label or metric that decides between right and wrong in both runs."""
     catalogue = together([candidate.catalogue, baseline.catalogue])
     both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]
@@ -118,7 +118,7 @@ class _Table:
         return sorted(found, key=lambda flip: (-flip.weight, flip.id))
 
     def _flip(self, pair: int, kind: Literal["lost", "won"]) -> Flip:
-        left, right = self._runs.baseline.cases, self._runs.candidate.cases
+        baseline, candidate = self._runs.baseline.cases, self._runs.candidate.cases
         baseline_row, candidate_row = int(self._runs.pairing.baseline[pair]), int(self._runs.pairing.candidate[pair])
         changes = {
             name: (_number(before[pair]), _number(after[pair])) for name, (before, after) in self._values.items()
@@ -126,12 +126,12 @@ class _Table:
         changes = {name: values for name, values in changes.items() if values != (None, None)}
         sizes = [abs(after - before) for before, after in changes.values() if before is not None and after is not None]
         return Flip(
-            id=right.ids[candidate_row],
-            baseline_id=left.ids[baseline_row],
+            id=candidate.ids[candidate_row],
+            baseline_id=baseline.ids[baseline_row],
             kind=kind,
             weight=sum(sizes) / len(sizes) if sizes else 0.0,
-            lost_at_baseline=_lost_at(left, baseline_row),
-            lost_at_candidate=_lost_at(right, candidate_row),
+            lost_at_baseline=_lost_at(baseline, baseline_row),
+            lost_at_candidate=_lost_at(candidate, candidate_row),
             changes=changes,
             judge_noise=self._is_noise(changes, baseline_row, candidate_row),
         )

@@ -21,14 +21,14 @@ from runner.compare import comparability
 from runner.compare.comparability import Reason, comparable_pairs
 from runner.compare.differences import PairedRuns
 from runner.compare.expense import DIRECTION, Expense, is_expense
-from runner.compare.flips import LABEL, RIGHT, UNTOLD, decided_by, states
+from runner.compare.flips import LABEL, RIGHT, UNTOLD, deciding_name, states
 from runner.compare.regression import Regression, Rule
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.compare.verdicts import ALPHA
 from runner.errors import InputError, did_you_mean
 from runner.metrics import paired
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 
 Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
 NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
@@ -102,7 +102,7 @@ def demand_known(regression: Regression, known: Collection[str], side: str) -> N
 
 
 def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -> None:
-    near, variant = did_you_mean(metric, known), built_in().variant(metric)
+    near, variant = did_you_mean(metric, known), built_in_catalogue().variant(metric)
     if "did you mean" in near and (variant.metric is None or variant.fixed is not None):
         raise InputError(f"{key}: the {side} has no metric '{metric}'{near}")
 
@@ -185,7 +185,7 @@ class _Checked:
         return chosen
 
     def case(self, id: str) -> CaseResult:
-        by = decided_by(self._runs.baseline, self._runs.candidate)
+        by = deciding_name(self._runs.baseline, self._runs.candidate)
         if by is None:
             raise InputError("regression.must_not_break: these runs do not record which cases are right")
         before, after = self._places(id)

@@ -33,7 +33,7 @@ NOT_A_SYSTEM = ("judge", "evaluation", "models", "out")  # keys of a configurati
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a judge got of one case, and its scores: rubric -> score, None where it failed."""
+    """What a judge saw of one case, and its scores: rubric -> score, None where it failed."""
 
     question: str
     answer: str
@@ -73,7 +73,7 @@ def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
     answers = [dict(_answers(folder / name)) for name in names]
     shared = [id for id in answers[0] if all(id in each for each in answers[1:])]
     same = [id for id in shared if len({each[id].answer for each in answers}) == 1]
-    ids_of = {name: ids for name in _rubrics(answers[0], same) if (ids := _judged_by_all(answers, same, name))}
+    ids_of = {name: ids for name in _rubrics(answers[0], same) if (ids := _common_cases(answers, same, name))}
     votes = {name: _votes(answers, ids, name) for name, ids in ids_of.items()}
     rubrics = [_agreement(name, scores, names) for name, scores in votes.items()]
     _adjust([beside for rubric in rubrics for beside in rubric["beside"]])
@@ -98,7 +98,7 @@ def _rubrics(answers: Mapping[str, _Answer], ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for id in ids for name in answers[id].scores))
 
 
-def _judged_by_all(answers: Sequence[Mapping[str, _Answer]], ids: Sequence[str], rubric: str) -> list[str]:
+def _common_cases(answers: Sequence[Mapping[str, _Answer]], ids: Sequence[str], rubric: str) -> list[str]:
     """The cases that every judge judged by this rubric."""
     return [id for id in ids if all(rubric in each[id].scores for each in answers)]
 

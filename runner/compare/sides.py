@@ -20,7 +20,7 @@ from runner.system import terminal
 from runner.system.folder import is_sweep, legible, lines, open_run, open_sweep
 from runner.system.metadata import read_json
 from runner.tracking.mlflow_client import configured_uri, connect, download, reporting, sqlite_file
-from runner.words.wording import spoken
+from runner.words.wording import current_wording
 
 LATEST = "latest:"
 RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -158,7 +158,7 @@ class Finder:
         except TrackingError as error:
             if fails:
                 raise
-            terminal.note(spoken()("progress.no_store", error=error))
+            terminal.note(current_wording()("progress.no_store", error=error))
             return None
         return (int(runs[0].info.start_time), str(runs[0].info.run_id)) if runs else None
 

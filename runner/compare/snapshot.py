@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from runner.metrics.catalogue import DECLARED, declared_in
+from runner.metrics.catalogue import DECLARED, catalogue_in
 from runner.metrics.judging import noise_of
 from runner.metrics.metric import Catalogue
 from runner.system.folder import DOCUMENTS, RunFolder, open_run
@@ -75,7 +75,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 def _parts(opened: RunFolder) -> Iterator[bytes]:
     """The columns of cases are encoded one at a time."""
     yield orjson.dumps(_head(opened)).removesuffix(b"}") + b',"cases":'
-    yield from _object(_cases(whole_rows(opened.path / ROWS), declared_in(opened.run)))
+    yield from _object(_cases(whole_rows(opened.path / ROWS), catalogue_in(opened.run)))
     yield b"}\n"
 
 
@@ -95,7 +95,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
     """Everything but the cases."""
     run, summary = opened.run, opened.summary
     identity, components = _identity(run), run.get("components") or {}
-    metrics, catalogue = summary.get("metrics") or {}, declared_in(run)
+    metrics, catalogue = summary.get("metrics") or {}, catalogue_in(run)
     timing = summary.get("timing") or {}
     return {
         "schema": SCHEMA,

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from runner.compare.snapshot import KIND, SCHEMA
-from runner.errors import DataError, expected
-from runner.metrics.catalogue import DECLARED, declared_in
+from runner.errors import DataError, rephrase
+from runner.metrics.catalogue import DECLARED, catalogue_in
 from runner.metrics.metric import Catalogue
 from runner.metrics.statistics import Floats
 from runner.system.journal import LARGEST
@@ -200,7 +200,7 @@ def parse_snapshot(data: bytes, name: str) -> Snapshot:
     except _DamagedError as problem:
         raise DataError(f"{name}: damaged: cases.{problem}; {AGAIN}") from None
     try:
-        catalogue = declared_in({} if head.declared is None else {DECLARED: head.declared})
+        catalogue = catalogue_in({} if head.declared is None else {DECLARED: head.declared})
     except ValueError as problem:
         raise DataError(f"{name}: damaged: {problem}; {AGAIN}") from None
     kept = {field: getattr(head, field) for field in _Head.model_fields if field not in ("cases", DECLARED)}
@@ -224,7 +224,7 @@ def _demand_ours(value: Any, name: str) -> None:
 
 
 def _lower(message: str) -> str:
-    told = expected(message)
+    told = rephrase(message)
     return told[:1].lower() + told[1:]
 
 

@@ -141,7 +141,7 @@ def _main(cells: Cells, baseline: str) -> list[str]:
 
 
 def _metrics(cells: Cells, baseline: str, names: Sequence[str], margin: float) -> list[SweptMetric]:
-    """The results of main metrics, in order, without those of which no case counts."""
+    """The results of main metrics, in order. Metrics that apply to no case are left out."""
     measured = [found for name in names if (found := _measure(cells, baseline, name)) is not None]
     families = [[found for found in measured if (found.name in names[:1]) is is_first] for is_first in (True, False)]
     p_holm: dict[tuple[str, str], float] = {}
@@ -172,7 +172,7 @@ def _sweep_metric(
     variant = cells.catalogue.variant(name)
     best = (max if variant.direction == "higher" else min)(values, key=lambda folder: values[folder])
     leads = _differences(cells, best, list(values), name, metric.rows)
-    p_best = adjusted_over_pairs(leads, len(values))
+    p_best = adjust_p_over_pairs(leads, len(values))
     entries = []
     for folder, value in values.items():
         difference, lead = differences.get(folder), leads.get(folder)
@@ -200,7 +200,7 @@ def _differences(cells: Cells, one: str, folders: Sequence[str], name: str, rows
     return {other: numbers for other, numbers in found.items() if numbers is not None}
 
 
-def adjusted_over_pairs(leads: Mapping[str, Paired], n_runs: int) -> dict[str, float]:
+def adjust_p_over_pairs(leads: Mapping[str, Paired], n_runs: int) -> dict[str, float]:
     """Adjusted p of the lead of the best run over the others, by folder."""
     tests = [folder for folder, numbers in leads.items() if numbers.differs]
     others = n_runs * (n_runs - 1) // 2 - len(tests)

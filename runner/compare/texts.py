@@ -29,22 +29,24 @@ def with_texts(flips: Flips, baseline: Side, candidate: Side) -> Flips:
 
 
 def _texts(
-    left: Mapping[str, Any] | None, right: Mapping[str, Any] | None, k: tuple[int | None, int | None]
+    baseline_row: Mapping[str, Any] | None, candidate_row: Mapping[str, Any] | None, k: tuple[int | None, int | None]
 ) -> dict[str, Any]:
     """The texts of a flip; a side without a row is None, and texts that need both rows are empty."""
-    before, after = (_output(row) for row in (left, right))
+    before, after = (_output(row) for row in (baseline_row, candidate_row))
     chunks = [_chunks(output, depth) for output, depth in zip((before, after), k, strict=True)]
-    both = left is not None and right is not None
+    both = baseline_row is not None and candidate_row is not None
     return {
         "question": after.get("query") or before.get("query"),
         "expected": list(after.get("expected") or before.get("expected") or ()),
         "ranks": [_rank(before), _rank(after)] if both else [],
         "answers": list(after.get("answers") or before.get("answers") or ()),
-        "baseline": _side(left),
-        "candidate": _side(right),
+        "baseline": _side(baseline_row),
+        "candidate": _side(candidate_row),
         "came": [chunk for chunk in chunks[1] if both and chunk["id"] not in {each["id"] for each in chunks[0]}],
         "went": [chunk for chunk in chunks[0] if both and chunk["id"] not in {each["id"] for each in chunks[1]}],
-        "judges": _judges(left.get("judgements") or {}, right.get("judgements") or {}) if left and right else {},
+        "judges": _judges(baseline_row.get("judgements") or {}, candidate_row.get("judgements") or {})
+        if baseline_row and candidate_row
+        else {},
     }
 
 

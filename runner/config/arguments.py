@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 
@@ -30,6 +30,12 @@ WHERE = ("out=", "cache_dir=", "hydra.")
 ADDED = re.compile(r"\+profile@evaluation\.profiles\.([^=]+)=\1")  # set by compose: a profile of the user
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*", re.A)  # Hydra reads such words as they stand
+SIMPLE = re.compile(  # an override whose value is a name of Hydra's, a whole number, or a text without escapes
+    r"(?P<plus>\+{0,2})(?P<key>[A-Za-z_]\w*(?:(?:\.[A-Za-z_]\w*)*|(?:/[A-Za-z_]\w*)*))="
+    r"(?:(?P<name>(?i:true|false|null))|(?P<number>0|[1-9]\d{0,15})|'(?P<quoted>[^'\\$\n]*)'"
+    r"|(?!(?i:inf|nan)$)(?P<text>[A-Za-z_/][\w./:-]*))",
+    re.A,
+)
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
 )
@@ -70,7 +76,7 @@ def read(words: Sequence[str]) -> Line:
     if trusts and not names:
         raise InputError(f"{TRUST}: expected a record (-cd FOLDER -cn frozen)")
     asks_hydra, multirun = (any(flag in kind for flag in flags) for kind in (ASKS_HYDRA, MULTIRUN))
-    overrides = [] if asks_hydra else checked([word for word in others if not word.startswith("-")])
+    overrides = [] if asks_hydra else check_overrides([word for word in others if not word.startswith("-")])
     return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, others, trusts)
 
 
@@ -106,9 +112,26 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
 @cache
 def parse(argument: str) -> Override:
     """Parse an override with Hydra's grammar. Raises Hydra's error for an invalid word."""
+    if (match := SIMPLE.fullmatch(argument)) is not None:
+        return _simple(argument, match)
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     return OverridesParser.create().parse_override(argument)
+
+
+def _simple(argument: str, match: re.Match[str]) -> Override:
+    """What Hydra's grammar makes of nearly all words, in a hundredth of the time."""
+    from hydra.core.override_parser.types import Override, OverrideType, Quote, QuotedString, ValueType
+
+    kind = (OverrideType.CHANGE, OverrideType.ADD, OverrideType.FORCE_ADD)[len(match["plus"])]
+    value: Any = match["text"]
+    if match["name"] is not None:
+        value = {"true": True, "false": False, "null": None}[match["name"].lower()]
+    elif match["number"] is not None:
+        value = int(match["number"])
+    elif match["quoted"] is not None:
+        value = QuotedString(match["quoted"], Quote.single)
+    return Override(kind, match["key"], ValueType.ELEMENT, value, input_line=argument)
 
 
 def is_sweep(argument: str) -> bool:
@@ -116,29 +139,29 @@ def is_sweep(argument: str) -> bool:
     return bool(parse(argument).is_sweep_override())
 
 
-def quoted(argument: str) -> str:
+def quote_argument(argument: str) -> str:
     """The argument, quoted where Hydra would refuse or misread it."""
     key, equals, value = argument.partition("=")
     if not equals or not value:
         return argument
     if _names_a_file(value):
-        return f"{key}={single_quoted(value)}"
+        return f"{key}={single_quote(value)}"
     name = key.lstrip("+~")
     if name.startswith(THRESHOLD):
-        from runner.metrics.thresholds import escaped
+        from runner.metrics.thresholds import escape_key
 
         is_list = "," in value  # a threshold is one number and cannot be swept
-        return f"{key.removesuffix(name)}{escaped(name)}={_piece(value, text=is_list)}"
+        return f"{key.removesuffix(name)}{escape_key(name)}={_piece(value, text=is_list)}"
     if name in NOT_SWEPT:
         return f"{key}={_piece(value, text=True)}"
     text = name in TEXT_KEYS
     return f"{key}=" + ",".join(_piece(piece, text) for piece in _split(value))
 
 
-def checked(overrides: Sequence[str]) -> list[str]:
+def check_overrides(overrides: Sequence[str]) -> list[str]:
     """The quoted overrides. Raises ConfigError with every word that is no override, or must not be overridden."""
     result, problems = [], []
-    for override in map(quoted, overrides):
+    for override in map(quote_argument, overrides):
         key = _key(override)
         if key is None:
             problems.append(_no_override(override))
@@ -242,14 +265,14 @@ def _piece(piece: str, text: bool) -> str:
     if not stripped or stripped[0] in "'\"":
         return piece
     if text and stripped != "null":
-        return piece if "${" in piece else single_quoted(stripped)
+        return piece if "${" in piece else single_quote(stripped)
     if NUMBER_WITH_UNDERSCORE.fullmatch(stripped):
-        return single_quoted(stripped)
+        return single_quote(stripped)
     if _is_accepted(piece):
         return piece
     if stripped[0] in "[{" or FUNCTION.fullmatch(stripped):
         return _quote_inside(piece)
-    return single_quoted(stripped)
+    return single_quote(stripped)
 
 
 def _is_accepted(piece: str) -> bool:
@@ -272,12 +295,12 @@ def _quote_inside(piece: str) -> str:
         bare = text.strip()
         if not bare or bare[0] in "'\"" or _is_accepted(bare) or bare in ("choice", "sort", "shuffle"):
             return text
-        return text.replace(bare, single_quoted(bare))
+        return text.replace(bare, single_quote(bare))
 
     return re.sub(r"'(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|[^\[\](){},:]+", word, piece)
 
 
-def single_quoted(text: str) -> str:
+def single_quote(text: str) -> str:
     """The text in quotes, so that Hydra reads the same text."""
     # Hydra reads backslashes in a quoted value literally unless they stand before a quote.
     escaped = re.sub(r"(\\*)'", lambda match: match.group(1) * 2 + r"\'", text)
@@ -285,24 +308,24 @@ def single_quoted(text: str) -> str:
     return "'" + escaped + "\\" * trailing + "'"
 
 
-def typed(override: str) -> str:
-    """The override without the quotes that `quoted` added."""
+def unquote(override: str) -> str:
+    """The override without the quotes that `quote_argument` added."""
     key, _, value = override.partition("=")
     name = key
     if key.lstrip("+~").startswith(THRESHOLD):
-        from runner.metrics.thresholds import unescaped
+        from runner.metrics.thresholds import unescape_key
 
-        name = unescaped(key)
+        name = unescape_key(key)
     if value[:1] not in ("'", '"'):
         return f"{name}={value}"
     plain = f"{name}={parse(override).value()}"
-    return plain if quoted(plain) == override else f"{name}={value}"
+    return plain if quote_argument(plain) == override else f"{name}={value}"
 
 
 def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Sequence[str] = ()) -> str:
     """The command that repeats a run, without folders of results and caches, and without the overrides that the program
     added. `frozen`: the file that the overrides modify."""
-    kept = [typed(word) for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word)]
+    kept = [unquote(word) for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word)]
     base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
     folders = [word for folder in config_folders for word in ("--config-dir", folder)]
     return " ".join(map(shell, ["python", "-m", "runner", *base, *folders, *kept]))

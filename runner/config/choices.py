@@ -172,10 +172,10 @@ def of_all_jobs(jobs: Sequence[tuple[Sequence[str], Sequence[Problem]]]) -> list
                 f"{_as_choice(key, with_it[0], without)}",
             )
             by_text[str(one)] = one
-    return list(_lists_swept(by_text.values(), [overrides for overrides, _ in jobs]))
+    return list(_explain_swept_lists(by_text.values(), [overrides for overrides, _ in jobs]))
 
 
-def _lists_swept(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> Iterator[Problem]:
+def _explain_swept_lists(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> Iterator[Problem]:
     """Explain `cutoffs=1,3`, which is a sweep over two numbers where a list is needed."""
     reported = set()
     for problem in problems:
@@ -192,7 +192,7 @@ def _lists_swept(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> 
 
 
 def _as_choice(key: str, having: str, without: Sequence[str]) -> str:
-    """How to sweep over choices of which only some have the setting: put it into a choice of its own."""
+    """How to sweep over choices of which only some have the setting: write it into a choice of its own."""
     group, _, choice = having.lstrip("+").partition("=")
     *outer, last = key.removeprefix(_path(having)).split(".")
     setting = "".join(f"{name}: {{" for name in outer) + f"{last}: VALUE" + "}" * len(outer)

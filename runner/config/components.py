@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from runner.config.doors import BY_KEY, made, missing_methods, open_doors, returns_alike
+from runner.config.doors import BY_KEY, make_component, missing_methods, open_doors, returns_alike
 from runner.config.frozen import CONF, read_mapping
-from runner.config.hydra_internals import OPTION, holds, key_of, names_in, value_of, written
+from runner.config.hydra_internals import OPTION, holds, key_of, names_in, raw_value, value_of
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
-from runner.errors import ConfigError, Problem, did_you_mean, expectation, text_of, unexpected
+from runner.errors import ConfigError, Problem, describe_unexpected, did_you_mean, expectation, text_of
 from runner.llm.address import NOT_SHOWN
 from runner.protocols import ABSENT, offered
 from runner.system import terminal
-from runner.system.redaction import as_it_is, marked, marking
+from runner.system.redaction import as_it_is, mark_secrets, marking
 from runner.system.shared import settle
 from runner.system.sources import code_digest, data_digest, data_files, modules_of
 from runner.system.store import fingerprint
-from runner.words.wording import LANGUAGES, supported
+from runner.words.wording import LANGUAGES, supported_language
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -82,7 +82,7 @@ class Walk(Generic[T]):
         return self.memo[id(node)]
 
     def _item(self, parent: DictConfig | ListConfig, name: Any) -> Any:
-        raw = written(parent, name)
+        raw = raw_value(parent, name)
         if isinstance(raw, str) and (option := OPTION.fullmatch(raw)):
             self.aliases[self._place(parent, name)] = option.group(1)
         try:
@@ -156,14 +156,14 @@ def check(*nodes: DictConfig) -> list[Problem]:
         root = walk.component(node)
         wanted = (load(ROOTS[root.key]),) if root.key in ROOTS else ()
         problems += filter(None, [root.problem(wanted)])
-    return [_as_typed(problem, walk.aliases) for problem in problems]
+    return [_rename_to_option(problem, walk.aliases) for problem in problems]
 
 
 def note_misspelt(nodes: Sequence[DictConfig], language: object) -> None:
     """Print a note for each attribute of a component that looks like a misspelt optional one."""
     found = dict.fromkeys(line for node in nodes for line in misspelt_attributes(node))
     for target, name, near in found:
-        terminal.note(LANGUAGES[supported(language)]("progress.misspelt", target=target, name=name, near=near))
+        terminal.note(LANGUAGES[supported_language(language)]("progress.misspelt", target=target, name=name, near=near))
 
 
 def misspelt_attributes(node: DictConfig) -> list[tuple[str, str, str]]:
@@ -195,7 +195,7 @@ def keys(node: DictConfig) -> set[str]:
     return set(walk.keys)
 
 
-def _as_typed(problem: Problem, aliases: Mapping[str, str]) -> Problem:
+def _rename_to_option(problem: Problem, aliases: Mapping[str, str]) -> Problem:
     """The problem under the key of the option that the setting interpolates."""
     key = problem.key
     for setting, option in aliases.items():
@@ -237,7 +237,9 @@ def build(node: DictConfig) -> Built:
         roles = [(part, role) for name, role in schema_of(target).roles.items() for part in _parts(arguments.get(name))]
         for part, role in roles:
             open_doors(part, role, keys.get(id(part), key), tracebacks)
-        component = made(key, target, lambda: load(target)(**without_unused(schema_of(target), arguments)), tracebacks)
+        component = make_component(
+            key, target, lambda: load(target)(**without_unused(schema_of(target), arguments)), tracebacks
+        )
         for part, role in roles:
             missing_methods(part, role, keys.get(id(part), key))
         keys[id(component)] = key
@@ -288,7 +290,9 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
             and walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
             and name not in offered(cls, "incidental")
         }
-        return fingerprint([current(target), marked(identifying), _source_of(current(target)) if with_code else None])
+        return fingerprint(
+            [current(target), mark_secrets(identifying), _source_of(current(target)) if with_code else None]
+        )
 
     walk: Walk[str] = Walk(visit)
     with marking():
@@ -309,7 +313,7 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
     except UNLOADABLE as error:
         return [Problem(f"{key}._target_", f"cannot load '{target}': {text_of(error)}")]
     except (Exception, SystemExit) as error:  # importing its module may raise anything
-        return [Problem(f"{key}._target_", f"cannot load '{target}': {unexpected(error)}")]
+        return [Problem(f"{key}._target_", f"cannot load '{target}': {describe_unexpected(error)}")]
     arguments = without_unused(schema, arguments)
     checked = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
     problems = _data_problems(key, target)

@@ -26,10 +26,10 @@ from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolding
 from runner.config.hydra_internals import SWEEPER, as_written, grown, node_of, prefer_own, remember_files
-from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, reached, run_fingerprint
+from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, run_fingerprint, used_keys
 from runner.config.provider_files import place_problems
-from runner.config.references import chosen, reference_overrides
-from runner.config.refused_overrides import composed, refused_problems
+from runner.config.references import oracle_overrides, reference_overrides
+from runner.config.refused_overrides import compose_config, refused_problems
 from runner.config.space import QUESTIONS, Space, axes_of, default_words, is_search
 from runner.config.vetting import Vetting
 from runner.errors import ConfigError, InputError, Problem
@@ -108,13 +108,13 @@ def plan_of(line: arguments.Line) -> Plan:
     if frozen is not None:
         vet = Vetting(frozen, line.overrides, folders, line.trusts).of
         keys = [str(arguments.parse(override).key_or_group) for override in overrides]
-        overrides = arguments.checked(frozen.over(overrides, keys))
+        overrides = arguments.check_overrides(frozen.over(overrides, keys))
     if is_search(overrides):
         return _search(with_search_path(overrides, folders, frozen), folders, frozen, vet)
     with composable(folders), unfolding(frozen) as main:
         overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main, vet)
         references = {
-            name: replace(compose_cells(changed, main, vet)[1][0], swept=chosen(name))
+            name: replace(compose_cells(changed, main, vet)[1][0], swept=oracle_overrides(name))
             for name, changed in reference_overrides(cells[0].cfg, cells[0].overrides).items()
         }
     if problems := list(_idle_axes(cells)):
@@ -256,7 +256,7 @@ def _is_added(override: str) -> bool:
 def unused_settings(cells: Sequence[Cell]) -> list[str]:
     """Problems of components that were chosen or set on the command line although no cell uses them."""
     named = {re.split(r"[=./]", override.lstrip("+"))[0] for cell in cells for override in cell.overrides}
-    used = set().union(*(reached(cell.cfg) for cell in cells))
+    used = set().union(*(used_keys(cell.cfg) for cell in cells))
     nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
     components = {name for name, node in nodes.items() if isinstance(node, DictConfig) and "_target_" in node}
     return sorted(components - used - set(NOT_COMPONENTS))
@@ -267,7 +267,7 @@ def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
     swept = (override.lstrip("+~").partition("=")[0] for cell in cells for override in cell.swept)
     for key in dict.fromkeys(swept):
         group = re.split(r"[./@]", key)[0]
-        used = set().union(*(reached(cell.cfg) for cell in cells))
+        used = set().union(*(used_keys(cell.cfg) for cell in cells))
         if group in GROUPS_BESIDE and group not in used:
             name, uses = evaluation_name(cells[0].cfg), ", ".join(sorted(used - set(NOT_COMPONENTS)))
             yield Problem(
@@ -281,9 +281,9 @@ def _compose(
     """The configuration of a job and Hydra's own node of it, None where they cannot be made; and the problems."""
     from hydra.errors import HydraException
 
-    groups, values, problems = _sorted_out(job)
+    groups, values, problems = _sort_words(job)
     try:
-        cfg = composed([*groups, *values])
+        cfg = compose_config([*groups, *values])
         problems += _of_sweeper(cfg.hydra)
         learn(as_written(cfg))
         if problem := grown(cfg):
@@ -326,7 +326,7 @@ def _new_problems(problems: Sequence[Problem], more: Sequence[Problem]) -> list[
     return [problem for problem in more if problem.key not in keys and not (unsure and " has no " in problem.message)]
 
 
-def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
+def _sort_words(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
     """The known group choices, the values as `++key=value` (so that our own check gets unknown keys), and the
     problems."""
     path = search_path(job)

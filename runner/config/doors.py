@@ -31,7 +31,7 @@ import numpy as np
 import orjson
 
 from runner import protocols
-from runner.errors import ComponentError, InputError, RunnerError, StopRunError, text_of, unexpected
+from runner.errors import ComponentError, InputError, RunnerError, StopRunError, describe_unexpected, text_of
 from runner.records import (
     Answer,
     Assessment,
@@ -94,9 +94,9 @@ class Door:
         """The error for an output that breaks the protocol."""
         return ComponentError(f"{self.key} ({self.name}): {self.method}: {message}", EXIT_CODES.get(self.method, 3))
 
-    def crashed(self, error: BaseException) -> ComponentError:
+    def crash_error(self, error: BaseException) -> ComponentError:
         """The error for an exception that the component should not have raised; its traceback goes into the log."""
-        found = self.wrong(unexpected(error))
+        found = self.wrong(describe_unexpected(error))
         if len(self.log) < LOGGED:
             self.log.setdefault(str(found), "".join(traceback.format_exception(error)))
         return found
@@ -105,7 +105,7 @@ class Door:
         """Whether the class is part of this program."""
         return self.name.partition(".")[0] in ("runner", "plugins")
 
-    def passed(self, error: BaseException) -> BaseException:
+    def error_to_raise(self, error: BaseException) -> BaseException:
         """The error to raise: errors that the core knows are unchanged, others name the component."""
         if isinstance(error, BaseExceptionGroup):
             return self._of_group(error)
@@ -115,12 +115,12 @@ class Door:
         if isinstance(error, KeyboardInterrupt) or _is_cancelled(error, is_async=self.is_async):
             return error
         if isinstance(error, RunnerError):
-            return error if _can_be_shown(error) else self.crashed(error)
+            return error if _can_be_shown(error) else self.crash_error(error)
         if isinstance(error, TimeoutError) and self.method in MAY_TIME_OUT:
-            return error if _can_be_shown(error) else self.crashed(error)
+            return error if _can_be_shown(error) else self.crash_error(error)
         if isinstance(error, OSError) and error.errno is not None and (self.ours() or error.errno in FULL):
             return error
-        return self.crashed(error)
+        return self.crash_error(error)
 
     def _of_group(self, group: BaseExceptionGroup[BaseException]) -> BaseException:
         """The error to raise for an exception group of a TaskGroup; errors that end the run come first."""
@@ -129,7 +129,7 @@ class Door:
             leaf.__traceback__ = leaf.__traceback__ or group.__traceback__
         grave: list[type[BaseException]] = [KeyboardInterrupt, StopRunError, InputError]
         ends = (leaf for kind in grave for leaf in leaves if isinstance(leaf, kind))
-        return self.passed(next(ends, leaves[0]))
+        return self.error_to_raise(next(ends, leaves[0]))
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
@@ -167,12 +167,12 @@ def guard(door: Door) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        raise_passed(door, error)
+        raise_at_door(door, error)
 
 
-def raise_passed(door: Door, error: BaseException) -> NoReturn:
+def raise_at_door(door: Door, error: BaseException) -> NoReturn:
     """Raise an error in the form that its door demands."""
-    leaving = door.passed(error)
+    leaving = door.error_to_raise(error)
     if leaving is error:
         raise error
     raise leaving from error
@@ -181,7 +181,7 @@ def raise_passed(door: Door, error: BaseException) -> NoReturn:
 # --- doors of a component -------------------------------------------------------------------------
 
 
-def made(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) -> Any:
+def make_component(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) -> Any:
     """Make the component of a `_target_`; errors of `__init__` name the component."""
     door = Door(key, target, "__init__", log)
     with guard(door):
@@ -197,15 +197,15 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
     subclass of its class with the same name, so isinstance, id and copy work as before."""
     cls = type(component)
     opened: frozenset[str] = getattr(cls, "_doors", frozenset())
-    wanted = dict(_methods(protocol)) if protocol is not None else {"preflight": protocols.Preflight.preflight}
-    wanted = {name: method for name, method in wanted.items() if name not in opened and hasattr(component, name)}
+    methods = dict(_methods(protocol)) if protocol is not None else {"preflight": protocols.Preflight.preflight}
+    methods = {name: method for name, method in methods.items() if name not in opened and hasattr(component, name)}
     if cls.__module__ == "builtins":
         return
     name = f"{cls.__module__}.{cls.__qualname__}"
     state: dict[tuple[str, int], Any] = {}
     body: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    body |= {"__doc__": cls.__doc__, "_doors": opened | wanted.keys()}
-    for method, declared in wanted.items():
+    body |= {"__doc__": cls.__doc__, "_doors": opened | methods.keys()}
+    for method, declared in methods.items():
         door = Door(key, name, method, log, state, inspect.iscoroutinefunction(declared))
         check = CHECKS.get((protocol.__name__ if protocol is not None else "", method))
         own = inspect.getattr_static(cls, method, None)
@@ -219,7 +219,7 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
             body["provenance"] = _provenance(provenance, Door(key, name, "provenance", log))
         elif provenance is not None or "provenance" in getattr(component, "__dict__", {}):
             _check_provenance(Door(key, name, "provenance", log), component.provenance)
-    if not wanted and "provenance" not in body:
+    if not methods and "provenance" not in body:
         return
     try:
         narrowed = types.new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(body))
@@ -285,11 +285,11 @@ def _around(own: Any, method: str, door: Door, declared: Callable[..., Any], che
     if inspect.isfunction(own):
         return _door(door, declared, check, functools.partial(types.MethodType, own), own)
 
-    def bound(self: Any) -> Callable[..., Any]:
+    def bind(self: Any) -> Callable[..., Any]:
         found = own.__get__(self, type(self)) if hasattr(own, "__get__") else own
         return typing.cast(Callable[..., Any], found)
 
-    return _door(door, declared, check, bound, own)
+    return _door(door, declared, check, bind, own)
 
 
 def _on_the_object(component: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> None:
@@ -316,7 +316,7 @@ def _door(
                 result = await pending
                 return checked(self, result, arguments, named)
             except BaseException as error:
-                raise_passed(door, error)
+                raise_at_door(door, error)
 
         return _wrap(waits, own)
 
@@ -328,7 +328,7 @@ def _door(
                 raise door.wrong(f"is async: expected `def {door.method}`, whose result is there when it returns")
             return checked(self, result, arguments, named)
         except BaseException as error:
-            raise_passed(door, error)
+            raise_at_door(door, error)
 
     return _wrap(calls, own)
 
@@ -337,12 +337,12 @@ def _checking(door: Door, hint: Any, check: Check | None) -> Callable[..., Any]:
     """A function that returns a valid result and raises for an invalid one."""
     wrong = None if check is not None and check in WHOLE else _checker(hint, True)
 
-    def checked(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    def check_result(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         if wrong is not None and (problem := wrong(result)) is not None:
             raise door.wrong(problem)
         return result if check is None else check(door, self, result, *arguments, **named)
 
-    return checked
+    return check_result
 
 
 def _wrap(door: Callable[..., Any], own: Any) -> Callable[..., Any]:
@@ -1017,7 +1017,7 @@ def _open(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any:
                     inside.append(error)
                     raise
         except BaseException as error:
-            leaving = error if error in inside else door.passed(error)
+            leaving = error if error in inside else door.error_to_raise(error)
             if leaving is error:
                 raise
             raise leaving from error
@@ -1025,7 +1025,7 @@ def _open(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any:
     return through()
 
 
-def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
+def record_and_timings(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
     """The results of `record()` and `timings` of an output. Raises ComponentError for their errors and for invalid
     results."""
     cls: type = type(evaluation)
@@ -1035,14 +1035,14 @@ def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[st
         if type(timings) is not dict or timings:
             _check_timings(door, timings)
     except BaseException as error:
-        raise_passed(door, error)
+        raise_at_door(door, error)
     try:
         record = output.record()
         if type(record) is not dict:
             _check_mapping(record_door, record)
         _storable(record_door, record)
     except BaseException as error:
-        raise_passed(record_door, error)
+        raise_at_door(record_door, error)
     return record, timings
 
 

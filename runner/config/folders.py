@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.config import arguments
 from runner.config.choices import conf_packages
-from runner.config.frozen import CONF, Frozen, check_bounded, files_of, read_mapping
+from runner.config.frozen import CONF, Frozen, check_file_size, files_of, read_mapping
 from runner.errors import ConfigError, InputError
 
 FILES = ("*.yaml", "*/*.yaml")  # the files of a group and of its nested groups
@@ -36,7 +36,7 @@ def with_search_path(
             others.append(override)
     if not places:
         return others
-    return [*others, "hydra.searchpath=[" + ",".join(arguments.single_quoted(place) for place in places) + "]"]
+    return [*others, "hydra.searchpath=[" + ",".join(arguments.single_quote(place) for place in places) + "]"]
 
 
 def search_path(overrides: Sequence[str]) -> list[str]:
@@ -75,7 +75,7 @@ def check_size(folder: str) -> None:
     """Raises InputError for a folder with too many or too large files, before Hydra loads any."""
     for path in files_of(folder):
         with suppress(OSError, ValueError):
-            check_bounded(path)
+            check_file_size(path)
 
 
 def _read(folders: Sequence[str]) -> None:

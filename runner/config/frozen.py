@@ -58,7 +58,7 @@ class Frozen:
 
     @classmethod
     def read(cls, path: Path) -> Frozen:
-        """Raises InputError for a missing file, and for one that was edited."""
+        """Read a frozen configuration. Raises InputError for a missing file, and for an edited one."""
         values = read_mapping(path)
         head = values.pop("frozen", None)
         if not isinstance(head, dict):
@@ -188,7 +188,7 @@ def _with_choices(evaluation: dict[str, Any], choices: Mapping[str, str]) -> dic
 
 
 def _value_at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
-    """The value at a path; None where there is none."""
+    """The value at a path; None where it is missing."""
     found: Any = values
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -224,7 +224,7 @@ def files_of(folder: str | Path) -> list[Path]:
     return sorted(files)
 
 
-def check_bounded(path: Path) -> None:
+def check_file_size(path: Path) -> None:
     """Check the size of a configuration file before it is loaded. Raises OSError, ValueError, and InputError for a file
     that is too large."""
     if path.stat().st_size > LARGEST_FILE:
@@ -240,7 +240,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     from yaml import YAMLError
 
     try:
-        check_bounded(path)
+        check_file_size(path)
         values = load(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None

@@ -97,7 +97,7 @@ def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
 
 
 def choice_file(group: str, choice: str, folders: Sequence[str] = ()) -> Path | None:
-    """`groups(folders)[group][choice]`, without a look at the others; None where there is none."""
+    """`groups(folders)[group][choice]`, without reading the others; None where it is missing."""
     if Path(choice).name != choice:
         return None
     paths = [folder / group / f"{choice}.yaml" for folder in _conf_folders(folders)]

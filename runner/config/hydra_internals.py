@@ -64,11 +64,11 @@ def key_of(node: DictConfig | ListConfig, name: Any = None) -> str:
 
 
 def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
-    """The child node, interpolations unresolved; None where there is none."""
+    """The child node, interpolations unresolved; None where it is missing."""
     return parent._get_node(name)
 
 
-def written(parent: DictConfig | ListConfig, name: Any) -> Any:
+def raw_value(parent: DictConfig | ListConfig, name: Any) -> Any:
     """The value of an existing setting as written: `${k}` for an interpolation."""
     return parent._value()[name]._value()
 
@@ -119,7 +119,7 @@ def holds(node: DictConfig, name: str) -> bool:
 
 
 def node_at(node: Any, path: str) -> Any:
-    """The node at `a.b`; None where there is none, or an interpolation on the way to it."""
+    """The node at `a.b`; None where it is missing, or where an interpolation is on the way to it."""
     for name in path.split("."):
         values = node._value() if isinstance(node, DictConfig) else None
         node = values.get(name) if isinstance(values, dict) else None
@@ -360,7 +360,7 @@ class Remembering:
         return getattr(self.source, name)
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """As Hydra's own, cached while the file is unchanged."""
+        """Like Hydra's own, cached while the file is unchanged."""
         file = self._path(self.source._normalize_file_name(config_path))
         if file is None:
             return self.source.load_config(config_path)
@@ -372,7 +372,7 @@ class Remembering:
         return replace(result, provider=self.source.provider)
 
     def _read(self, file: Path) -> ConfigResult | None:
-        """What Hydra would read, by libyaml; None where that is not certain."""
+        """The configuration that Hydra would read, by libyaml; None where the results might differ."""
         from hydra.plugins.config_source import ConfigResult, ConfigSource
 
         text = file.read_text(encoding="utf-8")
@@ -383,17 +383,17 @@ class Remembering:
         return ConfigResult(self.source.provider, path, OmegaConf.create(values), header)
 
     def is_group(self, config_path: str) -> bool:
-        """As Hydra's own, without a look at installed packages for a folder."""
+        """Like Hydra's own, without searching installed packages for a folder."""
         folder = self._path(config_path)
         return bool(self.source.is_group(config_path)) if folder is None else folder.is_dir()
 
     def is_config(self, config_path: str) -> bool:
-        """As Hydra's own, without a look at installed packages for a file."""
+        """Like Hydra's own, without searching installed packages for a file."""
         file = self._path(self.source._normalize_file_name(config_path))
         return bool(self.source.is_config(config_path)) if file is None else file.is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        """As Hydra's own, cached while the folder is unchanged."""
+        """Like Hydra's own, cached while the folder is unchanged."""
         folder = self._path(config_path)
         if folder is None:
             return list(self.source.list(config_path, results_filter))
@@ -438,7 +438,7 @@ class RememberingLoader:
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
-        """As Hydra's own, cached while the files of the choices are unchanged."""
+        """Like Hydra's own, cached while the files of the choices are unchanged."""
         from hydra.errors import ConfigCompositionException
 
         values = [override for override in overrides if self._is_value(override)]
@@ -669,7 +669,7 @@ class Composed:
         return cfg
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-        """As Hydra's own, with the overrides processed as for the checked cells."""
+        """Like Hydra's own, with the overrides processed as for the checked cells."""
         from hydra.types import RunMode
 
         words = [*master_config.hydra.overrides.hydra, *sweep_overrides]

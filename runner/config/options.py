@@ -17,7 +17,7 @@ from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
 from runner.metrics import thresholds
 from runner.metrics.thresholds import KEY, Threshold
-from runner.system.redaction import marked, marking, unresolved
+from runner.system.redaction import mark_secrets, marking, resolve_for_files
 from runner.system.store import fingerprint
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -224,7 +224,7 @@ def run_fingerprint(cfg: DictConfig) -> str:
     """Hash over everything that results depend on: the components that `evaluation` reaches, and some options."""
     with marking():
         options = {name: value for name, value in _options(cfg).items() if name not in NOT_IN_FINGERPRINT}
-    return fingerprint([__version__, identity(cfg.evaluation), marked(options), *_questions(cfg)])
+    return fingerprint([__version__, identity(cfg.evaluation), mark_secrets(options), *_questions(cfg)])
 
 
 def _questions(cfg: DictConfig) -> list[Any]:
@@ -233,23 +233,23 @@ def _questions(cfg: DictConfig) -> list[Any]:
     return [] if search.questions == "all" else [search.questions, search.holdout]
 
 
-def reached(cfg: DictConfig) -> set[str]:
+def used_keys(cfg: DictConfig) -> set[str]:
     """Top-level keys of the components that `evaluation` uses."""
     return {key.split(".")[0] for key in keys(cfg.evaluation)}
 
 
-def resolved(cfg: DictConfig) -> dict[str, Any]:
+def plain_config(cfg: DictConfig) -> dict[str, Any]:
     """The configuration as plain values for files: values from the environment as the names of their variables, without
     passwords."""
-    values: dict[str, Any] = unresolved(lambda: {name: plain_value(cfg, name) for name in _names(cfg)})
+    values: dict[str, Any] = resolve_for_files(lambda: {name: plain_value(cfg, name) for name in _names(cfg)})
     return values
 
 
-def identified(cfg: DictConfig) -> dict[str, Any]:
+def config_for_hash(cfg: DictConfig) -> dict[str, Any]:
     """The configuration as plain values for hashes."""
     with marking():
         values = {name: plain_value(cfg, name) for name in _names(cfg)}
-    found: dict[str, Any] = marked(values)
+    found: dict[str, Any] = mark_secrets(values)
     return found
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from omegaconf import DictConfig, OmegaConf
 
 from runner.config import arguments
-from runner.config.options import evaluation_name, reached
+from runner.config.options import evaluation_name, used_keys
 from runner.config.schema import load
 from runner.errors import ConfigError, Problem
 from runner.protocols import offered
@@ -30,18 +30,20 @@ def reference_overrides(cfg: DictConfig, overrides: Sequence[str]) -> dict[str, 
     baselines=none. Raises ConfigError for an evaluation without a retriever."""
     if cfg.baselines == "none":
         return {}
-    if KEY not in reached(cfg):
+    if KEY not in used_keys(cfg):
         what = f"{evaluation_name(cfg)} has no retriever, so there is no gold context"
         raise ConfigError([Problem("baselines", what)])
-    if "system" in reached(cfg) and not offered(load(str(cfg.system._target_)), "is_within"):
+    if "system" in used_keys(cfg) and not offered(load(str(cfg.system._target_)), "is_within"):
         what = "a running system retrieves and answers by itself, so no other contexts can be put before it"
         raise ConfigError([Problem("baselines", f"{what}; expected baselines=none")])
     kept = [override for override in overrides if not _is_of_retriever(override)]
     required = OmegaConf.select(cfg, "evaluation.require") is not None  # a floor would not reach it
-    return {name: [*kept, *chosen(name), *(["evaluation.require=null"] if required else [])] for name in NAMES}
+    return {
+        name: [*kept, *oracle_overrides(name), *(["evaluation.require=null"] if required else [])] for name in NAMES
+    }
 
 
-def chosen(name: str) -> list[str]:
+def oracle_overrides(name: str) -> list[str]:
     """The overrides that distinguish a reference from the first run."""
     return [f"{KEY}=oracle", f"{KEY}.mode={name}"]
 

@@ -16,7 +16,7 @@ from runner.errors import Problem, did_you_mean, not_a_mapping
 from runner.system.metadata import without_credentials
 
 
-def composed(overrides: Sequence[str]) -> DictConfig:
+def compose_config(overrides: Sequence[str]) -> DictConfig:
     """Compose a configuration with its `hydra` node. Raises HydraException and OmegaConfBaseException."""
     from hydra import compose
     from hydra.errors import ConfigCompositionException, HydraException
@@ -38,7 +38,7 @@ def refused_problems(groups: Sequence[str], values: Sequence[str]) -> list[Probl
     from hydra.errors import HydraException
 
     try:
-        cfg = composed(groups)
+        cfg = compose_config(groups)
     except (HydraException, OmegaConfBaseException):
         return _nowhere(groups)
     problems = [problem for value in values if (problem := _misplaced_override(value, cfg))]
@@ -46,7 +46,7 @@ def refused_problems(groups: Sequence[str], values: Sequence[str]) -> list[Probl
         return problems
     for value in values:
         try:
-            composed([*groups, value])
+            compose_config([*groups, value])
         except (HydraException, OmegaConfBaseException) as error:
             problems.append(_unfit(str(arguments.parse(value).key_or_group), error))
     return problems
@@ -58,7 +58,7 @@ def _nowhere(groups: Sequence[str]) -> list[Problem]:
 
     elsewhere = {each: parsed for each in groups if (parsed := arguments.parse(each)).package is not None}
     try:
-        places = composed([each for each in groups if each not in elsewhere]).hydra.runtime.choices
+        places = compose_config([each for each in groups if each not in elsewhere]).hydra.runtime.choices
     except (HydraException, OmegaConfBaseException):
         return []
     asked = {f"{parsed.key_or_group}@{parsed.package}": each for each, parsed in elsewhere.items()}
@@ -96,9 +96,9 @@ def _misshapen(key: str, node: Any, value: Any) -> Problem | None:
     """Whether a value replaces a mapping by a list or a list by a mapping; among Hydra's own settings, a mapping by
     anything else."""
     if isinstance(node, DictConfig) and (isinstance(value, list) or key.startswith("hydra")):
-        return None if isinstance(value, Mapping) else not_a_mapping(key, _kind_given(value), _names(node))
+        return None if isinstance(value, Mapping) else not_a_mapping(key, _describe_kind(value), _names(node))
     if isinstance(node, ListConfig) and isinstance(value, Mapping):
-        return Problem(key, f"expected a list ({key}=[…]){_kind_given(value)}")
+        return Problem(key, f"expected a list ({key}=[…]){_describe_kind(value)}")
     return None
 
 
@@ -106,7 +106,7 @@ def _names(node: DictConfig) -> list[str]:
     return [str(name) for name in node if not str(name).startswith("_")]
 
 
-def _kind_given(value: Any) -> str:
+def _describe_kind(value: Any) -> str:
     kind = "a list" if isinstance(value, list) else "a mapping" if isinstance(value, Mapping) else "one value"
     return f", got {kind}"
 

@@ -95,7 +95,7 @@ def _misfit(cls: type, wanted: type) -> str | None:
     return lacking(cls, wanted, name)
 
 
-@lru_cache(maxsize=1000)  # a class keeps its attributes; one that was loaded again is another class
+@lru_cache(maxsize=1000)  # attributes of a class do not change; a class that was loaded again is another class
 def misspelt(cls: type, settings: frozenset[str], roles: frozenset[type]) -> Mapping[str, str]:
     """Public attribute of a class -> similar optional attribute (runner.protocols) that the class lacks. Names of
     settings, and of attributes of protocols that the class fits, are left out."""
@@ -131,7 +131,7 @@ def schema_of(target: str) -> Schema:
     hints = typing.get_type_hints(cls.__init__, include_extras=True)
     fields: dict[str, Any] = {}
     components, optional, groups = set(), set(), set()
-    wanted: dict[str, tuple[type, ...]] = {}
+    protocols: dict[str, tuple[type, ...]] = {}
     open_ended = False
     for name, parameter in inspect.signature(cls).parameters.items():
         hint = hints.get(name, Any)
@@ -149,13 +149,13 @@ def schema_of(target: str) -> Schema:
             groups.add(name)
             if named[0] is not hint:
                 optional.add(name)
-        wanted[name] = tuple(filter(_is_component, _parts_of(hint)))
+        protocols[name] = tuple(filter(_is_component, _parts_of(hint)))
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (_plain(hint), default)
     extra: Literal["allow", "forbid"] = "allow" if open_ended else "forbid"
     config = ConfigDict(extra=extra, strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
     model = create_model("Settings", __config__=config, **fields)
-    return Schema(model, frozenset(components), frozenset(groups), frozenset(optional), wanted)
+    return Schema(model, frozenset(components), frozenset(groups), frozenset(optional), protocols)
 
 
 def _unpack(settings: Any) -> dict[str, tuple[Any, Any]]:

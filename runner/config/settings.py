@@ -37,7 +37,7 @@ def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[
     with composable(line.config_folders), initialise(None):
         try:
             defaults = compose(command, with_search_path([], line.config_folders))
-            chosen, problems = _sorted_out(command, overrides, defaults)
+            chosen, problems = _sort_words(command, overrides, defaults)
             cfg = compose(command, chosen)
             _leave_out(cfg, absent)
             learn(as_written(cfg))
@@ -61,7 +61,7 @@ def _leave_out(cfg: DictConfig, absent: Sequence[str]) -> None:
             node[name] = None
 
 
-def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tuple[list[str], list[Problem]]:
+def _sort_words(command: str, overrides: Sequence[str], known: DictConfig) -> tuple[list[str], list[Problem]]:
     """The choices of groups, the values as `++key=value` (so that our own check gets unknown keys), and the
     problems."""
     groups = known_groups(search_path(overrides))

@@ -82,17 +82,17 @@ class Axis:
 
     def value_of(self, word: str) -> Any:
         """The value of an override of this axis, the inverse of `word`; None for another override."""
-        wanted: Any = arguments.parse(word).value()
+        value: Any = arguments.parse(word).value()
         for known in self.words:
-            if arguments.parse(known).value() == wanted:
+            if arguments.parse(known).value() == value:
                 return known
-        is_number = isinstance(wanted, int | float) and not isinstance(wanted, bool)
-        if self.words or not is_number or not self.low <= wanted <= self.high:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if self.words or not is_number or not self.low <= value <= self.high:
             return None
-        steps = (wanted - self.low) / (self.step or 1)
+        steps = (value - self.low) / (self.step or 1)
         if (self.step or self.is_whole) and abs(steps - round(steps)) > 1e-9:
             return None
-        return int(wanted) if self.is_whole else float(wanted)
+        return int(value) if self.is_whole else float(value)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def default_words(axes: Sequence[Axis], cfg: DictConfig, choices: Mapping[str, s
         if value is None and group not in choices and not _stands_in(cfg, axis.name):
             continue
         plain = OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
-        word = arguments.quoted(f"{axis.key}={_text(plain)}")
+        word = arguments.quote_argument(f"{axis.key}={_text(plain)}")
         known = axis.value_of(word)
         words.append(word if known is None else axis.word(known))
     return words

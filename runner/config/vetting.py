@@ -23,12 +23,12 @@ from omegaconf.errors import OmegaConfBaseException
 from runner.config import arguments
 from runner.config.choices import conf_packages
 from runner.config.frozen import CONF, Frozen, files_of, read_mapping
-from runner.config.hydra_internals import key_of, node_of, written
+from runner.config.hydra_internals import key_of, node_of, raw_value
 from runner.config.schema import load
 from runner.errors import InputError
 from runner.system import terminal
 from runner.system.redaction import by_form
-from runner.words.wording import LANGUAGES, supported
+from runner.words.wording import LANGUAGES, supported_language
 
 OWN_PACKAGES = ("runner", "plugins")
 SHOWN = 400  # most characters of the arguments of a component
@@ -83,7 +83,7 @@ class Vetting:
     def of(self, cfg: DictConfig) -> None:
         """Check a composed configuration before its classes are loaded. Raises InputError unless trusted."""
         language = cfg.report.get("language") if isinstance(cfg.get("report"), DictConfig) else None
-        self._demand(strange(cfg, self._own), supported(language))
+        self._demand(strange(cfg, self._own), supported_language(language))
 
     def of_classes(self, cfg: DictConfig) -> None:
         """Check classes only, for commands that import them but run and send nothing."""
@@ -113,8 +113,8 @@ class Vetting:
 
 @dataclass(frozen=True)
 class Own:
-    """What the user's own files name. `texts`: values of any setting; `named`: (name of a setting, value); `servers`:
-    (base_url, api_key_env)."""
+    """The values that the user's own files name. `texts`: values of any setting; `named`: (name of a setting, value);
+    `servers`: (base_url, api_key_env)."""
 
     texts: frozenset[str]
     named: frozenset[tuple[str, str]]
@@ -132,14 +132,15 @@ class Own:
 
 
 def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
-    """What the program, installed packages, `folders` and the command line name. Only while Hydra is initialised."""
+    """The values that the program, installed packages, `folders` and the command line name. Only while Hydra is
+    initialised."""
     typed = [_nest(override) for job in arguments.cells(overrides) for override in job]
     trees = [*map(_tree, _files(folders)), *typed]
     leaves = [(name, text) for tree in trees for _, name, text in _texts(tree)]
     texts = {text for _, text in leaves} | {_normalise(text) for _, text in leaves}
     servers = {pair for tree in trees for pair in _servers(tree)}
     for provider in {str(name) for tree in typed for name in tree.get("provider") or ()}:
-        servers |= _as_typed(provider, trees)
+        servers |= _addresses_of(provider, trees)
     return Own(frozenset(texts), frozenset(leaves), frozenset(servers))
 
 
@@ -202,7 +203,7 @@ def _servers(value: Any) -> Iterator[tuple[str | None, str | None]]:
             yield from _servers(inner)
 
 
-def _as_typed(provider: str, trees: Sequence[Mapping[str, Any]]) -> set[tuple[str | None, str | None]]:
+def _addresses_of(provider: str, trees: Sequence[Mapping[str, Any]]) -> set[tuple[str | None, str | None]]:
     """The settings of one provider after files and the command line; a sweep may have several values of a setting."""
     urls, variables = [], []
     for tree in trees:
@@ -381,7 +382,7 @@ def _packages(point: EntryPoint) -> Iterator[str]:
 
 
 def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
-    """What must not stand in a component of an untrusted file, such as that of a run."""
+    """The components in an untrusted file, such as that of a run, that must not be built."""
     known = own((), ())
     typed = {**typed, "environment": by_form(os.environ.get("MLFLOW_TRACKING_URI", ""))}
     texts = known.texts | set(typed.values()) | {_normalise(text) for text in typed.values()}
@@ -399,7 +400,7 @@ def _value(parent: DictConfig | ListConfig, place: Any) -> Any:
 
 def _raw(parent: DictConfig | ListConfig, place: Any) -> Any:
     node: Any = node_of(parent, place)
-    return OmegaConf.to_container(node) if OmegaConf.is_config(node) else written(parent, place)
+    return OmegaConf.to_container(node) if OmegaConf.is_config(node) else raw_value(parent, place)
 
 
 def _short_repr(value: Any) -> str:

@@ -186,7 +186,7 @@ def chosen_columns(
 ) -> dict[str, Column]:
     """The columns by field: the given ones, then guessed ones. Raises `error` for an unknown name."""
     known = column_names(rows)
-    columns = {field: _column_called(field, name, known, rows, key, error) for field, name in named.items()}
+    columns = {field: _find_column(field, name, known, rows, key, error) for field, name in named.items()}
     taken = {column.name for column in columns.values()}
     for field in FIELDS if guesses else ():
         if field not in columns and (guessed := guess(field, [name for name in known if not _within(name, taken)])):
@@ -231,7 +231,7 @@ def _within(name: str, taken: Iterable[str]) -> bool:
     return any(name == other or name.startswith(f"{other}.") or other.startswith(f"{name}.") for other in taken)
 
 
-def _column_called(
+def _find_column(
     field: str, name: str, names: Sequence[str], rows: Sequence[Row], key: str, error: type[RunnerError]
 ) -> Column:
     if name in names:

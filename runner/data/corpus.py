@@ -78,7 +78,7 @@ class CorpusDigest:
 
     @staticmethod
     def of_chunk(chunk: Chunk) -> bytes:
-        """What the hash takes in of a chunk, after all documents."""
+        """The bytes of a chunk for the hash, after all documents."""
         return f"{len(chunk.id)}:{chunk.id}{chunk.start}-{chunk.end}{chunk.headings!r}".encode()
 
     def update(self, data: bytes) -> None:

@@ -27,7 +27,7 @@ def read_documents(paths: Iterable[str], key: str, log: ProblemLog, records: Rec
 
 
 def documents_in(paths: Iterable[str], key: str, log: ProblemLog, records: Records | None = None) -> Iterator[Document]:
-    """As `read_documents`, one at a time; what it raises it raises when it gets there."""
+    """Like `read_documents`, one at a time; errors are raised when the iteration reaches them."""
     places: dict[str, str] = {}
     for path in paths:
         before = len(places)

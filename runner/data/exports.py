@@ -148,7 +148,7 @@ def _read_promptfoo_tests(table: Table) -> Export:
 
 
 def _combinations(variables: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The combinations of variables: a variable with a list stands for one test a value, except for contexts."""
+    """The combinations of variables: a variable with a list makes one test per value, except for contexts."""
     contexts = guess("contexts", list(variables))
     choices = [value if isinstance(value, list) and name != contexts else [value] for name, value in variables.items()]
     return (dict(zip(variables, values, strict=True)) for values in product(*choices))
@@ -215,15 +215,15 @@ def _of_vars(variables: Mapping[str, Any], id: str) -> Cells:
 
 def _checks(assertions: Sequence[Any], variables: Mapping[str, Any]) -> Cells:
     """The checks of assertions, and the types of assertions without a check here."""
-    checks, left = [], []
+    checks, left_out = [], []
     for assertion in _with_variables(assertions, variables):
         check = _check(assertion)
         try:
             read_check(check)
             checks.append(check)
         except ValueError:
-            left.append(str(assertion.get("type")))
-    return {"checks": checks, LEFT: left}
+            left_out.append(str(assertion.get("type")))
+    return {"checks": checks, LEFT: left_out}
 
 
 def _check(assertion: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from runner.data.jsonl import described
+from runner.data.jsonl import describe_value
 from runner.data.problems import ProblemLog
 from runner.errors import similar
 
@@ -56,7 +56,7 @@ class Fields:
 
     def wrong(self, field: str, expected: str, value: object) -> None:
         """Log that a field has another type than expected."""
-        found = "nothing" if value is None and field not in self.data else described(value)
+        found = "nothing" if value is None and field not in self.data else describe_value(value)
         self.error(field, f"expected {expected}, found {found}")
 
     def text(self, *names: str) -> str | None:
@@ -145,7 +145,7 @@ class Fields:
         return Fields(data, self.path, self.line, self.log, f"{self.prefix}{field}.")
 
     def object(self, name: str) -> Fields:
-        """The object of this name; an empty one and an error where there is none."""
+        """The object of this name; where it is missing, an empty one and an error."""
         value = self.data.get(name)
         if isinstance(value, dict):
             return self.inner(name, value)

@@ -16,7 +16,7 @@ from runner.errors import Problem, RunnerError, similar
 BUFFER_BYTES = 1 << 20
 LINE_BYTES = 1 << 14
 DEEPEST = 200  # nesting depth of lists and mappings
-MOST_REPEATED = 100_000  # most values that aliases of a YAML file may stand for
+MOST_REPEATED = 100_000  # most values that aliases of a YAML file may expand to
 ZSTD_BYTES = 1 << 12  # compressed bytes that are unpacked at once, to at most 128 MB
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 PACKED = (".gz", ".zst", ".zstd")  # their file name suffixes

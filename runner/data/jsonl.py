@@ -36,7 +36,7 @@ def read_jsonl(path: str, key: str, log: ProblemLog, error: type[RunnerError]) -
 def placed_jsonl(
     path: str, key: str, log: ProblemLog, error: type[RunnerError]
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """As `read_jsonl`, with the byte offset of the line as second value."""
+    """Like `read_jsonl`, with the byte offset of the line as second value."""
     offset, number, line = 0, 0, b""
 
     def lines(file: Iterable[bytes]) -> Iterator[bytes]:
@@ -94,7 +94,7 @@ def _load(line: str | bytes) -> Any:
 
 
 def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, Any] | None:
-    """The object of one line; None with an error in the log where there is none."""
+    """The object of one line; None, and an error in the log, for a line without one."""
     try:
         value = _parse(line, path, number, log)
     except ValueError as problem:
@@ -103,7 +103,7 @@ def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[st
         return None
     if isinstance(value, dict):
         return value
-    log.error(path, f"expected a JSON object, found {described(value)}", number)
+    log.error(path, f"expected a JSON object, found {describe_value(value)}", number)
     return None
 
 
@@ -162,7 +162,7 @@ def _integer(number: str) -> int:
 
 def _finite(number: str) -> float:
     if math.isinf(float(number)):
-        raise ValueError(f"not JSON: {described(number)} is too large for a number")
+        raise ValueError(f"not JSON: {describe_value(number)} is too large for a number")
     return float(number)
 
 
@@ -170,7 +170,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"not JSON: {name} is not a JSON number")
 
 
-def described(value: object) -> str:
+def describe_value(value: object) -> str:
     """A JSON value for a message: `text "true"`, `number 3`, `a list of 2`."""
     match value:
         case None | bool():

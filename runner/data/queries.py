@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
-from runner.data.jsonl import described, read_jsonl
+from runner.data.jsonl import describe_value, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.errors import DataError
 from runner.metrics.checks import read_check
@@ -126,7 +126,8 @@ def _relevance(fields: Fields) -> dict[str, int]:
             relevance[clean(document_id)] = grade
         else:
             fields.error(
-                "expected_notes", f"expected a whole number as the grade of '{document_id}', found {described(grade)}"
+                "expected_notes",
+                f"expected a whole number as the grade of '{document_id}', found {describe_value(grade)}",
             )
     return relevance
 

@@ -33,7 +33,7 @@ from runner.data.problems import ProblemLog
 from runner.errors import CorpusError
 from runner.protocols import Chunker, offered
 from runner.records import Chunk, Corpus, DataProblem, Document
-from runner.system.names import Names, Places, mapped, write_names
+from runner.system.names import Names, Places, map_array, write_names
 from runner.system.spool import Lazy
 from runner.system.store import Store, file_digest
 from runner.text.chunking import Cutter
@@ -75,15 +75,15 @@ class CorpusStore:
             if changed:
                 raise CorpusError(f"{key}: {changed[0]} was changed while it was read; start again when it is whole")
 
-        corpus, problems = self._opened(Store(self._root, cold=self._is_cold), content, build)
+        corpus, problems = self._open(Store(self._root, cold=self._is_cold), content, build)
         log.adopt(problems)
         log.stop_if_strict()
         return corpus
 
-    def _opened(self, store: Store, content: Mapping[str, Any], build: Callable[[Path], None]) -> Opened:
+    def _open(self, store: Store, content: Mapping[str, Any], build: Callable[[Path], None]) -> Opened:
         if not self._is_read_only:
             return open_corpus(store.folder("corpora", content, build))
-        if found := store.found("corpora", content, __name__):
+        if found := store.find_folder("corpora", content, __name__):
             return open_corpus(found)
         with tempfile.TemporaryDirectory() as scratch:  # its files are read also after they are deleted
             return open_corpus(Store(Path(scratch)).folder("corpora", content, build))
@@ -98,8 +98,8 @@ def _state(file: Path) -> tuple[int, int, int]:
 
 
 def write_corpus(folder: Path, documents: Iterable[Document], chunker: Chunker, log: ProblemLog) -> None:
-    """Write a corpus whose documents are taken one at a time. `log`: what is wrong with them, told while they are
-    taken. Raises CorpusError when a chunk would carry the id of another document."""
+    """Write a corpus whose documents are taken one at a time. `log`: collects their problems as they are taken. Raises
+    CorpusError when a chunk would have the id of another document."""
     with tempfile.TemporaryFile(dir=folder) as passages, (folder / "documents.bin").open("wb") as file:
         writer = _Writer(file, passages, chunker)
         write_names(folder, map(writer.add, documents))
@@ -154,7 +154,7 @@ Opened = tuple[Corpus, Sequence[DataProblem]]
 
 
 def open_corpus(folder: Path) -> Opened:
-    """What `write_corpus` wrote, and what was wrong with the files. The folder may be deleted meanwhile."""
+    """The corpus that `write_corpus` wrote, and the problems of its files. The folder may be deleted meanwhile."""
     shelf = StoredCorpus(folder)
     facts = shelf.facts
     problems = [DataProblem(**problem) for problem in facts["problems"]]
@@ -166,12 +166,12 @@ class StoredCorpus:
 
     def __init__(self, folder: Path) -> None:
         self.facts: Mapping[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        self._firsts: NDArray[np.int64] = mapped(folder / "first_chunks.npy")
+        self._firsts: NDArray[np.int64] = map_array(folder / "first_chunks.npy")
         self._ids = Names(folder)
         records = _Records(folder)
         self.documents, self.chunks = _Documents(records), _Chunks(records, self._firsts)
         ranks = folder / "chunk_ranks.npy"
-        self.ids = ChunkIds(self._ids, self._firsts, mapped(ranks) if ranks.exists() else None)
+        self.ids = ChunkIds(self._ids, self._firsts, map_array(ranks) if ranks.exists() else None)
         self._records = records
         self.place_by_id: Mapping[str, int] = Places(self.ids, self.ids.place)
         self.chunk_by_id: Mapping[str, Chunk] = _ById(self.place_by_id, self.chunks)
@@ -202,10 +202,10 @@ class StoredCorpus:
 
 
 class _Records:
-    """What was written of each document: its values, and its passages. The one read last stays."""
+    """The stored parts of each document: its values, and its passages. The last one read is kept."""
 
     def __init__(self, folder: Path) -> None:
-        self._ends: NDArray[np.int64] = mapped(folder / "documents_ends.npy")
+        self._ends: NDArray[np.int64] = map_array(folder / "documents_ends.npy")
         self._file = (folder / "documents.bin").open("rb")
         finalize(self, self._file.close)
         self.latest: tuple[int, list[Any]] = -1, []
@@ -268,7 +268,7 @@ class ChunkIds(Lazy[str]):
         return self._ranks
 
     def place(self, id: str) -> int | None:
-        """The place of a chunk; None for an id of none."""
+        """The place of a chunk; None for an unknown id."""
         document_id, _, number = id.rpartition("#")
         if not NUMBER.fullmatch(number):
             return None

@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from runner.data.files import PACKED, parsed_yaml, read_bytes
-from runner.data.jsonl import described, read_json, read_jsonl
+from runner.data.jsonl import describe_value, read_json, read_jsonl
 from runner.data.problems import ProblemLog
 from runner.errors import RunnerError, did_you_mean, installing
 
@@ -258,7 +258,7 @@ def _parse(kind: Kind, content: bytes, path: str, key: str, log: ProblemLog, err
     rows_of_whole = _rows(whole)
     for place, row in enumerate(rows_of_whole):
         if not isinstance(row, dict):
-            log.error(path, f"expected an object, found {described(row)}", None, f"[{place}]")
+            log.error(path, f"expected an object, found {describe_value(row)}", None, f"[{place}]")
     return Table(kind, [(None, row) for row in rows_of_whole if isinstance(row, dict)], whole)
 
 

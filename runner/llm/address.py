@@ -1,7 +1,5 @@
-"""What the address of a server, and the name of the variable with its key, must look like.
-
-Messages never repeat the value itself: somebody may have put a secret there.
-"""
+"""Checks the address of a server, and the name of the variable with its key. Messages never repeat the value itself: it
+may be a secret, pasted by mistake."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ PORT = "the port of this one is not a number from 1 to 65535"
 
 
 def address_problem(address: str) -> str | None:
-    """What is wrong with the address of a server; None for one that can be connected to and holds no secret."""
+    """The fault of the address of a server; None for one that can be connected to and holds no secret."""
     fault = _fault(address)
     return expected_form(fault) if fault else None
 
 
 def expected_form(fault: str) -> str:
-    """The end of a message about an address: an example of a right one, and what is wrong."""
+    """The end of a message about an address: an example of a right one, and the fault."""
     return f"expected an address such as {EXAMPLE}; {fault}"
 
 
@@ -45,7 +43,7 @@ def server_of(address: str) -> str:
 
 
 def variable_problem(name: str) -> str | None:
-    """What is wrong with the name of an environment variable."""
+    """The fault of the name of an environment variable; None for a right one."""
     if NAME.fullmatch(name) and len(name) <= LONGEST_NAME and not KEY.fullmatch(name):
         return None
     return (

@@ -34,7 +34,7 @@ from runner.llm.metering import owner_of
 from runner.system import terminal
 from runner.system.redaction import redacted_bytes, redacted_value
 from runner.system.writing import in_words
-from runner.words.wording import spoken
+from runner.words.wording import current_wording
 
 if TYPE_CHECKING:
     from zstandard import ZstdCompressor
@@ -106,7 +106,7 @@ class CallLog:
         self._file: BinaryIO | None = None
         self._end = 0
         if keep != "none" and path.exists():
-            self._end = _mended(path)
+            self._end = _usable_length(path)
             for call in read_calls(path, lambda case: not has_row(case)):
                 self._known.setdefault(call["case"], set()).add(call["id"])
 
@@ -116,10 +116,10 @@ class CallLog:
     def chat(self, request: Asked) -> Iterator[Callable[[ChatReply, Cost], None]]:
         """Around one request; call what it yields with the reply and its cost."""
         began, at, case = time.perf_counter(), _now(), owner_of()
-        got: list[tuple[ChatReply, Cost]] = []
+        answers: list[tuple[ChatReply, Cost]] = []
         error, attempts = None, None
         try:
-            yield lambda reply, cost: got.append((reply, cost))
+            yield lambda reply, cost: answers.append((reply, cost))
         except Exception as failure:
             error, attempts = str(failure) or type(failure).__name__, getattr(failure, "attempts", None)
             raise
@@ -128,16 +128,16 @@ class CallLog:
             raise
         finally:
             if case and self._keep != "none":
-                outcome = _of_reply(*got[0]) if got else {**_NO_REPLY, "attempts": attempts}
+                outcome = _of_reply(*answers[0]) if answers else {**_NO_REPLY, "attempts": attempts}
                 self._note(case, request, {"at": at, "ms": _ms(began), **outcome, "error": error})
 
-    def repeated(self, request: Asked, reply: ChatReply, cost: Cost) -> None:
+    def note_repeated(self, request: Asked, reply: ChatReply, cost: Cost) -> None:
         """Note a request whose stored reply an earlier run of the sweep read."""
         case = owner_of()
         if case and self._keep != "none":
             self._note(case, request, {"at": _now(), "ms": 0.0, **_of_reply(reply, cost), "error": None})
 
-    def embedded(self, whole_request: Asked, texts: Sequence[str], outcome: Embedded) -> None:
+    def note_embedding(self, whole_request: Asked, texts: Sequence[str], outcome: Embedded) -> None:
         """Note a request to embed texts with each case that they belong to. Texts of no case are not noted."""
         body, by_case = cast("Mapping[str, Any]", whole_request.request), dict[str, list[str]]()
         for text in texts if self._keep != "none" else ():
@@ -166,7 +166,7 @@ class CallLog:
         call = {**about, "model": request.model, **outcome, **order, "request": request.request, "id": id}
         if not outcome["error"]:
             self._known.setdefault(case, set()).add(id)
-        self._waiting.setdefault(case, []).append(_encoded(call))
+        self._waiting.setdefault(case, []).append(_encode(call))
 
     # --- what is written --------------------------------------------------------------------------
 
@@ -203,11 +203,11 @@ class CallLog:
         self._end += len(group)
 
 
-def joined(source: Path, target: Path) -> None:
+def append_calls(source: Path, target: Path) -> None:
     """Append the calls of one file to another; damaged frames stay where they are."""
     if not source.exists():
         return
-    end = _mended(source)
+    end = _usable_length(source)
     with target.open("ab") as whole, source.open("rb") as part:
         while (block := part.read(min(end, 2**20))) and end > 0:
             whole.write(block)
@@ -248,7 +248,7 @@ def _cost(cost: Cost | None) -> dict[str, Any]:
 _NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": False, "reply": None, **_cost(None)}
 
 
-def _encoded(call: Mapping[str, Any]) -> bytes:
+def _encode(call: Mapping[str, Any]) -> bytes:
     """A line without secrets. A request that is settled was searched for them before."""
     request = call["request"]
     if not isinstance(request, orjson.Fragment):
@@ -358,14 +358,14 @@ def _groups(file: BinaryIO) -> Iterator[_Group]:
         yield group
 
 
-def _mended(path: Path) -> int:
+def _usable_length(path: Path) -> int:
     """The length of the file without a half-written last frame; a file that is damaged elsewhere is set aside."""
     with path.open("rb") as file:
         try:
             end = max((group.start + group.length for group in _groups(file)), default=0)
         except _DamageError as error:
             aside = path.with_name(f"{FILE}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-            terminal.note(spoken()("progress.aside.calls", path=path, error=error, aside=aside.name))
+            terminal.note(current_wording()("progress.aside.calls", path=path, error=error, aside=aside.name))
             path.rename(aside)
             return 0
     if end < path.stat().st_size:

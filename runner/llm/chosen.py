@@ -67,7 +67,7 @@ class Chosen:
 
     @cached_property
     def _names_of(self) -> dict[int, list[str]]:
-        """Of the metrics of each choice, by its id: every case asks for them."""
+        """The names of the metrics of each choice, by its id; cached, since every case needs them."""
         return {id(choice): names(choice) for choice in self.choices.values()}
 
     @property
@@ -143,7 +143,7 @@ class Chosen:
         told = {name: offered(choice, "provenance") for name, choice in self.choices.items()}
         return {f"metric.{name}": fingerprint(provenance) for name, provenance in told.items() if provenance}
 
-    def scored(
+    def merge_scores(
         self,
         own: Scores,
         case: Any,
@@ -151,14 +151,14 @@ class Chosen:
         judgements: Judgements,
         rubrics: Collection[str] = (),
     ) -> Scores:
-        """What was chosen of `own`, and the scores of the choices. `rubrics`: those of the choices that apply to the
+        """The chosen metrics of `own`, and the scores of the choices. `rubrics`: those of the choices that apply to the
         case; `output` None: it failed."""
         scores = [self._choose(own)]
         if output is None:
             scores.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
         else:
             scores += [choice.score(case, output, judgements) for choice in self._scoring]
-            scores += [self._count_failed(judgements, rubrics)] if rubrics else []
+            scores += [self._failed_scores(judgements, rubrics)] if rubrics else []
         if len(scores) == 1:
             return scores[0]
         return Scores(
@@ -179,8 +179,8 @@ class Chosen:
         values = {name: value for name, value in own.values.items() if is_wanted[name]}
         return Scores(values, tuple(name for name in own.unscored if is_wanted[name]), own.weights, own.labels)
 
-    def _count_failed(self, judgements: Judgements, asked: Collection[str]) -> Scores:
-        """What was asked without an answer counts as the worst, or not at all."""
+    def _failed_scores(self, judgements: Judgements, asked: Collection[str]) -> Scores:
+        """Scores of rubrics without a judgement: the worst one, or none at all."""
         failed = [name for name in asked if name not in judgements or judgements[name].score is None]
         counts = self.judge is not None and self.judge.on_failure == "zero"
         return Scores({name: self._worst(name) if counts else None for name in failed}, unscored=tuple(failed))

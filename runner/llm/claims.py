@@ -65,7 +65,7 @@ def on_claims(verdicts: Any, stated: Sequence[str], n_chunks: int | None, place:
     def read(entry: Mapping[str, Any], number: int, at: str) -> Detail:
         return _on_claim(entry, stated[number - 1], n_chunks, at)
 
-    return reconciled(verdicts, "claim", len(stated), place, read)
+    return reconcile(verdicts, "claim", len(stated), place, read)
 
 
 def on_chunks(verdicts: Any, n_chunks: int) -> list[Detail]:
@@ -76,10 +76,10 @@ def on_chunks(verdicts: Any, n_chunks: int) -> list[Detail]:
             raise ValueError(f"{at}.useful: expected true or false, got {entry.get('useful')!r}")
         return {"chunk": number, "useful": entry["useful"], "reason": str(entry.get("reason") or "") or None}
 
-    return reconciled(verdicts, "chunk", n_chunks, "verdicts", read)
+    return reconcile(verdicts, "chunk", n_chunks, "verdicts", read)
 
 
-def reconciled(
+def reconcile(
     verdicts: Any, of: str, n: int, place: str, read: Callable[[Mapping[str, Any], int, str], Detail]
 ) -> list[Detail]:
     """One entry for each number from 1 to n (under the key `of`), in this order, each read by `read`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from runner.llm.health import ControlItem, Controls
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from runner.records import Context
 from runner.system.shipped import shipped_yaml
 
@@ -73,7 +73,7 @@ def answer_controls(rubrics: Sequence[str]) -> list[Controls]:
 
 
 def _items(rubric: str) -> Iterator[ControlItem]:
-    seen = {"language", *(field.name for field in built_in(rubric).modes["score"].fields_)}
+    seen = {"language", *(field.name for field in built_in_rubric(rubric).modes["score"].fields_)}
     for control in controls():
         if rubric in control.expected:
             fields = {name: value for name, value in control.fields.items() if name in seen}

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from runner.llm.claims import because, reconciled
-from runner.llm.fencing import Item, fenced
+from runner.llm.claims import because, reconcile
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.loose_json import score_in
 from runner.llm.messages import Message
 from runner.llm.prompts import prompt
@@ -105,7 +105,7 @@ class Criteria:
         """The identity of scores by these criteria."""
         return fingerprint([asdict(self), prompt(f"criteria_{self.mode}").digest])
 
-    def seen(self, available: Mapping[str, Any]) -> dict[str, Any] | None:
+    def pick_fields(self, available: Mapping[str, Any]) -> dict[str, Any] | None:
         """The fields that it reads, out of those `available`; None where one that it needs is missing, or where there
         is nothing to judge."""
         fields: dict[str, Any] = {name: available[name] for name in self.fields if name in available}
@@ -151,7 +151,7 @@ class Criteria:
             choices=", ".join(f'"{name}"' for name in self.choices),
             examples=self._examples(language),
         )
-        return Message("system", system), Message("user", fenced(blocks, language))
+        return Message("system", system), Message("user", fence_fields(blocks, language))
 
     def _examples(self, language: Language) -> str:
         """The examples in the language, after an empty line; empty where there are none."""
@@ -206,7 +206,7 @@ class Criteria:
                 verdict, reason = "unmet", words["no_context"].format(beyond)
             return {"claim": part, "verdict": verdict, "reason": reason}
 
-        claims = reconciled(verdicts, "claim", len(parts), "verdicts", read)
+        claims = reconcile(verdicts, "claim", len(parts), "verdicts", read)
         met = sum(each["verdict"] == "met" for each in claims)
         wrong = [
             f"{words['unmet']}: “{each['claim']}”{because(each['reason'])}."

@@ -16,7 +16,7 @@ from runner.llm.calls import CallLog
 from runner.llm.ledger import Cost, Ledger
 from runner.llm.messages import ChatReply
 from runner.llm.rehearsal import Rehearsal
-from runner.llm.replies import reply_of_stored
+from runner.llm.replies import reply_from_json
 from runner.llm.settings import Budget, CacheMode
 
 PATIENCE_S = 0.05  # between two checks whether another process has its reply
@@ -56,14 +56,14 @@ class Door:
         task.add_done_callback(lambda done: self._finish(request, done))
         return await asyncio.shield(task), False
 
-    async def fetched(self, label: str, request: bytes, ask: Callable[[], Coroutine[Any, Any, ChatReply]]) -> ChatReply:
+    async def fetch(self, label: str, request: bytes, ask: Callable[[], Coroutine[Any, Any, ChatReply]]) -> ChatReply:
         """The reply that `ask` gets, or that another process got."""
         number = self._begin(label)
         try:
             while True:
                 is_ours, stored = self.cache.claim(request)
                 if stored is not None:
-                    return reply_of_stored(stored)
+                    return reply_from_json(stored)
                 if is_ours:
                     break
                 await asyncio.sleep(PATIENCE_S)
@@ -79,7 +79,7 @@ class Door:
         self._tasks.discard(task)
         self._shared.pop(request, None)
         if not task.cancelled():
-            task.exception()  # whoever waited for the task has its error; perhaps nobody did
+            task.exception()  # the callers that waited have the error of the task; perhaps there were none
 
     @contextmanager
     def under_way(self, label: str) -> Iterator[None]:
@@ -107,8 +107,8 @@ class Door:
         self._nano_usd += cost.nano_usd or 0
         self._unpriced += cost.nano_usd is None
 
-    def spent(self, tokens: str) -> str:
-        """What this process has spent so far, for the progress line; `tokens` is a format of the token count."""
+    def describe_spending(self, tokens: str) -> str:
+        """The cost of this process so far, for the progress line; `tokens` is a format of the token count."""
         if not self._tokens:
             return ""
         usd = "" if self._unpriced else f"${self._nano_usd / 1e9:.4f}, "

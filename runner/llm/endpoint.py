@@ -1,8 +1,8 @@
-"""A service of somebody else that is asked by templates of JSON: where it is, what it is sent, what its replies mean.
+"""A foreign service that is called by JSON templates: its address, what is sent to it, how its replies are read.
 
-A template is any JSON value in which `{name}` stands for a value that is filled in. A text that is one placeholder and
-nothing else becomes the value itself, a number stays one. A key or an entry of a list whose placeholder has nothing to
-stand for is left out. Replies are read by JMESPath (jmespath.org). A reply of server-sent events becomes one object.
+A template is any JSON value in which `{name}` is a placeholder for a value. A text that is one placeholder and nothing
+else becomes the value itself, so a number stays a number. A key or a list entry whose placeholder has no value is left
+out. Replies are read by JMESPath (jmespath.org). A reply of server-sent events becomes one object.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from runner.llm.retry import Patience
 from runner.llm.settings import Limit, Variable
 from runner.llm.toll import Toll
 from runner.llm.verdict import retry_after_s
-from runner.system.redaction import learn_variable, redacted, redacted_bytes
+from runner.system.redaction import learn_variable, redact, redacted_bytes
 from runner.system.stopwatch import in_line
 from runner.words.wording import wording
 
@@ -56,7 +56,7 @@ class Header(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid"))
 class EndpointLimits(TypedDict, total=False):
-    """What each means, and its default, stands at Endpoint."""
+    """The meaning and default of each is documented at Endpoint."""
 
     headers: list[Header]
     timeout_ms: Annotated[int, Field(ge=1)]
@@ -67,8 +67,8 @@ class EndpointLimits(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`path` with its placeholders filled in; `body`: a JSON value, None for none. `sends_twice`: whether a service
-    that gets it twice may do twice what is asked; it then carries a key by which it can tell."""
+    """`path` with its placeholders filled in; `body`: a JSON value, None for none. `sends_twice`: whether repeating the
+    request may have its effect twice; it then carries a key by which the service can recognise a repeat."""
 
     name: str
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -87,11 +87,12 @@ class Received:
 
 
 class Endpoint:
-    """One service. `setting`: the key in conf of what asks it, for messages. `headers` go with every request;
-    `timeout_ms` is for one attempt, `retries` are further ones where the service did not answer or says that it
-    cannot now; what it says of too many requests (429, Retry-After) is waited for. `max_concurrency` and
-    `requests_per_minute` hold for all that asks this service with these headers in this process. `language`: of
-    messages. `delta`: JMESPath of the piece of an answer in one server-sent event; None: such replies are refused."""
+    """One service. `setting`: the key in conf of the component that calls it, for messages. `headers` are sent with
+    every request; `timeout_ms` limits one attempt; `retries` are further attempts where the service did not answer or
+    is temporarily unavailable. A reply of too many requests (429, Retry-After) is followed by the pause that it
+    demands. `max_concurrency` and `requests_per_minute` hold for all callers of this service with these headers in this
+    process. `language`: of messages. `delta`: JMESPath of the piece of an answer in one server-sent event; None: such
+    replies are refused."""
 
     def __init__(
         self,
@@ -166,8 +167,8 @@ class Endpoint:
         )
 
     async def ask(self, request: Request, *, missing_is_fine: bool = False) -> Any:
-        """The JSON of the reply, None for an empty one, and where there is nothing (404) if that is fine. Raises
-        StopRunError for what is wrong with every request, EvaluationError for what is wrong with this one."""
+        """The JSON of the reply, None for an empty one, and for 404 with `missing_is_fine`. Raises StopRunError for
+        errors that hold for every request, EvaluationError for an error of this one."""
         return (await self.exchange(request, missing_is_fine=missing_is_fine)).content
 
     async def exchange(self, request: Request, toll: Toll | None = None, *, missing_is_fine: bool = False) -> Received:
@@ -216,7 +217,7 @@ class Endpoint:
             reply = await self._exchange(request)
             ending = "throttled" if reply.status == 429 else "answered" if reply.is_fine else "failed"
             after_s = None if (reply.after_s or 0) > self._patience.throttled_s else reply.after_s
-        except BaseException:  # cancelled; the service may do what was asked all the same
+        except BaseException:  # cancelled; the service may still process the request
             if toll is not None:
                 toll.lose(may_be_billed=False)
             raise
@@ -309,7 +310,7 @@ class Endpoint:
 
     def _message(self, request: Request, message: str) -> str:
         path = request.path.partition("?")[0]
-        return redacted(f"{self.setting}.{request.name}: {request.method} {self.url}{path}: {message}")
+        return redact(f"{self.setting}.{request.name}: {request.method} {self.url}{path}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +351,7 @@ def of_events(body: bytes, delta: str) -> dict[str, Any]:
             event = orjson.loads(text)
         except ValueError:
             event = None
-        piece = found_by(delta, event) if isinstance(event, dict) else None if event is not None else text
+        piece = extract(delta, event) if isinstance(event, dict) else None if event is not None else text
         if isinstance(piece, str):
             pieces.append(piece)
         elif isinstance(event, dict):
@@ -360,7 +361,7 @@ def of_events(body: bytes, delta: str) -> dict[str, Any]:
 
 
 def _data_of_events(body: bytes) -> Iterator[str]:
-    """Of each event its lines of data, joined (html.spec.whatwg.org, server-sent events)."""
+    """The data lines of each event, joined (html.spec.whatwg.org, server-sent events)."""
     text = body.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     for block in text.split("\n\n"):
         lines = [line.partition(":")[2].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
@@ -372,13 +373,13 @@ def _data_of_events(body: bytes) -> Iterator[str]:
 
 
 class _Nothing:
-    """What a placeholder leaves that has nothing to stand for."""
+    """The result of a placeholder that has no value."""
 
 
 _NOTHING = _Nothing()
 
 
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
+def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     """A template with its placeholders filled in. What is filled in is not looked at again. Raises KeyError for a
     placeholder that has no value."""
     made = _fill(template, values)
@@ -442,8 +443,8 @@ def expression_problem(expression: str) -> str | None:
     return None
 
 
-def found_by(expression: str | None, reply: Any) -> Any:
-    """What a JMESPath expression finds; None where there is none."""
+def extract(expression: str | None, reply: Any) -> Any:
+    """The value that a JMESPath expression finds; None where it finds none."""
     if expression is None:
         return None
     import jmespath

@@ -21,7 +21,7 @@ from runner.text.language import Language
 
 Item = Context | Turn | str
 
-# Part of the system message wherever the user message is `fenced`.
+# Part of the system message wherever the user message comes from `fence_fields`.
 NOTICE: Mapping[Language, str] = {
     "en": (
         "The first line of the user message names its boundary. Whatever stands between <data-BOUNDARY …> and "
@@ -45,7 +45,7 @@ _LAST: Mapping[Language, str] = {
 _TAG = re.compile(r"<(?=[\s/]*data-)", re.IGNORECASE)
 
 
-def fenced(fields: Mapping[str, str | Sequence[Item]], language: Language) -> str:
+def fence_fields(fields: Mapping[str, str | Sequence[Item]], language: Language) -> str:
     """The user message: every field in order, the items of a list numbered from 1."""
     pieces = [piece for name, value in fields.items() for piece in _pieces(name, value)]
     boundary = boundary_of(pieces)

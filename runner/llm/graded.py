@@ -51,10 +51,10 @@ def weights_of(fields: Mapping[str, Any]) -> Mapping[str, float]:
 def empty(language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
     """The judgement of an empty memory: 0 in every criterion, and 10 of 100 overall with the default weights."""
     nothing = {criterion: {"score": 0.0, "reason": _EMPTY[language]} for criterion in CRITERIA}
-    return graded(nothing, _EMPTY[language], language, empty=True, weights=weights)
+    return make_judgement(nothing, _EMPTY[language], language, empty=True, weights=weights)
 
 
-def graded(
+def make_judgement(
     scores: Mapping[str, Mapping[str, Any]],
     summary: str,
     language: Language,
@@ -87,7 +87,7 @@ def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, flo
     said = reply.get("scores")
     if not isinstance(said, Mapping):
         raise ValueError(f"scores: expected an object, got {said!r}")
-    return graded(
+    return make_judgement(
         {name: _entry(name, said.get(name)) for name in CRITERIA},
         _text(reply.get("summary")),
         language,
@@ -97,7 +97,7 @@ def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, flo
     )
 
 
-def merged(judgements: Iterable[Judgement], weights: Mapping[str, float] = WEIGHTS) -> dict[str, Any]:
+def merge_details(judgements: Iterable[Judgement], weights: Mapping[str, float] = WEIGHTS) -> dict[str, Any]:
     """The details of several judgements of one memory: mean scores, the union of the types, and the texts of the first.
     Empty where none is graded."""
     found = [each.details for each in judgements if each.score is not None and "scores" in each.details]

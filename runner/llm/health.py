@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.llm.votes import gathered
+from runner.llm.votes import gather_judgements
 from runner.protocols import Judge, offered
 from runner.records import DataProblem, Judgement
 from runner.text.language import other_language
@@ -43,7 +43,7 @@ def _nothing(judgements: Mapping[str, Judgement]) -> Mapping[str, Any]:
 @dataclass(frozen=True, slots=True)
 class ControlItem:
     """`fields`: what the judge gets. `share`: the value that must lie on `side`, 0 (bad) to 1 (good), None for a
-    judgement that failed; a `side` of None stands for neither side. `without`: the id of the same item without an
+    judgement that failed; `side` None: the item belongs to neither side. `without`: the id of the same item without an
     injection."""
 
     id: str
@@ -76,7 +76,7 @@ async def check_health(judge: Judge, controls: Sequence[Controls]) -> dict[str, 
 
     Raises StopRunError and InputError, which end a run. A rate is None where nothing was judged.
     """
-    judgements = await gathered(
+    judgements = await gather_judgements(
         {
             f"{of_rubric.rubric}/{item.id}": judge.judge(of_rubric.rubric, item.fields)
             for of_rubric in controls

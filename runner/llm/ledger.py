@@ -19,8 +19,8 @@ from runner.llm.messages import SERVICES, Usage
 from runner.llm.presence import Presence, is_present
 from runner.llm.settings import Budget
 from runner.system import terminal
-from runner.system.database import DamagedError, Database, damaged
-from runner.words.wording import spoken
+from runner.system.database import DamagedError, Database, damage_error
+from runner.words.wording import current_wording
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ Source = Literal["live", "cached", "unanswered"]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a request is charged to: the run, the role and the model."""
+    """The account that a request is charged to: the run, the role and the model."""
 
     cell: str
     role: str
@@ -78,7 +78,7 @@ def begin(folder: Path, limits: Budget) -> Path | None:
         if (folder / FILE).exists():
             database.read(_check_whole)
         if limits.get("minutes") is not None or (folder / FILE).exists():
-            database.write(lambda rows: rows.execute(f"{BEGIN} excluded.begun_at", _newly_begun()))
+            database.write(lambda rows: rows.execute(f"{BEGIN} excluded.begun_at", _new_command()))
     except DamagedError as error:
         raise InputError(str(error)) from error
     finally:
@@ -89,7 +89,7 @@ def begin(folder: Path, limits: Budget) -> Path | None:
 def begin_again(folder: Path, limits: Budget) -> None:
     """The same, with a note where a damaged ledger was put aside."""
     if (aside := begin(folder, limits)) is not None:
-        terminal.note(spoken()("progress.aside.ledger", path=folder / FILE, aside=aside))
+        terminal.note(current_wording()("progress.aside.ledger", path=folder / FILE, aside=aside))
 
 
 class Ledger:
@@ -197,13 +197,13 @@ class Ledger:
     # --- inside -----------------------------------------------------------------------------------
 
     def _open(self) -> tuple[str, float, float]:
-        """The name of the sweep, and when its command began (by time.monotonic, which nobody sets, and as the file has
-        it)."""
+        """The name of the sweep, and when its command began (by time.monotonic, which no clock change affects, and as
+        the file has it)."""
         if self._sweep is None:
 
             def read(rows: sqlite3.Connection) -> tuple[str, float, float]:
                 _settle_abandoned(rows, self._folder)
-                rows.execute(f"{BEGIN} begun_at", _newly_begun())
+                rows.execute(f"{BEGIN} begun_at", _new_command())
                 name, begun_at = rows.execute("SELECT name, begun_at FROM sweep").fetchone()
                 return name, time.monotonic() - max(0.0, time.time() - begun_at), begun_at
 
@@ -239,7 +239,7 @@ class Ledger:
         return result
 
     def _exceeded_limit(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
-        """The limit that one more request might exceed, in words; empty where there is none."""
+        """The limit that one more request might exceed, in words; empty if none."""
         sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
         models = f"TOTAL(CASE WHEN role IN ({_SERVICES}) THEN 0 ELSE unpriced END)"
         spent = f"SELECT TOTAL(requests), {sums}, {models} FROM spent WHERE source != 'cached'"  # noqa: S608
@@ -280,7 +280,7 @@ def _database(folder: Path | None, budget: Budget) -> Database:
 def _check_whole(rows: sqlite3.Connection) -> None:
     said = rows.execute("PRAGMA quick_check(1)").fetchone()[0]
     if said != "ok":
-        raise damaged(said)
+        raise damage_error(said)
 
 
 def _numbers(cost: Cost, retries: int) -> list[int]:
@@ -303,7 +303,7 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.4f}"
 
 
-def _newly_begun() -> tuple[str, float]:
+def _new_command() -> tuple[str, float]:
     return secrets.token_hex(8), time.time()
 
 

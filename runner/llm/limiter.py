@@ -17,7 +17,7 @@ from runner.system.database import Database
 from runner.system.redaction import mark
 
 MINUTE_S = 60.0
-LOOK_S = 0.5  # between looks at whether requests of other processes have come back
+LOOK_S = 0.5  # between checks whether requests of other processes have ended
 RATES_FILE = "rates.sqlite"
 SCHEMA = """
 CREATE TABLE sent (id INTEGER PRIMARY KEY, server TEXT NOT NULL, tokens INTEGER NOT NULL, owner TEXT NOT NULL,
@@ -28,8 +28,8 @@ Ending = Literal["answered", "throttled", "failed"]
 
 
 class Rates:
-    """What several processes have sent to servers in the last minute, in one file in a folder that they share. `clock`:
-    seconds that are the same for all of them."""
+    """The requests that several processes have sent to servers in the last minute, in one file in a shared folder.
+    `clock`: seconds that are the same for all of them."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self.folder, self._clock = folder, clock
@@ -39,8 +39,8 @@ class Rates:
     def take(
         self, server: str, tokens: int, requests_per_minute: int | None, tokens_per_minute: int | None
     ) -> tuple[float, int | None]:
-        """(0, a number to hand back when the request has come back), or how many seconds to wait before asking
-        again, and None. A request counts until a minute after it came back, as in Limiter."""
+        """Take a place for a request: (0, a number to hand back when the request has ended), or (seconds to wait before
+        the next try, None). A request counts until a minute after it ended, as in Limiter."""
         if self._presence is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._presence = Presence(self.folder)
@@ -68,14 +68,14 @@ class Rates:
         )
 
     def close(self) -> None:
-        """What this process has in flight counts for a minute more."""
+        """The requests of this process in flight count for a minute more."""
         self._database.close()
         if self._presence is not None:
             self._presence.close()
             self._presence = None
 
     def _note_gone(self, rows: sqlite3.Connection, now: float) -> None:
-        """What processes that are gone had in flight comes back to nobody."""
+        """Mark the requests of processes that no longer exist as ended."""
         found = rows.execute("SELECT DISTINCT owner FROM sent WHERE back_at IS NULL").fetchall()
         for owner in [owner for (owner,) in found if not is_present(self.folder, owner)]:
             rows.execute("UPDATE sent SET back_at = ? WHERE owner = ? AND back_at IS NULL", (now, owner))
@@ -119,7 +119,7 @@ class Limiter:
     def at_once(self, tokens: int) -> int | None:
         """The ticket of a request of so many tokens that need not wait, as most; None where it has to `acquire` one."""
         self._attach()
-        return None if self._n_waiting or self._delay_of_all_s(tokens) != 0 else self._started(tokens)
+        return None if self._n_waiting or self._delay_of_all_s(tokens) != 0 else self._start(tokens)
 
     async def acquire(self, tokens: int, gives_up: Callable[[], bool] = lambda: False) -> int:
         """Wait until a request of so many tokens may be sent, and return the ticket for `release`. A request for which
@@ -133,7 +133,7 @@ class Limiter:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(delay_s):
                             await self._changed.wait()
-                return self._started(tokens)
+                return self._start(tokens)
         finally:
             self._n_waiting -= 1
 
@@ -160,7 +160,7 @@ class Limiter:
             self.allowed = max(1.0, self.allowed * ceiling / self.ceiling)
             self.ceiling = ceiling
 
-    def _started(self, tokens: int) -> int:
+    def _start(self, tokens: int) -> int:
         self.in_flight += 1
         if self._per_minute or self._tokens_per_minute:
             self._sent[self._next_ticket] = tokens

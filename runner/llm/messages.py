@@ -98,7 +98,7 @@ class ChatReply:
         return ChatReply(self.text, self.finish_reason, self.refusal, usage, self.calls, attempts, waited_s, limit)
 
     def within(self, limit: int | None) -> ChatReply:
-        """As the reply to a request that named this limit."""
+        """The reply as it would be to a request with this limit."""
         if limit == self.limit:
             return self
         told = self.text, self.finish_reason, self.refusal, self.usage, self.calls

@@ -109,7 +109,7 @@ def owner_of(text: str = "") -> str:
     return next((meter.owners[text] for meter in _running.get() if text in meter.owners), "")
 
 
-def metered(function: Callable[..., T], *arguments: object, owner: str = "") -> tuple[T, Meter]:
+def call_with_meter(function: Callable[..., T], *arguments: object, owner: str = "") -> tuple[T, Meter]:
     """The result of a call in another thread and the cost of its requests: neither the meters nor the owner of the
     calling thread are known there."""
     with metering() as meter, asking_for(owner):

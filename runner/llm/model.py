@@ -24,16 +24,16 @@ from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
 from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, made_up_calls
-from runner.llm.replies import Vectors, chat_reply, miscounts, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.replies import Vectors, chat_reply, miscounts, reply_from_json, reply_to_json, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
-from runner.llm.structured import Ask, structured
+from runner.llm.structured import Ask, ask_for_json
 from runner.llm.tokens import PER_MESSAGE, count_tokens
 from runner.llm.toll import Toll
 from runner.system import stopwatch, terminal
-from runner.system.redaction import marked, marked_bytes
-from runner.system.shared import are_several, shared
-from runner.words.wording import spoken
+from runner.system.redaction import mark_secrets, marked_bytes
+from runner.system.shared import are_several, make_once
+from runner.words.wording import current_wording
 
 T = TypeVar("T")
 
@@ -46,16 +46,16 @@ _heard: ContextVar[list[tuple[Asked, ChatReply]] | None] = ContextVar("heard", d
 
 @dataclass(slots=True)
 class _Repeated:
-    """What came of requests that an earlier run of a sweep made: the result and its requests, by all that it depends
-    on, of the first ones, as long as there is room."""
+    """Results of requests that an earlier run of a sweep made, with the requests themselves, by all that the result
+    depends on. Only the first ones are kept, as memory allows."""
 
     left: int = KEPT_BYTES
     found: dict[Hashable, tuple[Any, Sequence[tuple[Asked, ChatReply]]]] = field(default_factory=dict)
 
-    def keep(self, what: Hashable, result: Any, heard: Sequence[tuple[Asked, ChatReply]]) -> None:
+    def keep(self, key: Hashable, result: Any, heard: Sequence[tuple[Asked, ChatReply]]) -> None:
         self.left -= sum(2 * len(asked.key) + len(reply.text) for asked, reply in heard)
         if self.left >= 0:
-            self.found[what] = result, [(asked.settled(), replace(reply, attempts=0)) for asked, reply in heard]
+            self.found[key] = result, [(asked.settled(), replace(reply, attempts=0)) for asked, reply in heard]
 
 
 class Model:
@@ -63,7 +63,7 @@ class Model:
 
     def __init__(self, door: Door, retry: Retry, own_name: str, role: Role) -> None:
         self.provider, self.role = retry.provider, role
-        self.name = str(marked(f"{self.provider.name}:{own_name}"))  # as it is shown and kept
+        self.name = str(mark_secrets(f"{self.provider.name}:{own_name}"))  # as it is shown and kept
         self._door, self._retry, self._own_name = door, retry, own_name
         self._known_account = Account(door.cell, role, self.name)
 
@@ -73,11 +73,11 @@ class Model:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What a reply depends on besides the request: model, server, and what conf leaves out and adds."""
+        """What a reply depends on besides the request: model, server, and the parameters that conf omits and adds."""
         changes = self.provider.changes(self._own_name)
-        told = {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
-        found: Mapping[str, Any] = marked(told)
-        return found
+        settings = {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
+        provenance: Mapping[str, Any] = mark_secrets(settings)
+        return provenance
 
     @property
     def is_rehearsed(self) -> bool:
@@ -85,33 +85,33 @@ class Model:
         return self._door.rehearsal is not None
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Raises StopRunError and InputError for what is wrong for every request, EvaluationError for what is wrong
-        with this one."""
+        """Raises StopRunError and InputError for errors that hold for every request, EvaluationError for an error of
+        this one."""
         body = self.provider.body(self._own_name, request)
         return await self._chat(request, body, self._key(body, request))
 
     async def _chat(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        asked = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
+        call = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
         if self._door.calls is None:
-            reply = await self._answered(request, body, key)
+            reply = await self._answer(request, body, key)
         else:
-            with self._door.calls.chat(asked) as answered:
-                reply = await self._answered(request, body, key)
+            with self._door.calls.chat(call) as answered:
+                reply = await self._answer(request, body, key)
                 answered(reply, self._cost(reply.usage))
         if (heard := _heard.get()) is not None:
-            heard.append((asked, reply))
+            heard.append((call, reply))
         return reply.within(_limit(body))
 
-    async def repeated(self, what: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
-        """What `make` comes to, which asks this model alone; for a later run of the sweep, what it came to for an
-        earlier one, where that `is_whole` and took all of its replies from the cache. Its requests count, and are
-        noted, as if they had been made again. `what`: all that the result depends on beside the model."""
+    async def make_or_reuse(self, key: Hashable, make: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]) -> T:
+        """The result of `make`, which calls this model only. A later run of the sweep gets the result of an earlier
+        run, where `is_whole(result)` and all its replies are in the cache. Its requests are counted and noted as if
+        they had been made again. `key`: all that the result depends on besides the model."""
         if not are_several() or self._door.cache.mode == "none":
             return await make()
-        results: _Repeated = shared("repeated", "", _Repeated)
-        what = self._door.stored_in, self.name, self._identity, what
-        if what in results.found:
-            result, heard = results.found[what]
+        results: _Repeated = make_once("repeated", "", _Repeated)
+        key = self._door.stored_in, self.name, self._identity, key
+        if key in results.found:
+            result, heard = results.found[key]
             for asked, reply in heard:
                 self._hear_again(asked, reply)
             return result  # type: ignore[no-any-return]
@@ -122,17 +122,17 @@ class Model:
         finally:
             _heard.reset(token)
         if is_whole(result) and all(reply.cached for _, reply in listening):
-            results.keep(what, result, listening)
+            results.keep(key, result, listening)
         return result
 
-    def _hear_again(self, asked: Asked, reply: ChatReply) -> None:
+    def _hear_again(self, call: Asked, reply: ChatReply) -> None:
         """Count a request whose stored reply was read before, and note it, as one whose reply is read now."""
         if self._door.rehearsal is not None:
-            self._count_stored(self._door.rehearsal, reply, asked.key)
+            self._count_stored(self._door.rehearsal, reply, call.key)
         elif self._door.calls is None:
-            self._from_elsewhere(reply, asked.key)
+            self._from_elsewhere(reply, call.key)
         else:
-            self._door.calls.repeated(asked, self._from_elsewhere(reply, asked.key), self._cost(reply.usage))
+            self._door.calls.note_repeated(call, self._from_elsewhere(reply, call.key), self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:
@@ -152,13 +152,13 @@ class Model:
                 self._door.cache.mark_useless(keys)
             raise
 
-    async def _answered(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
+    async def _answer(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
         cache, rehearsal = self._door.cache, self._door.rehearsal
         stored = cache.find(key, for_plan=rehearsal is not None)
         if rehearsal is not None:
-            return self._rehearsed(rehearsal, request, body, key, stored)
+            return self._rehearse(rehearsal, request, body, key, stored)
         if stored is not None:
-            return self._from_elsewhere(reply_of_stored(stored), key)
+            return self._from_elsewhere(reply_from_json(stored), key)
         self._check_may_ask()
         reply, is_shared = await self._door.once(key, lambda: self._fetch(request, body, key))
         if is_shared or reply.cached:
@@ -167,17 +167,17 @@ class Model:
         metering.note(self.role, key, self._cost(reply.usage))
         return reply
 
-    async def structured(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
-        """What `read` makes of the JSON object of the reply; it raises ValueError for what it cannot take. Raises
-        ReplyError when repeats and a repair did not help, and what `chat` does."""
+    async def ask_for_json(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
+        """The JSON object of the reply, as `read` converts it; `read` raises ValueError for an object that it cannot
+        use. Raises ReplyError when repeats and a repair did not help, and the errors of `chat`."""
         if self.is_rehearsed:
-            return await structured(self._asked_in_rehearsal(), request, read)
+            return await ask_for_json(self._rehearsing_ask(), request, read)
         with self.series() as ask:
-            return await structured(ask, request, read)
+            return await ask_for_json(ask, request, read)
 
     async def embed(self, texts: Sequence[str], dimensions: int | None = None, *, prefix: str = "") -> Vectors:
-        """As the server sends them, by one request; the texts begin with `prefix`. Nothing is stored. Raises what
-        `chat` does."""
+        """The vectors of one request as the server sends them; the texts begin with `prefix`. Nothing is stored. Raises
+        what `chat` does."""
         began = time.perf_counter()
         body = self.provider.embedding_body(self._own_name, texts, dimensions)
         tokens = sum(map(count_tokens, body["input"]))
@@ -187,25 +187,25 @@ class Model:
         toll = self._toll(Usage(_most_tokens(orjson.dumps(body))))
         with self._door.under_way(f"{self.role} {self.name}"):
             read = self._read(lambda said: vectors_of(said, len(texts)))
-            answered = await self._retry.ask("/embeddings", body, tokens, read, toll)
-        vectors, counted = answered.content
-        self._pay(toll, counted or Usage(tokens), answered.attempts)
+            answer = await self._retry.ask("/embeddings", body, tokens, read, toll)
+        vectors, counted = answer.content
+        self._pay(toll, counted or Usage(tokens), answer.attempts)
         lengths = {vector.size for vector in vectors.rows if vector.size}
         if lengths and body.get("dimensions", min(lengths)) not in lengths:
             raise StopRunError(
                 f"{self.name} at {self.provider.address} sends vectors of {max(lengths)} numbers, asked for "
                 f"{dimensions}; dimensions=null takes them as they are"
             )
-        stopwatch.note(waited_s=answered.waited_s, live=answered.attempts == 1)
-        self._note_embedded(
-            body, texts, Embedded(self._cost_of_texts, prefix, began, answered.attempts, max(lengths, default=0))
+        stopwatch.note(waited_s=answer.waited_s, live=answer.attempts == 1)
+        self._note_embedding(
+            body, texts, Embedded(self._cost_of_texts, prefix, began, answer.attempts, max(lengths, default=0))
         )
         return vectors
 
     def note_stored(self, texts: Sequence[str], *, prefix: str = "") -> None:
         """One request to embed these texts was not made: their vectors are stored. In the event loop only."""
         body = self.provider.embedding_body(self._own_name, texts, None)
-        self._note_embedded(body, texts, Embedded(self._cost_of_texts, prefix, time.perf_counter()))
+        self._note_embedding(body, texts, Embedded(self._cost_of_texts, prefix, time.perf_counter()))
         cost = self._cost_of_texts(texts)
         if (rehearsal := self._door.rehearsal) is not None:
             expected = rehearsal.expected[self._account]
@@ -215,15 +215,15 @@ class Model:
             self._door.ledger.note_cached(self._account, cost)
 
     def meter(self, texts: Iterable[str]) -> None:
-        """These texts were embedded, now or before. Each counts by itself, in tokens as they are counted here: what
-        a server says of a batch hangs on which of its texts were stored."""
+        """Charge the embedding of these texts, whether they were embedded now or before. Each text counts by itself, by
+        our own count of tokens: the count of a server for a batch depends on which of its texts were stored."""
         metering.note_texts(self.role, self.name, texts, lambda text: self._cost(Usage(count_tokens(sendable(text)))))
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _note_embedded(self, body: Mapping[str, Any], texts: Sequence[str], told: Embedded) -> None:
+    def _note_embedding(self, body: Mapping[str, Any], texts: Sequence[str], told: Embedded) -> None:
         if self._door.calls is not None:
-            self._door.calls.embedded(Asked(self.role, self.name, body, self.name.encode()), texts, told)
+            self._door.calls.note_embedding(Asked(self.role, self.name, body, self.name.encode()), texts, told)
 
     def _cost_of_texts(self, texts: Sequence[str]) -> Cost:
         return self._cost(Usage(sum(count_tokens(sendable(text)) for text in texts)))
@@ -265,23 +265,23 @@ class Model:
         return Toll(self._door.ledger, self._account, self._cost(most))
 
     async def _fetch(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        return await self._door.fetched(f"{self.role} {self.name}", key, lambda: self._ask(request, body, key))
+        return await self._door.fetch(f"{self.role} {self.name}", key, lambda: self._ask(request, body, key))
 
     async def _ask(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        longest = _limit(body) or self._unlimited(request)
+        longest = _limit(body) or self._assumed_max_tokens(request)
         tokens = _prompt_tokens(body) + longest if self.provider.counts_tokens else 0
         toll = self._toll(Usage(_most_tokens(key), longest))
-        answered = await self._retry.ask("/chat/completions", body, tokens, self._read(chat_reply), toll)
-        reply, counted = answered.content
-        usage = counted or _counted(body, reply, longest)
+        answer = await self._retry.ask("/chat/completions", body, tokens, self._read(chat_reply), toll)
+        reply, counted = answer.content
+        usage = counted or _count_usage(body, reply, longest)
         try:
             used = usage
             if self._door.cache.stores:
-                reply = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
+                reply = reply_from_json(self._door.cache.store(key, reply_to_json(reply, usage)))
                 used = reply.usage
         finally:
-            self._pay(toll, usage, answered.attempts)
-        return reply.live(used, answered.attempts, answered.waited_s, _limit(body))
+            self._pay(toll, usage, answer.attempts)
+        return reply.live(used, answer.attempts, answer.waited_s, _limit(body))
 
     def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
         """Tells once of a server whose counts of tokens cannot be."""
@@ -291,13 +291,13 @@ class Model:
             if not self.provider.is_miscounting and (counts := miscounts(said)):
                 self.provider.is_miscounting = True
                 server = {"model": self.name, "address": self.provider.address}
-                terminal.note(spoken()("progress.miscounted", counts=counts, **server))
+                terminal.note(current_wording()("progress.miscounted", counts=counts, **server))
             return found
 
         return reading
 
-    def _unlimited(self, request: ChatRequest) -> int:
-        """What an answer is taken to be at most where conf lets it be as long as it likes."""
+    def _assumed_max_tokens(self, request: ChatRequest) -> int:
+        """The assumed maximum of an answer where conf sets no limit."""
         if self._door.ledger.is_limited:
             raise StopRunError(
                 f"a budget cannot hold for {self.name}: provider.{self.provider.name}.leave_out takes the limit of an "
@@ -311,18 +311,18 @@ class Model:
         self._door.note_live(cost)
 
     def _from_elsewhere(self, reply: ChatReply, key: bytes) -> ChatReply:
-        """From the cache, or together with an identical request."""
+        """A reply from the cache, or shared with an identical request."""
         cost = self._cost(reply.usage)
         self._door.ledger.note_cached(self._account, cost)
         metering.note(self.role, key, cost)
         stopwatch.note(live=False)
         return replace(reply, attempts=0) if reply.attempts else reply
 
-    def _rehearsed(
+    def _rehearse(
         self, rehearsal: Rehearsal, request: ChatRequest, body: Mapping[str, Any], key: bytes, stored: Reply | None
     ) -> ChatReply:
         if stored is not None:
-            reply = reply_of_stored(stored)
+            reply = reply_from_json(stored)
             self._count_stored(rehearsal, reply, key)
             return reply
         expected = rehearsal.expected[self._account]
@@ -334,7 +334,7 @@ class Model:
             expected.shared += 1
             expected.save(cost)
         rehearsal.n_made_up += 1
-        # Another text for each request: what is asked next about different things must differ, too.
+        # Each request gets another text: requests that depend on different replies must differ, too.
         filler = f"{zlib.crc32(key):08x} [1]" + " word" * max(0, usage.output_tokens - 8)
         if request.schema is not None:
             filler = orjson.dumps(example_of(request.schema, filler)).decode()
@@ -346,8 +346,8 @@ class Model:
         expected.save(cost.nano_usd)
         metering.note(self.role, key, cost)
 
-    def _asked_in_rehearsal(self) -> Ask:
-        """No reply that is made up is asked for again, whatever is wrong with it."""
+    def _rehearsing_ask(self) -> Ask:
+        """Ask a made-up reply only once: a repeat would bring the same."""
         is_made_up = False
 
         async def ask(request: ChatRequest) -> ChatReply:
@@ -385,7 +385,7 @@ def _prompt_tokens(body: Mapping[str, Any]) -> int:
     return PER_MESSAGE * len(messages) + sum(map(count_tokens, texts))
 
 
-def _counted(body: Mapping[str, Any], reply: ChatReply, longest: int) -> Usage:
+def _count_usage(body: Mapping[str, Any], reply: ChatReply, longest: int) -> Usage:
     """Of a server that does not count."""
     return Usage(_prompt_tokens(body), longest if reply.finish_reason == "length" else count_tokens(reply.text))
 

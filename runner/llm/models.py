@@ -184,7 +184,7 @@ class Models:
 
     @property
     def servers(self) -> list[str]:
-        """Where requests go, with the names of their providers."""
+        """The addresses that requests are sent to, with the names of their providers."""
         found = {model.provider.name: model.provider.address for model in self.used}
         return [f"{server_of(address)} ({name})" for name, address in sorted(found.items())]
 
@@ -192,10 +192,10 @@ class Models:
         """The oldest requests in flight, in words."""
         return self._door.slowest(limit)
 
-    def spent(self, tokens: str = "{:,} tokens") -> str:
-        """The live requests, tokens and cost of this process, in words; empty where there are none. `tokens`: the
-        format of the token count."""
-        return self._door.spent(tokens)
+    def describe_spending(self, tokens: str = "{:,} tokens") -> str:
+        """The live requests, tokens and cost of this process, in words; empty if none. `tokens`: the format of the
+        token count."""
+        return self._door.describe_spending(tokens)
 
     def usage(self, cell: str) -> Mapping[str, Any]:
         """See Ledger.usage; empty for a run that called no model."""

@@ -16,7 +16,7 @@ def without_date(model: str) -> str:
 
 
 def name_problem(name: str, providers: Collection[str], *, must_be_dated: bool = False) -> str | None:
-    """What is wrong with the name of a model. `must_be_dated`: the name must pin one version."""
+    """The fault of the name of a model; None for a right one. `must_be_dated`: the name must pin one version."""
     provider, colon, own_name = name.partition(":")
     if not colon or not own_name:
         return f"expected provider:model, such as openai:gpt-4o-mini, got {name!r}"

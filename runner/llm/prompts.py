@@ -53,7 +53,7 @@ def prompt(name: str) -> Prompt:
     return read_prompt(str(FOLDER / f"{name}.yaml"), name, shipped_yaml)
 
 
-def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
+def prompt_by_name(name: str, names: Sequence[str], key: str) -> Prompt:
     """One of `names` of the prompts that come with the program, else the file `name`. Raises InputError with the
     configuration key where there is neither."""
     if name in names:
@@ -73,7 +73,7 @@ def read_prompt(path: str, key: str, load: Callable[[str], Any] | None = None) -
 
 
 def _problem(value: Any) -> str:
-    """What is wrong with the content of a prompt file; empty when nothing is."""
+    """The fault of the content of a prompt file; empty for a right one."""
     if not isinstance(value, dict):
         return "expected version, en and ko"
     if unknown := sorted(str(name) for name in value if name not in ("version", "en", "ko")):

@@ -21,7 +21,7 @@ from runner.llm.messages import ChatRequest, Message
 from runner.llm.settings import ProviderSettings
 from runner.llm.transport import AddressError, Server, Transport, transport_to
 from runner.llm.verdict import StatusError
-from runner.system.redaction import learn_variable, redacted, redacted_bytes
+from runner.system.redaction import learn_variable, redact, redacted_bytes
 
 OPENAI = "https://api.openai.com/v1"
 SECRET = 16  # characters; a shorter key may be an ordinary word
@@ -35,7 +35,7 @@ class Provider:
         self._timeout_s = timeout_s
         self._ceiling = min(max_concurrency, settings.get("max_concurrency") or max_concurrency)
         self._transport: Transport | None = None
-        self._hidden = b""  # the key, where it is long enough to be told apart from words
+        self._hidden = b""  # the key, if it is too long to be an ordinary word
         self._changing: dict[str, tuple[list[str], dict[str, str], dict[str, Any]]] = {}  # by model
         self.is_miscounting = False  # a warning is printed once
 
@@ -62,8 +62,7 @@ class Provider:
         return f"provider.{self.name}.base_url" if self.settings.get("base_url") else "OPENAI_BASE_URL"
 
     def address_problem(self) -> Problem | None:
-        """What is wrong with the URL. conf checks a URL that it holds itself; this also covers one from the
-        environment."""
+        """The fault of the URL. conf checks a URL that it holds itself; this also covers one from the environment."""
         message = address_problem(self._url)
         return Problem(self._url_key, message) if message else None
 
@@ -98,18 +97,18 @@ class Provider:
     def changes(self, model: str) -> Mapping[str, Any]:
         """The parameters that conf omits from requests to a model, and those that it adds."""
         changes = {
-            "leave_out": self._left_out(model),
+            "leave_out": self._omitted_names(model),
             "rename": self._of_model("rename", model),
             "response_format": self._format(model) if self.settings.get("response_format") else "",
-            "add": self._added(model),
+            "add": self._added_parameters(model),
         }
         return {name: change for name, change in changes.items() if change}
 
-    def _left_out(self, model: str) -> list[str]:
+    def _omitted_names(self, model: str) -> list[str]:
         patterns = self.settings.get("leave_out") or {}
         return sorted({name for pattern, names in patterns.items() if fnmatchcase(model, pattern) for name in names})
 
-    def _added(self, model: str) -> dict[str, Any]:
+    def _added_parameters(self, model: str) -> dict[str, Any]:
         return self._of_model("add", model)
 
     def _of_model(self, setting: Literal["add", "rename"], model: str) -> dict[str, Any]:
@@ -143,18 +142,22 @@ class Provider:
             body["response_format"] = {"type": kind, **({"json_schema": schema} if kind == "json_schema" else {})}
         if request.functions:
             body["tools"] = [{"type": "function", "function": asdict(function)} for function in request.functions]
-        return self._changed(model, body)
+        return self._adapt_body(model, body)
 
     def embedding_body(self, model: str, texts: Sequence[str], dimensions: int | None) -> dict[str, Any]:
         """The JSON to send for vectors."""
         body = {"model": model, "input": list(map(sendable, texts)), "encoding_format": "float"}
-        return self._changed(model, body | ({} if dimensions is None else {"dimensions": dimensions}))
+        return self._adapt_body(model, body | ({} if dimensions is None else {"dimensions": dimensions}))
 
-    def _changed(self, model: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _adapt_body(self, model: str, body: dict[str, Any]) -> dict[str, Any]:
         """The body with the parameters that conf adds, without those that it omits, and with those that it renames.
         Where `max_tokens` is omitted, its newer name is used."""
         if model not in self._changing:
-            self._changing[model] = self._left_out(model), self._of_model("rename", model), self._added(model)
+            self._changing[model] = (
+                self._omitted_names(model),
+                self._of_model("rename", model),
+                self._added_parameters(model),
+            )
         left_out, names, added = self._changing[model]
         if "max_tokens" in left_out and "max_tokens" in body:
             body["max_completion_tokens"] = body["max_tokens"]
@@ -196,7 +199,7 @@ class Provider:
 
     def readable(self, message: str) -> str:
         """One line of a server's message, without the API key, which some servers repeat."""
-        message = redacted(message.replace(self._key, "***") if len(self._key) > 3 else message)
+        message = redact(message.replace(self._key, "***") if len(self._key) > 3 else message)
         return re.sub(r"\b(sk-[\w-]{4})[\w*-]{8,}", r"\1***", message)[:500]
 
     def _keyless(self, said: bytes) -> bytes:

@@ -103,8 +103,8 @@ class Rehearsal:
         return {account: replace(expected) for account, expected in self.expected.items()}
 
     def extrapolate(self, before: Mapping[Account, Expected], factor: float) -> bool:
-        """Multiply what was added since `before`, unless some of it was stored or shared: a sample does not tell how
-        much will be. Returns whether it did."""
+        """Multiply what was added since `before`, unless some of it was stored or shared: a sample cannot say how large
+        that part is in all cases. Returns whether it did."""
         earlier = {account: before.get(account, Expected()) for account in self.expected}
         if any(expected.saved > earlier[account].saved for account, expected in self.expected.items()):
             return False

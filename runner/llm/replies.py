@@ -87,8 +87,8 @@ def vectors_of(body: Mapping[str, Any], n_texts: int) -> tuple[Vectors, Usage | 
     return Vectors(vectors, name if isinstance(name, str) else ""), _usage(body.get("usage"))
 
 
-def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
-    """JSON values from which `reply_of_stored` makes the reply again."""
+def reply_to_json(reply: ChatReply, usage: Usage) -> dict[str, Any]:
+    """JSON values from which `reply_from_json` makes the reply again."""
     calls = [[call.id, call.name, call.arguments] for call in reply.calls]
     return {
         **({"calls": calls} if calls else {}),
@@ -99,7 +99,7 @@ def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
     }
 
 
-def reply_of_stored(stored: Mapping[str, Any]) -> ChatReply:
+def reply_from_json(stored: Mapping[str, Any]) -> ChatReply:
     """The stored reply, with 0 attempts, since no request was sent for it. Raises KeyError or TypeError for other
     values."""
     calls = tuple(FunctionCall(*call) for call in stored.get("calls", ()))
@@ -122,7 +122,7 @@ def _usage(usage: Any, answer: str | None = None) -> Usage | None:
 
 
 def miscounts(said: Mapping[str, Any]) -> str:
-    """The implausible token counts of a response, in words; empty where there are none."""
+    """The implausible token counts of a response, in words; empty if none."""
     usage = said.get("usage")
     if not isinstance(usage, Mapping):
         return ""

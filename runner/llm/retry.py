@@ -25,9 +25,9 @@ Read = Callable[[Mapping[str, Any]], T]
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """`attempts` at one request, not counting those that were one too many. `throttled_s`: how long a server may
-    turn everything away, and the longest Retry-After. `hopeless`: requests in a row that failed for good, after
-    which the server is taken for broken."""
+    """`attempts` at one request, not counting those that were refused as too many. `throttled_s`: how long a server may
+    refuse all requests, and the longest Retry-After. `hopeless`: consecutive requests that failed for good, after which
+    the server counts as broken."""
 
     attempts: int = 6
     first_pause_s: float = 0.5
@@ -36,8 +36,8 @@ class Patience:
     hopeless: int = 8
 
     def pause_s(self, failures: int, after_s: float | None) -> float:
-        """After so many failures of one request (from 1): what the server asks for, else twice as long each time;
-        both with a part left to chance, so that requests which failed together do not come back together."""
+        """The pause after so many failures of one request (from 1): as the server demands, else twice as long each
+        time; both with a random part, so that requests which failed together are not repeated together."""
         if after_s is not None:
             return after_s + random.uniform(0, self.first_pause_s)
         longest: float = min(self.longest_pause_s, self.first_pause_s * 2 ** min(failures - 1, 20))
@@ -80,21 +80,21 @@ class Retry:
         return self.provider.limiter()
 
     async def ask(self, path: str, body: Mapping[str, Any], tokens: int, read: Read[T], toll: Toll) -> Answered[T]:
-        """What `read` makes of the JSON object that comes back; an answer that it cannot read is asked for again.
-        Raises StopRunError and InputError for what is wrong for all requests, EvaluationError for what is wrong with
+        """Send a request, and return its JSON object as `read` converts it; an answer that `read` refuses is requested
+        again. Raises StopRunError and InputError for errors that hold for all requests, EvaluationError for an error of
         this one."""
         self.provider.connect()
         refused = self._refused.setdefault(str(body["model"]), Counter())
         began, tries = time.perf_counter(), _Tries()
         while True:
             ticket = await self._enter(tokens, toll)
-            sent_at, sent = time.perf_counter(), accepted(body, refused)
+            sent_at, sent = time.perf_counter(), accepted_body(body, refused)
             tries.attempts += 1
             try:
                 content = read(await self.provider.send(path, sent))
             except Exception as error:
                 verdict = verdict_on(error, sent)
-            except BaseException:  # cancelled; the server may answer all the same
+            except BaseException:  # cancelled; the server may still answer
                 self._limiter.release(ticket, "failed")
                 toll.lose(may_be_billed=True)
                 raise
@@ -134,7 +134,8 @@ class Retry:
             return ticket
 
     def _check_goes_on(self) -> None:
-        """Another request may have found out what is wrong for all, also while this one stood in line."""
+        """Raise the error that another request may have met meanwhile and that holds for all, also while this one was
+        waiting."""
         if self._stopped is not None:
             raise StopRunError(self._stopped)
 
@@ -188,9 +189,9 @@ class Retry:
         return kind(message)
 
 
-def accepted(body: Mapping[str, Any], refused: Mapping[str, int]) -> Mapping[str, Any]:
-    """The body without what was refused: `max_tokens` goes by its newer name then, a JSON schema becomes any JSON
-    first, and how long an answer may be is always said."""
+def accepted_body(body: Mapping[str, Any], refused: Mapping[str, int]) -> Mapping[str, Any]:
+    """The body without the refused parameters: `max_tokens` is sent by its newer name, a JSON schema becomes any JSON
+    first, and the limit of the answer is always sent."""
     if not refused:
         return body
     sent: dict[str, Any] = {}
@@ -206,12 +207,12 @@ def accepted(body: Mapping[str, Any], refused: Mapping[str, int]) -> Mapping[str
 
 
 def _speaks_of_json(body: Mapping[str, Any]) -> bool:
-    """Without the word in a message, servers refuse `json_object`."""
+    """Whether a message contains the word JSON, without which servers refuse `json_object`."""
     return any("json" in message["content"].lower() for message in body["messages"])
 
 
 def _learnt(refused: Counter[str], parameter: str, body: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
     """Whether the request would be another one now; another request may have learnt the same meanwhile."""
-    if accepted(body, refused) == sent:
+    if accepted_body(body, refused) == sent:
         refused[parameter] += 1
-    return accepted(body, refused) != sent
+    return accepted_body(body, refused) != sent

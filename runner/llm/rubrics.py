@@ -26,8 +26,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.data.files import parsed_yaml, read_text
-from runner.errors import EvaluationError, InputError, did_you_mean, expected
-from runner.llm.fencing import NOTICE, Item, fenced
+from runner.errors import EvaluationError, InputError, did_you_mean, rephrase
+from runner.llm.fencing import NOTICE, Item, fence_fields
 from runner.llm.messages import Message
 from runner.system.shipped import shipped_yaml
 from runner.system.store import fingerprint
@@ -80,17 +80,19 @@ class Rubric:
     digest: str
     modes: Mapping[str, Mode]
 
-    def asked_in(self, mode: str) -> str:
+    def mode_for(self, mode: str) -> str:
         """The mode that a judge who is set to `mode` asks in."""
         return mode if mode in self.modes else next(whole for whole in WHOLE if whole in self.modes)
 
     def messages(self, mode: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
-        """In the language of `fields["language"]`, else of the first text. Raises EvaluationError for fields
-        that are missing or of another kind."""
+        """The messages in the language of `fields["language"]`, else of the first text. Raises EvaluationError for
+        fields that are missing or of another kind."""
         chosen = self.modes[mode]
         language = self.language(mode, fields)
         shown = {field.name: _value(self.name, field, fields) for field in chosen.fields_ if _is_given(field, fields)}
-        return _system(chosen.ko if language == "ko" else chosen.en, language), Message("user", fenced(shown, language))
+        return _system(chosen.ko if language == "ko" else chosen.en, language), Message(
+            "user", fence_fields(shown, language)
+        )
 
     def language(self, mode: str, fields: Mapping[str, Any]) -> Language:
         told = fields.get("language")
@@ -106,7 +108,7 @@ def _system(text: str, language: Language) -> Message:
 
 
 def names() -> list[str]:
-    """Of the rubrics that come with the program, sorted."""
+    """The names of the rubrics that come with the program, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -116,7 +118,7 @@ def rubrics(replaced: Mapping[str, str], mode: str) -> dict[str, Rubric]:
     for name in replaced:
         if problem := misspelt(name):
             raise InputError(f"judge.rubrics.{name}: there is no such rubric{problem}")
-    known = {name: _own(name, replaced[name], mode) if name in replaced else built_in(name) for name in names()}
+    known = {name: _own(name, replaced[name], mode) if name in replaced else built_in_rubric(name) for name in names()}
     return known | {name: read_rubric(name, path) for name, path in replaced.items() if name not in known}
 
 
@@ -127,17 +129,17 @@ def misspelt(name: str) -> str:
     return near if name not in names() and "did you mean" in near else ""
 
 
-def seen_by(name: str) -> Mapping[str, RubricField]:
-    """The fields of a rubric of this program, by name; none for one of somebody's own. A rubric that takes its place
-    sees no others."""
+def rubric_fields(name: str) -> Mapping[str, RubricField]:
+    """The fields of a rubric of this program, by name; empty for a user's own rubric. A rubric that replaces it has no
+    other fields."""
     if name not in names():
         return {}
-    rubric = built_in(name)
-    return {field.name: field for field in rubric.modes[rubric.asked_in("score")].fields_}
+    rubric = built_in_rubric(name)
+    return {field.name: field for field in rubric.modes[rubric.mode_for("score")].fields_}
 
 
 @cache
-def built_in(name: str) -> Rubric:
+def built_in_rubric(name: str) -> Rubric:
     """One of `names()`."""
     return read_rubric(name, str(FOLDER / f"{name}.yaml"), shipped_yaml)
 
@@ -157,7 +159,7 @@ def read_rubric(name: str, path: str, load: Callable[[str], Any] | None = None) 
 
 
 def _problem(modes: Mapping[str, Mode]) -> str:
-    """What is wrong with the modes of a rubric; empty when nothing is."""
+    """The fault of the modes of a rubric; empty for right ones."""
     for mode, what in modes.items():
         if mode not in ASKED_FOR:
             return f"modes.{mode}: there is no such mode{did_you_mean(mode, ASKED_FOR)}"
@@ -167,7 +169,7 @@ def _problem(modes: Mapping[str, Mode]) -> str:
 
 
 def _own(name: str, path: str, mode: str) -> Rubric:
-    original, own = built_in(name), read_rubric(name, path)
+    original, own = built_in_rubric(name), read_rubric(name, path)
     if problem := _mismatch(original, own, mode):
         raise InputError(f"judge.rubrics.{name}: {path}: {problem}")
     return own
@@ -175,8 +177,8 @@ def _own(name: str, path: str, mode: str) -> Rubric:
 
 def _mismatch(original: Rubric, own: Rubric, mode: str) -> str:
     """Why a rubric cannot take the place of another; empty when it can."""
-    if original.asked_in(mode) not in own.modes:
-        return f"modes.{original.asked_in(mode)}: missing, and judge.mode={mode} asks for it"
+    if original.mode_for(mode) not in own.modes:
+        return f"modes.{original.mode_for(mode)}: missing, and judge.mode={mode} asks for it"
     for name, what in own.modes.items():
         if name not in original.modes:
             return f"modes.{name}: {original.name} has no such mode{did_you_mean(name, original.modes)}"
@@ -194,7 +196,7 @@ def _first(error: ValidationError) -> str:
     found = error.errors()[0]
     place = ".".join(str(part) for part in found["loc"]) or "the file"
     kind = {"missing": "missing", "extra_forbidden": "unknown field"}.get(found["type"])
-    return f"{place}: {kind or expected(found['msg'])}"
+    return f"{place}: {kind or rephrase(found['msg'])}"
 
 
 def _is_given(field: RubricField, fields: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from runner.llm.messages import ChatRequest, Function, Message
 
 
 class SamplingSettings(TypedDict, total=False):
-    """Settings beside `model`: what each means, and its default, stands at Sampling."""
+    """Settings besides `model`: the meaning and default of each is documented at Sampling."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None
     max_tokens: Annotated[int, Field(ge=1)]

@@ -1,7 +1,7 @@
-"""A running system that is evaluated, behind the door that models pass: cache, budget, and one request a question.
+"""A running system that is evaluated, behind the door that models pass: cache, budget, and one request per question.
 
-How it is asked (over HTTP, by a call, by a line to a process) is for its plugin to say. A reply is on disk before
-anybody uses it, so that a killed run does not ask again. Where in a reply stands what is told by JMESPath.
+Its plugin decides how it is called (over HTTP, by a function, by a line to a process). A reply is on disk before it is
+used, so that a killed run does not ask again. JMESPath expressions say where the parts of a reply are.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from runner.llm import metering
 from runner.llm.cache import Reply
 from runner.llm.calls import Asked
 from runner.llm.door import Door
-from runner.llm.endpoint import Received, expression_problem, found_by
+from runner.llm.endpoint import Received, expression_problem, extract
 from runner.llm.ledger import Account, Cost
 from runner.llm.limiter import Ending, Limiter, limiter_of
 from runner.llm.messages import ChatReply, Role, Usage
 from runner.llm.rehearsal import Rehearsal
-from runner.llm.replies import reply_of_stored, stored_of_reply
+from runner.llm.replies import reply_from_json, reply_to_json
 from runner.llm.settings import Limit
 from runner.llm.toll import Toll
 from runner.records import NamedContext, Query, SystemReply
 from runner.system import stopwatch, terminal
-from runner.system.redaction import marked, marked_bytes, redacted, redacted_bytes
+from runner.system.redaction import mark_secrets, marked_bytes, redact, redacted_bytes
 from runner.words.wording import Wording, wording
 
-HOPELESS = 8  # questions in a row without a reply that can be used, after which the system is taken for broken
+HOPELESS = 8  # consecutive questions without a usable reply, after which the system counts as broken
 KEYS = 20  # of a reply that are shown
 UNPRICED = Cost(Usage(), None)
 MOST = 10**9  # tokens, or USD, of one question
@@ -53,7 +53,8 @@ Read = Callable[[Any], SystemReply]
 
 @with_config(ConfigDict(extra="forbid"))
 class FormSettings(TypedDict, total=False):
-    """Where a reply has what, as JMESPath; null: it does not say. conf/system/http.yaml says what each means."""
+    """Where the parts of a reply are, as JMESPath; null: the reply lacks the part. conf/system/http.yaml documents
+    each."""
 
     answer: str
     contexts: str | None
@@ -84,10 +85,10 @@ class Service:
     role: Role = "system"
 
     def __init__(self, door: Door, name: str, *, is_shared: bool, language: str) -> None:
-        self.name = str(marked(name))
+        self.name = str(mark_secrets(name))
         self._door, self._is_shared = door, is_shared
         self._say = wording(language, "service")
-        self._is_noted = False  # that replies say nothing of contexts
+        self._is_noted = False  # whether replies lack contexts
         self.begin()
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Service:
@@ -99,9 +100,10 @@ class Service:
         self._failed_in_a_row = 0
 
     async def ask(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
-        """What `form` reads in the reply to a question. `asked`: all that the reply depends on; `send` is called where
-        there is none yet, with the place of the request in the budget and a key that is the same whenever it is sent
-        again. Raises StopRunError for what is wrong for all questions, EvaluationError for what is wrong with this."""
+        """The reply to a question, as `form` reads it. `asked`: all that the reply depends on; `send` is called where
+        no reply is stored, with the place of the request in the budget and a key that is the same whenever the request
+        is sent again. Raises StopRunError for errors that hold for all questions, EvaluationError for an error of this
+        one."""
         try:
             reply = await self._ask_and_read(asked, send, form, repeat)
         except StopRunError:
@@ -141,7 +143,7 @@ class Service:
     async def _ask(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
         cache = self._door.cache
         if (stored := cache.find(key)) is not None:
-            return self._from_elsewhere(reply_of_stored(stored), key, form)
+            return self._from_elsewhere(reply_from_json(stored), key, form)
         if cache.mode == "replay":
             missing = self._say("service.replay", name=self.name)
             if not self._is_shared:
@@ -149,7 +151,7 @@ class Service:
             raise StopRunError(missing)
         label = f"{self.role} {self.name}"
         reply, is_shared = await self._door.once(
-            key, lambda: self._door.fetched(label, key, lambda: self._fetch(key, send, form))
+            key, lambda: self._door.fetch(label, key, lambda: self._fetch(key, send, form))
         )
         if is_shared or reply.cached:
             return self._from_elsewhere(reply, key, form)
@@ -164,7 +166,7 @@ class Service:
         text = redacted_bytes(orjson.dumps(received.content)).decode()
         reply = ChatReply(text, None, None, cost.usage, attempts=received.attempts, waited_s=received.waited_s)
         try:
-            kept = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, cost.usage)))
+            kept = reply_from_json(self._door.cache.store(key, reply_to_json(reply, cost.usage)))
         finally:
             toll.pay(cost, received.attempts - 1)
             if cost.nano_usd is not None:
@@ -172,7 +174,7 @@ class Service:
         return replace(kept, attempts=received.attempts, waited_s=received.waited_s)
 
     def _from_elsewhere(self, reply: ChatReply, key: bytes, form: ReplyForm) -> ChatReply:
-        """From the cache, or together with an identical question."""
+        """A reply from the cache, or shared with an identical question."""
         cost = form.cost(_content(reply))
         self._door.ledger.note_cached(self._account, cost)
         metering.note(self.role, key, cost)
@@ -180,7 +182,7 @@ class Service:
         return replace(reply, attempts=0)
 
     def _read(self, reply: ChatReply, key: bytes, form: ReplyForm) -> SystemReply:
-        """A reply that cannot be used is asked for anew by the next command."""
+        """Read a reply. The next command asks again for a reply that cannot be used."""
         try:
             value = form.read(_content(reply))
         except ReplyError:
@@ -193,11 +195,11 @@ class Service:
         return value
 
     def _rehearse(self, rehearsal: Rehearsal, key: bytes, stored: Reply | None, form: ReplyForm) -> SystemReply:
-        """What the system itself costs is not known before it says so."""
+        """A made-up reply. The own cost of the system is unknown before it replies."""
         expected = rehearsal.expected[self._account]
         if stored is not None:
             expected.stored += 1
-            return form.read(_content(reply_of_stored(stored)))
+            return form.read(_content(reply_from_json(stored)))
         if not self._door.cache.stores or rehearsal.is_new(key):
             expected.send(Usage(), 0)
         else:
@@ -208,11 +210,11 @@ class Service:
 
 
 class Unstored:
-    """A service whose replies depend on all that it got before: each request is sent, and counts, and none is stored.
-    What it costs is for it to say."""
+    """A service whose replies depend on all earlier requests: each request is sent and counts, and no reply is stored.
+    The caller computes its cost."""
 
     def __init__(self, door: Door, name: str, role: Role) -> None:
-        self.name, self.role = str(marked(name)), role
+        self.name, self.role = str(mark_secrets(name)), role
         self._door = door
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Unstored:
@@ -235,7 +237,7 @@ class Unstored:
             return received.content
 
     async def pay(self) -> None:
-        """For a request that has to be sent later, whatever is left of the budget then."""
+        """Charge a request that must be sent later, whatever is left of the budget then."""
         if self._door.rehearsal is not None:
             self._expect(self._door.rehearsal)
         else:
@@ -247,8 +249,8 @@ class Unstored:
     def is_rehearsed(self) -> bool:
         return self._door.rehearsal is not None
 
-    def made_up(self) -> str | None:
-        """What a reply is taken to say in a plan; None where requests are sent."""
+    def made_up_reply(self) -> str | None:
+        """The assumed text of a reply in a plan; None where requests are sent."""
         if (rehearsal := self._door.rehearsal) is None:
             return None
         rehearsal.n_made_up += 1
@@ -269,12 +271,12 @@ def _content(reply: ChatReply) -> Any:
     return orjson.loads(reply.text)
 
 
-# --- what stands in a reply -----------------------------------------------------------------------
+# --- the parts of a reply -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ReplyForm:
-    """Where a reply has what. Raises ReplyError for what it does not have, with the keys that it has."""
+    """Reads the parts of a reply. Raises ReplyError for a missing part, with the keys that the reply has."""
 
     settings: FormSettings
     say: Wording
@@ -296,9 +298,9 @@ class ReplyForm:
         return SystemReply(self._answer(reply), self._contexts(reply), keys)
 
     def cost(self, reply: Any) -> Cost:
-        """What the reply says of tokens and USD; a price that it does not say is not known."""
+        """The tokens and USD that the reply states; a price that it does not state is unknown."""
         expression = self.settings.get("usage")
-        said = found_by(expression, reply)
+        said = extract(expression, reply)
         if not isinstance(said, Mapping):
             return Cost(Usage(), None)
         sent, received = (next((said[key] for key in keys if _is_count(said.get(key))), 0) for keys in FOR_TOKENS)
@@ -307,7 +309,7 @@ class ReplyForm:
 
     def _answer(self, reply: Any) -> str:
         expression = self.settings.get("answer") or "answer"
-        found = found_by(expression, reply)
+        found = extract(expression, reply)
         if found is None:
             raise self._wrong("answer", "reply.no_answer", reply, setting="system.answer")
         if not isinstance(found, str):
@@ -361,7 +363,7 @@ class ReplyForm:
     def _wrong(self, name: str, key: str, reply: Any, **values: Any) -> ReplyError:
         expression = str(self.settings.get(name) or name)
         told = self.say(key, expression=expression, reply=self._describe(reply), **values)
-        return ReplyError(redacted(f"system.{name}: {told}"))
+        return ReplyError(redact(f"system.{name}: {told}"))
 
     def _describe(self, reply: Any) -> str:
         if reply is None or reply == {}:
@@ -389,15 +391,15 @@ def kind_of(value: Any, say: Wording) -> str:
 
 
 def _entries(expression: str, reply: Any, *, or_texts: bool) -> Any:
-    """What an expression finds. Of a projection one value an entry, also where one lacks the field; with `or_texts`
-    entries that are texts stand for themselves."""
+    """The values that an expression finds: one value an entry of a projection, also where an entry lacks the field;
+    with `or_texts`, entries that are texts are the values."""
     projection = PROJECTION.fullmatch(expression)
     if projection is None:
-        return found_by(expression, reply)
-    entries = found_by(projection["entries"], reply)
-    rows = found_by(f"{projection['entries']}.[{projection['field']}]", reply)
+        return extract(expression, reply)
+    entries = extract(projection["entries"], reply)
+    rows = extract(f"{projection['entries']}.[{projection['field']}]", reply)
     if not isinstance(entries, list) or not isinstance(rows, list) or len(rows) != len(entries):
-        return found_by(expression, reply)
+        return extract(expression, reply)
     return [entry if or_texts and isinstance(entry, str) else row[0] for entry, row in zip(entries, rows, strict=True)]
 
 
@@ -450,7 +452,7 @@ class Calls:
 
 
 def values_of(query: Query, k: int) -> dict[str, Any]:
-    """What can be asked with: the question, the turns before it where there are some, and what is known of it."""
+    """The values for the placeholders of a request: the question, the turns before it if any, and its known labels."""
     history = [{"role": turn.role, "content": turn.text} for turn in query.history]
     return {
         "question": query.text,

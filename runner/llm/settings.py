@@ -1,4 +1,4 @@
-"""What conf says of providers, prices and limits."""
+"""The settings of providers, prices and limits in conf."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CacheMode = Literal["use", "none", "read", "refresh", "replay"]
 
 
 def _sound(problem: Callable[[str], str | None]) -> AfterValidator:
-    def checked(value: str) -> str:
+    def check(value: str) -> str:
         if message := problem(value):
             raise PydanticCustomError(NOT_SHOWN, "{message}", {"message": message})
         return value
 
-    return AfterValidator(checked)
+    return AfterValidator(check)
 
 
 Address = Annotated[str, _sound(address_problem)]

@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 Ask = Callable[[ChatRequest], Awaitable[ChatReply]]
 
-IDENTICAL = 3  # attempts with the same request, before one that shows the model what it said
-REASON = 500  # characters of what is wrong with it, which may quote all of it
+IDENTICAL = 3  # attempts with the same request, before one that shows the model its reply
+REASON = 500  # characters of an error, which may quote the whole reply
 SHOWN = 2000  # characters of the unusable reply in the repair request
 
 REPAIR = {
@@ -27,16 +27,17 @@ REPAIR = {
 }
 
 
-async def structured(
+async def ask_for_json(
     ask: Ask,
     request: ChatRequest,
     read: Callable[[Mapping[str, Any]], T],
 ) -> T:
-    """What `read` makes of the last JSON object of the reply; it raises ValueError for what it cannot take.
+    """Ask for a JSON object, and return it as `read` converts it; `read` raises ValueError for an object that it cannot
+    use.
 
-    Such a reply, or none, brings the identical request again, up to twice, then one with the reply and what
-    is wrong with it. The first reply that used all tokens it might have brings the request with twice as many. A
-    refusal is final, and so is a second reply that was cut off. Raises ReplyError.
+    After such a reply, or one without an object, the identical request is sent again, up to twice, then one with the
+    reply and its fault. After the first reply that may have used all its tokens, the request is sent with twice as
+    many. A refusal is final, and so is a second truncated reply. Raises ReplyError.
     """
     last_text, reason, max_tokens = "", "", request.max_tokens
     for attempt in range(IDENTICAL + 1):
@@ -75,7 +76,8 @@ async def _longer(ask: Ask, request: ChatRequest, cut: ChatReply) -> ChatReply:
 
 
 def _object_of(reply: ChatReply) -> Mapping[str, Any]:
-    """Raises ValueError for a reply without one, or that broke off, ReplyError for one that needs more tokens."""
+    """The JSON object of a reply. Raises ValueError for a reply without one or a truncated one, ReplyError for one that
+    needs more tokens."""
     if reply.used_limit:
         raise ReplyError(_cut_off(reply))
     if reply.broke_off:

@@ -78,7 +78,7 @@ def counter(encoding: Encoding) -> Counter:
 
 
 def encoding_problem(encoding: Encoding, key: str) -> Problem | None:
-    """By the key of the setting, where what it asks for is not installed."""
+    """The problem of a token encoding that is not installed, under the key of its setting."""
     if encoding in ("auto", "estimate") or _encoding(encoding) is not None:
         return None
     return Problem(key, f"{encoding} needs the extra `tokens`: {installing('tokens')}")

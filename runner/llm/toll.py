@@ -6,7 +6,7 @@ import asyncio
 
 from runner.llm.ledger import NOTHING, Account, Cost, Ledger
 
-PATIENCE_S = 0.05  # between two looks at what is left of a budget that others hold
+PATIENCE_S = 0.05  # between checks of a budget that other requests hold
 
 
 class Toll:
@@ -24,7 +24,7 @@ class Toll:
         return self._ledger.is_limited
 
     async def enter(self) -> None:
-        """Waits while requests under way hold what is left. Raises BudgetSpentError."""
+        """Wait while requests under way hold the rest of the budget. Raises BudgetSpentError."""
         if self._ledger.is_limited:
             while (reservation := self._ledger.reserve(self._account, self._most)) is None:
                 await asyncio.sleep(PATIENCE_S)

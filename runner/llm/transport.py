@@ -1,7 +1,5 @@
-"""How a request reaches an OpenAI-compatible server, and what comes back.
-
-A transport carries bytes: what a request says, when it is sent again and what an answer means is for others to say.
-"""
+"""How a request reaches an OpenAI-compatible server, and how its answer returns. A transport carries bytes: its callers
+decide what a request contains, when it is sent again and how an answer is read."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 # As the openai client has them.
 CONNECTIONS = 1000
-KEPT_S = 5.0  # a connection that nobody uses
+KEPT_S = 5.0  # an idle connection
 ENCODINGS = ("gzip", "deflate")
 CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 
@@ -39,7 +37,7 @@ OPENAI_KEY = "OPENAI_API_KEY"  # whose organisation and project the environment 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """`key`: `none` where there is none. `timeout_s`: of one exchange."""
+    """`key`: `none` for a server without keys. `timeout_s`: of one exchange."""
 
     url: str
     key: str
@@ -72,7 +70,7 @@ class Response:
 
     @property
     def content(self) -> object:
-        """Of an error: the JSON value, or the text where it is none."""
+        """The body of an error: its JSON value, or its text where it is no JSON."""
         text = self.body.decode(_charset(self.headers), "replace").strip()
         with suppress(ValueError, RecursionError):
             return json.loads(text)
@@ -95,14 +93,14 @@ class AddressError(ValueError):
 
 
 def transport_to(server: Server) -> Transport:
-    """By aiohttp, unless the server needs what only the openai client does. Raises AddressError."""
+    """The transport to a server: aiohttp, unless the server needs the openai client. Raises AddressError."""
     return OpenaiTransport(server) if needs_client(server) else AiohttpTransport(server)
 
 
 def needs_client(server: Server) -> bool:
-    """Whether the openai client is to send: it was chosen (`client: openai`), the key goes by another header or the
-    address has a query (Azure), its host is written in letters beyond ASCII, a proxy stands in between, or the
-    environment adds headers to what the client sends."""
+    """Whether the openai client must send the requests: it was chosen (`client: openai`), the key is sent in another
+    header or the address has a query (Azure), its host has letters beyond ASCII, there is a proxy, or the environment
+    adds headers to what the client sends."""
     settings = server.settings
     is_unusual = bool(settings.get("key_header") or settings.get("query")) or not server.url.isascii()
     is_chosen = settings.get("client") == "openai"
@@ -118,8 +116,8 @@ def has_proxy(url: str) -> bool:
 
 
 class AiohttpTransport:
-    """By aiohttp alone, at a fraction of the processor time of the openai client, whose types and headers about itself
-    it does without. Anything else that is sent, and what comes of it, is the same."""
+    """Sends by aiohttp alone, at a fraction of the processor time of the openai client, without its types and its
+    headers about itself. Requests and results are the same otherwise."""
 
     def __init__(self, server: Server) -> None:
         import aiohttp  # noqa: F401  what takes long is no part of the first request
@@ -133,7 +131,7 @@ class AiohttpTransport:
         from aiohttp import ClientConnectionError, ClientPayloadError, NonHttpUrlClientError
 
         try:
-            session = self._session or self._connected()
+            session = self._session or self._connect()
             async with session.post(self._url(path), data=content, allow_redirects=False) as response:
                 body = await response.read()
         except (ClientConnectionError, ClientPayloadError) as error:
@@ -141,7 +139,7 @@ class AiohttpTransport:
         except (ValueError, NonHttpUrlClientError) as error:
             raise UnsendableError from error
         codings = response.headers.getall("Content-Encoding", ())
-        return Response(response.status, response.headers, _decoded(body, codings) if codings else body)
+        return Response(response.status, response.headers, _decode(body, codings) if codings else body)
 
     def _url(self, path: str) -> URL:
         """Raises ValueError."""
@@ -151,7 +149,7 @@ class AiohttpTransport:
             self._urls[path] = URL(self._base + path.lstrip("/"))
         return self._urls[path]
 
-    def _connected(self) -> ClientSession:
+    def _connect(self) -> ClientSession:
         from aiohttp import ClientSession, ClientTimeout, CookieJar, TCPConnector
 
         self._session = ClientSession(
@@ -170,7 +168,7 @@ class AiohttpTransport:
 
 
 def _tls(url: str) -> SSLContext | bool:
-    """With the certificates of the openai client: SSL_CERT_FILE, SSL_CERT_DIR, or those of the system."""
+    """The certificates of the openai client: SSL_CERT_FILE, SSL_CERT_DIR, or those of the system."""
     if url[:5].lower() != "https":
         return True
     import httpx2
@@ -197,20 +195,20 @@ def _headers(server: Server) -> dict[str, str]:
     return headers
 
 
-def _decoded(body: bytes, codings: Sequence[str]) -> bytes:
-    """Without its content encodings, of which those are passed over that nobody asked for. Raises LostError."""
+def _decode(body: bytes, codings: Sequence[str]) -> bytes:
+    """A body without its content encodings; unknown ones, which no request allows, are ignored. Raises LostError."""
     for name in reversed(",".join(codings).lower().split(",")):
         try:
             if name.strip() == "gzip":
                 body = zlib.decompressobj(GZIP).decompress(body)
             elif name.strip() == "deflate":
-                body = _inflated(body)
+                body = _inflate(body)
         except zlib.error as error:
             raise LostError from error
     return body
 
 
-def _inflated(body: bytes) -> bytes:
+def _inflate(body: bytes) -> bytes:
     """Some servers leave out the frame of zlib."""
     try:
         return zlib.decompressobj().decompress(body)
@@ -219,7 +217,7 @@ def _inflated(body: bytes) -> bytes:
 
 
 class OpenaiTransport:
-    """By the openai client, which knows more kinds of servers and networks."""
+    """Sends by the openai client, which knows more kinds of servers and networks."""
 
     def __init__(self, server: Server) -> None:
         import httpx2

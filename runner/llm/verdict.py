@@ -12,7 +12,7 @@ from typing import Literal
 TEMPORARY = frozenset({408, 409})
 PERMANENT = frozenset({401, 403, 404, 405})
 COARSE_S = 2.0  # by which a date, of whole seconds, may be off without the clock being wrong
-GATEWAY = frozenset({502, 504, 524})  # somebody in between lost what the server may have answered
+GATEWAY = frozenset({502, 504, 524})  # a gateway lost the possible answer of the server
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 LENGTHS = frozenset({"max_tokens", "max_completion_tokens"})
 CONTENT = frozenset({"messages", "input", "tools"})
@@ -36,7 +36,7 @@ class ToldError(ValueError):
 
 
 class StatusError(Exception):
-    """The server answered with a status that is none of success. `content`: JSON, or a text."""
+    """The server answered with a status other than success. `content`: JSON, or a text."""
 
     def __init__(self, status: int, content: object, headers: Mapping[str, str]) -> None:
         super().__init__(f"{status}: {content}")
@@ -44,7 +44,7 @@ class StatusError(Exception):
 
 
 class LostError(Exception):
-    """The connection failed, before an answer had come or in the middle of it. Its cause tells how."""
+    """The connection failed, before or within an answer. Its cause says how."""
 
 
 class UnsendableError(Exception):
@@ -53,8 +53,9 @@ class UnsendableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """again: ask again after a pause (`throttled`: there were too many requests); drop: ask again without
-    `parameter`; stop: wrong for every request; fail: wrong for this one. `is_down`: nobody listens there."""
+    """again: repeat the request after a pause (`throttled`: there were too many requests); drop: repeat it without
+    `parameter`; stop: the error holds for every request; fail: it holds for this one. `is_down`: nothing listens at the
+    address."""
 
     kind: Kind
     message: str
@@ -66,7 +67,7 @@ class Verdict:
 
 
 def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
-    """What to do about an error that a transport, or reading its answer, raised. `sent`: the parameters."""
+    """How to react to an error of a transport, or of reading its answer. `sent`: the parameters."""
     from aiohttp import ClientConnectorError, ConnectionTimeoutError, SocketTimeoutError
 
     if isinstance(error, ToldError) and error.status >= 400:
@@ -155,7 +156,7 @@ def _refused_parameter(message: str, named: str, sent: Collection[str]) -> str:
 
 
 def _in_words(message: object) -> str:
-    """Where a server checks requests as FastAPI does, each field and what is wrong with it."""
+    """A message in words: where a server checks requests as FastAPI does, each field and its fault."""
     faults = message.get("detail") if isinstance(message, Mapping) else message
     if not isinstance(faults, list) or not all(isinstance(fault, Mapping) for fault in faults):
         return str(message)
@@ -164,7 +165,7 @@ def _in_words(message: object) -> str:
 
 
 def _retry_delay_s(said: Mapping[str, object]) -> float | None:
-    """Seconds that an error of Google asks to wait, which stand in its details (`"retryDelay": "12s"`)."""
+    """The seconds that an error of Google demands to wait, from its details (`"retryDelay": "12s"`)."""
     details = said.get("details")
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, Mapping) and isinstance(delay := detail.get("retryDelay"), str):

@@ -1,4 +1,4 @@
-"""Several judgements of one thing as one: repeats of one judge, or the members of a panel."""
+"""Combines several judgements of one case into one: repeats of one judge, or the members of a panel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from runner.errors import ComponentError, EvaluationError, InputError, StopRunError, unexpected
+from runner.errors import ComponentError, EvaluationError, InputError, StopRunError, describe_unexpected
 from runner.llm.calls import judging_by
 from runner.llm.metering import metering, pass_on
 from runner.protocols import Completing, Judge
@@ -15,13 +15,14 @@ from runner.records import KEPT_VOTES, Judgement
 Combine = Callable[[Sequence[float]], float]
 
 
-async def gathered(pending: Mapping[str, Awaitable[Judgement]]) -> dict[str, Judgement]:
-    """All at once. What is wrong with one of them is its judgement; what ends the run ends the others."""
+async def gather_judgements(pending: Mapping[str, Awaitable[Judgement]]) -> dict[str, Judgement]:
+    """Await all judgements at once. An error of one becomes its judgement; an error that ends the run cancels the
+    others."""
     if len(pending) == 1:
-        return {label: await judged(one) for label, one in pending.items()}
+        return {label: await await_judgement(one) for label, one in pending.items()}
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {label: group.create_task(judged(one)) for label, one in pending.items()}
+            tasks = {label: group.create_task(await_judgement(one)) for label, one in pending.items()}
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return {label: task.result() for label, task in tasks.items()}
@@ -43,7 +44,7 @@ async def judge_missing(
             continue
         try:
             with metering(alone=True) as meter:
-                judgement = judgements[rubric] = await judged_by(judge, rubric, fields, earlier)
+                judgement = judgements[rubric] = await ask_judge(judge, rubric, fields, earlier)
             if judgement.score is not None and not judgement.error:
                 pass_on(meter)
         except (StopRunError, InputError):
@@ -56,8 +57,9 @@ async def judge_missing(
         raise errors[0]
 
 
-async def judged_by(judge: Judge, rubric: str, fields: Mapping[str, Any], earlier: Judgement | None) -> Judgement:
-    """Of an earlier judgement, of which votes failed, only those are asked for, where the judge can."""
+async def ask_judge(judge: Judge, rubric: str, fields: Mapping[str, Any], earlier: Judgement | None) -> Judgement:
+    """Ask a judge. Where `earlier` is a judgement with failed votes, only these are asked for, if the judge supports
+    it."""
     with judging_by(rubric):
         if earlier is None or not isinstance(judge, Completing):
             return await judge.judge(rubric, fields)
@@ -70,9 +72,9 @@ def kept_votes(earlier: Judgement | None) -> dict[str, Judgement]:
     return {label: Judgement(**vote) for label, vote in kept.items()}
 
 
-async def judged(asked: Awaitable[Judgement]) -> Judgement:
-    """StopRunError and InputError pass through: what they say holds for every case. What a vote that failed came to is
-    no cost of the case."""
+async def await_judgement(asked: Awaitable[Judgement]) -> Judgement:
+    """Await a judgement; an error becomes a failed judgement, and its requests are not charged to the case.
+    StopRunError and InputError are raised: they hold for every case."""
     try:
         with metering(alone=True) as meter:
             judgement = await asked
@@ -86,12 +88,12 @@ async def judged(asked: Awaitable[Judgement]) -> Judgement:
     except (EvaluationError, ComponentError) as error:
         return Judgement(None, error=str(error))
     except Exception as error:  # of a judge from elsewhere
-        return Judgement(None, error=unexpected(error))
+        return Judgement(None, error=describe_unexpected(error))
 
 
-def combined(judgements: Mapping[str, Judgement], combine: Combine, details: Mapping[str, Any]) -> Judgement:
-    """Of those that succeeded; a failure when none did. `details` are kept beside every single vote, and while one of
-    them failed, or is itself waiting for a vote, what the others said in full."""
+def combine_judgements(judgements: Mapping[str, Judgement], combine: Combine, details: Mapping[str, Any]) -> Judgement:
+    """One judgement from several: of those that succeeded; a failure when none did. `details` are kept with every
+    single vote, and, while a vote is missing, with the full judgements of the others."""
     scores = {label: judgement.score for label, judgement in judgements.items() if judgement.score is not None}
     failures = {label: judgement.error for label, judgement in judgements.items() if judgement.score is None}
     all_details = {**details, "votes": dict(_votes(judgements)), **({"failures": failures} if failures else {})}

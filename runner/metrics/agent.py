@@ -1,4 +1,4 @@
-"""What an agent did for its questions, and what each step of it was worth."""
+"""Metrics of agents: their calls, and the gain of each step."""
 
 from __future__ import annotations
 

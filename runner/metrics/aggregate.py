@@ -124,7 +124,7 @@ def cost(rows: Rows) -> dict[str, Any]:
 
 
 class Costs:
-    """What the requests of rows came to, as they pass."""
+    """Sums the cost of the requests of rows, one row at a time."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -185,7 +185,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Of one metric in a block: rows in their order, and of each its value, state and weight."""
+    """One metric in a block: its rows in their order, and the value, state and weight of each."""
 
     rows: NDArray[np.uint32]
     values: Floats
@@ -212,7 +212,7 @@ class _Alike:
     weights: list[tuple[int, str, float]] = field(default_factory=list)
 
     def parts(self, names: Sequence[str]) -> list[_Part]:
-        """Of each metric, without the rows to which it does not apply."""
+        """The part of each metric, without the rows to which it does not apply."""
         place_of = {name: place for place, name in enumerate(names)}
         rows, values = np.array(self.rows, dtype=np.uint32), np.array(self.values, dtype=np.float64)
         unscored, weights = np.zeros(values.shape, dtype=bool), np.ones(values.shape)
@@ -235,7 +235,7 @@ class _Alike:
 
 
 class _Table:
-    """What is kept of the rows. `put_waiting` comes after the last of them."""
+    """The columns of all rows so far. `put_waiting` comes after the last of them."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
@@ -359,19 +359,19 @@ class _Estimator:
         keys: dict[str, tuple[Any, ...]] = {}
         self._members.clear()
         groups: dict[tuple[bytes, bool], list[str]] = defaultdict(list)
-        found: dict[tuple[Any, ...], Estimate | None] = {}
+        by_key: dict[tuple[Any, ...], Estimate | None] = {}
         for name in names:
             sample = self._sample(name, mask)
             key = keys[name] = self._key(name, sample)
-            if key not in found:
-                found[key] = self._known.get(key)
-                if found[key] is None:
+            if key not in by_key:
+                by_key[key] = self._known.get(key)
+                if by_key[key] is None:
                     groups[sample.cases.tobytes(), sample.weights is None].append(name)
         for group in groups.values():
-            found |= {keys[name]: estimate for name, estimate in self._group(group, mask).items()}
+            by_key |= {keys[name]: estimate for name, estimate in self._group(group, mask).items()}
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
-        estimates = {key: estimate for key, estimate in found.items() if estimate is not None}
+        estimates = {key: estimate for key, estimate in by_key.items() if estimate is not None}
         self._known.update(estimates)
         return {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
 

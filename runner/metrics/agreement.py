@@ -128,15 +128,15 @@ def reaches(values: Floats, threshold: float) -> NDArray[np.bool_]:
 
 def pearson(x: Floats, y: Floats) -> float | None:
     """None where one of the measurements does not vary."""
-    return defined(pearsons(x, y, np.ones(len(x))))
+    return nan_to_none(pearsons(x, y, np.ones(len(x))))
 
 
 def spearman(x: Floats, y: Floats) -> float | None:
     """Pearson of ranks; equal values share the mean of their ranks. None where one does not vary."""
-    return defined(spearmans(x, y, np.ones(len(x))))
+    return nan_to_none(spearmans(x, y, np.ones(len(x))))
 
 
-def defined(value: Floats) -> float | None:
+def nan_to_none(value: Floats) -> float | None:
     """A number, None for NaN."""
     return None if math.isnan(value) else float(value)
 

@@ -2,7 +2,7 @@
 one of them occurs in the answer is for runner.text.shown to say.
 
 The formulas are those of SQuAD (Rajpurkar et al., 2016) and KorQuAD 1.0 (Lim et al., 2019); both ignore
-case, punctuation and space, SQuAD also a, an and the. What `normalised` and the comparisons do exactly,
+case, punctuation and space, SQuAD also a, an and the. What `normalise_answer` and the comparisons do exactly,
 and where that differs:
 
 - Unicode NFKC and case folding: １９８９ = 1989, ㎏ = kg. Citation marks such as [2] are dropped: they are
@@ -130,7 +130,7 @@ def answer_matches(answer: str, known: Sequence[str]) -> bool | None:
 
 
 @lru_cache(maxsize=KEPT)
-def normalised(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """The form in which answers are compared: words and numbers, one space between them."""
     plain = _nfkc(_nfkc(without_citations(text)).casefold())
     words = _ARTICLE.sub("", " ".join(_nfkc(_MARKS.sub(_mark, _THOUSANDS.sub("", plain))).split()))
@@ -139,7 +139,7 @@ def normalised(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """Words of the normalised text; Hangul syllables, Chinese characters and kana one by one."""
-    return _TOKEN.findall(normalised(text))
+    return _TOKEN.findall(normalise_answer(text))
 
 
 def _nfkc(text: str) -> str:
@@ -147,7 +147,7 @@ def _nfkc(text: str) -> str:
 
 
 def _mark(match: re.Match[str]) -> str:
-    """What stays of a run of characters that are neither letters, digits nor space."""
+    """The replacement of a run of characters that are neither letters, digits nor space."""
     run, text = match[0], match.string
     before = text[match.start() - 1 : match.start()]
     after = text[match.end() : match.end() + 1]
@@ -163,13 +163,13 @@ def _mark(match: re.Match[str]) -> str:
 
 
 def _same(answer: str, known: str) -> bool:
-    ours, theirs = (_SPACE_BY_CJK.sub("", normalised(text)) for text in (answer, known))
+    ours, theirs = (_SPACE_BY_CJK.sub("", normalise_answer(text)) for text in (answer, known))
     return ours == theirs or (ours.startswith(theirs) and _is_ending(ours[len(theirs) :], theirs[-1:]))
 
 
 def _is_ending(ending: str, last: str) -> bool:
     """Whether a particle or copula may stand after a noun with this last character."""
-    if not "가" <= last <= "힣":  # nobody knows how a digit or a Latin letter ends when read aloud
+    if not "가" <= last <= "힣":  # the last sound of a digit or a Latin letter read aloud is unknown
         return bool(last) and ending in _AFTER_CONSONANT | _AFTER_VOWEL | _AFTER_ANY
     has_final_consonant = (ord(last) - ord("가")) % 28 > 0
     return ending in _AFTER_ANY or ending in (_AFTER_CONSONANT if has_final_consonant else _AFTER_VOWEL)

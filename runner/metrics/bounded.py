@@ -73,7 +73,7 @@ def bounded_intervals(values: Floats, ranges: Floats, weights: Floats | None = N
 
 
 def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
-    """Of values in 0..1, float64 [n_columns, n_cases]."""
+    """The lower limits of values in 0..1, float64 [n_columns, n_cases]."""
     limits = np.zeros(len(shares))
     alike: dict[int, list[tuple[int, Floats, Floats]]] = defaultdict(list)
     for column, row in enumerate(shares):
@@ -135,8 +135,8 @@ def _beta_share(a: float, b: float, x: float, density: float) -> float:
 
 
 def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases: int) -> Floats:
-    """Of columns with about as many distinct values above 0. What has no weight changes nothing, so that the sums of a
-    column are the same to the last bit beside any others."""
+    """The limits of columns with about as many distinct values above 0. Values without weight change nothing, so that
+    the sums of a column are the same to the last bit beside any others."""
     values, counts = np.zeros((2, len(members), size))
     for place, (_, distinct, count) in enumerate(members):
         values[place, : len(distinct)], counts[place, : len(distinct)] = distinct, count
@@ -152,13 +152,13 @@ def _plain_limits(members: list[tuple[int, Floats, Floats]], size: int, n_cases:
         square = (counts[rows] * (1 / ratio - 1) ** 2).sum(axis=1) + at_zero[rows] * (1 / scale - 1) ** 2
         return _r_star(likelihood, square)
 
-    tilt = _solved(root, _Z / spread)
+    tilt = _solve(root, _Z / spread)
     scale = ((counts / (1.0 + tilt[:, None] * values)).sum(axis=1) + at_zero) / n_cases
     return np.asarray((1 / scale - 1) / tilt)
 
 
 def _weighted_limit(shares: Floats, weights: Floats) -> float:
-    """Of one column whose cases weigh differently, float64 [n_cases] each; not all shares are 0."""
+    """The limit of one column whose cases weigh differently, float64 [n_cases] each; not all shares are 0."""
     values, mass = np.append(shares, 0.0), np.append(weights, weights.max()) / weights.max()
     mean = float((mass * values).sum() / mass.sum())
     spread = float(np.sqrt((mass**2 * (values - mean) ** 2).sum()))
@@ -170,7 +170,7 @@ def _weighted_limit(shares: Floats, weights: Floats) -> float:
         ratio = 1.0 + tilt[0] * mass * (values - limit)
         return _r_star(2 * np.log(ratio).sum(keepdims=True), ((1 / ratio - 1) ** 2).sum(keepdims=True))
 
-    tilt = _solved(root, np.array([_Z / spread]))
+    tilt = _solve(root, np.array([_Z / spread]))
     return _tilted_mean(float(tilt[0]), values, mass, limit)
 
 
@@ -196,7 +196,7 @@ def _r_star(likelihood: Floats, square: Floats) -> Floats:
     return np.asarray(root + np.log(np.sqrt(square) / root) / root)
 
 
-def _solved(root: Callable[[Floats, NDArray[np.intp]], Floats], start: Floats) -> Floats:
+def _solve(root: Callable[[Floats, NDArray[np.intp]], Floats], start: Floats) -> Floats:
     """The tilts at which a growing function of each has the value _Z, float64 [n_columns]. It is close to proportional
     for small tilts and flat for large ones: secants of the logarithms, halving where they leave the bracket."""
     at = np.log(start)

@@ -15,8 +15,8 @@ DECLARED = "declared"  # the key of run.json, snapshot.json and the like that ho
 
 
 @cache
-def built_in() -> Catalogue:
-    """Of all evaluations that come with the program."""
+def built_in_catalogue() -> Catalogue:
+    """The metrics of all evaluations that come with the program."""
     return Catalogue(
         [
             *right.METRICS,
@@ -36,9 +36,9 @@ def built_in() -> Catalogue:
     )
 
 
-def declared_by(evaluation: object) -> Catalogue:
-    """The `metrics` of an evaluation (runner.protocols.Measuring), nothing where it has none. Raises ConfigError for
-    what are no records, and for two of one name."""
+def catalogue_of(evaluation: object) -> Catalogue:
+    """The `metrics` of an evaluation (runner.protocols.Measuring), empty where it has none. Raises ConfigError for
+    values that are no records, and for two records of one name."""
     declared = getattr(evaluation, "metrics", ())
     if not isinstance(declared, Sequence) or not all(isinstance(metric, Metric) for metric in declared):
         what = type(declared).__name__ if not isinstance(declared, Sequence) else "a sequence of something else"
@@ -52,19 +52,19 @@ def declared_by(evaluation: object) -> Catalogue:
 
 
 def together(catalogues: Iterable[Catalogue]) -> Catalogue:
-    """What any of some runs declared; of two that declared a name the first counts. Runs that are older than the
-    records say nothing where another one does."""
+    """The metrics that any of some runs declared; of two with one name the first counts. Runs of versions without
+    records add nothing where another run has records."""
     given = list({id(each): each for each in catalogues}.values())
-    declared = [each for each in given if each is not built_in()] or given[:1]
+    declared = [each for each in given if each is not built_in_catalogue()] or given[:1]
     return Catalogue(metric for each in declared for metric in each.metrics) if len(declared) > 1 else declared[0]
 
 
-def declared_in(file: Mapping[str, Any]) -> Catalogue:
+def catalogue_in(file: Mapping[str, Any]) -> Catalogue:
     """The metrics that a run declared. A file without the key was written by an older version, whose evaluations were
     all built in. Raises ValueError where the records are damaged."""
     records = file.get(DECLARED)
     if records is None:
-        return built_in()
+        return built_in_catalogue()
     if not isinstance(records, list):
         raise ValueError(f"{DECLARED}: expected a list, found {type(records).__name__}")
     return Catalogue.of(records)

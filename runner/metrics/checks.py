@@ -58,9 +58,9 @@ Cosine = Callable[[str, str], float]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What checks look at. `documents` are those of the contexts by their number; `latency_ms` and `cost_usd` None: not
-    measured. `search`: whether a pattern is found in a text, None where that took too long; `cosine`: how similar two
-    texts are."""
+    """The input of checks. `documents` are those of the contexts by their number; `latency_ms` and `cost_usd` None: not
+    measured. `search`: whether a pattern is found in a text, None where that took too long; `cosine`: the similarity of
+    two texts."""
 
     answer: str
     citations: Sequence[int] = ()
@@ -224,29 +224,29 @@ def _contains(check: Check, checked: Checked) -> Found:
     values = check.value if isinstance(check.value, list) else [check.value]
     contained = [fold(str(value)) in answer for value in values]
     if check.type.endswith("-any"):
-        return any(contained), "one_of", _quoted(values)
+        return any(contained), "one_of", _quote(values)
     missing = [value for value, is_there in zip(values, contained, strict=True) if not is_there]
-    return all(contained), "contains", _quoted(missing or values)
+    return all(contained), "contains", _quote(missing or values)
 
 
 def _equals(check: Check, checked: Checked) -> Found:
     if not isinstance(check.value, dict | list):
-        return checked.answer == str(check.value), "equals", _quoted([check.value])
+        return checked.answer == str(check.value), "equals", _quote([check.value])
     try:
-        return json.loads(checked.answer) == check.value, "equals", _quoted([check.value])
+        return json.loads(checked.answer) == check.value, "equals", _quote([check.value])
     except (ValueError, RecursionError):
-        return False, "equals", _quoted([check.value])
+        return False, "equals", _quote([check.value])
 
 
 def _starts_with(check: Check, checked: Checked) -> Found:
-    return checked.answer.startswith(str(check.value)), "starts", _quoted([check.value])
+    return checked.answer.startswith(str(check.value)), "starts", _quote([check.value])
 
 
 def _regex(check: Check, checked: Checked) -> Found:
     is_found = checked.search(str(check.value), checked.answer)
     if is_found is None:  # fails either way round
-        return check.is_not, "too_long", _quoted([check.value])
-    return is_found, "regex", _quoted([check.value])
+        return check.is_not, "too_long", _quote([check.value])
+    return is_found, "regex", _quote([check.value])
 
 
 def _is_json(check: Check, checked: Checked) -> Found:
@@ -293,7 +293,7 @@ def _similar(check: Check, checked: Checked) -> Found:
     least = SIMILAR if check.threshold is None else check.threshold
     cosine = checked.cosine(checked.answer, str(check.value))
     # cosines are float32, so that those of equal texts may miss 1.0
-    return cosine >= least - 1e-6, "similar", least, _quoted([check.value]), cosine
+    return cosine >= least - 1e-6, "similar", least, _quote([check.value]), cosine
 
 
 CHECKING: Mapping[str, Callable[[Check, Checked], Found]] = {
@@ -316,7 +316,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
-def _quoted(values: Sequence[Any]) -> str:
+def _quote(values: Sequence[Any]) -> str:
     return ", ".join(f"“{_short(value)}”" for value in values)
 
 

@@ -44,9 +44,9 @@ def r_precision(ranked: Sequence[str], relevance: Relevance) -> float | None:
 
 
 def binary_preference(ranked: Sequence[str], relevance: Relevance) -> float | None:
-    """How seldom documents that were judged not relevant stand before relevant ones; those that nobody judged do not
-    count. Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004, as trec_eval `bpref`: of
-    the documents before a relevant one at most R count, over the lesser of R and how many are judged not relevant."""
+    """How seldom documents judged not relevant precede relevant ones; unjudged documents do not count. Buckley and
+    Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004, as trec_eval `bpref`: of the documents
+    before a relevant one at most R count, over the lesser of R and how many are judged not relevant."""
     n = _n_relevant(relevance)
     if not n:
         return None
@@ -72,7 +72,7 @@ def judged(ranked: Sequence[str], relevance: Relevance, k: int) -> float | None:
 
 
 def success(ranked: Sequence[str], relevance: Relevance, k: int) -> float | None:
-    """1 where a relevant document stands in the first k places (trec_eval `success.k`); hit_rate by its other name."""
+    """1 where a relevant document is in the first k places (trec_eval `success.k`); hit_rate by its other name."""
     if not _n_relevant(relevance):
         return None
     return float(any(relevance.get(id, 0) > 0 for id in islice(ranked, k)))

@@ -33,7 +33,7 @@ LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "m
 NOTES = ("title", "description", "default", "examples", "$schema", "$id", "$comment")
 OTHERS = ("type", "enum", "const", "required", "pattern", "uniqueItems", "$ref")
 KNOWN = frozenset([*INNER, *INNERS, *BY_NAME, *NUMBERS, *LENGTHS, *NOTES, *OTHERS])
-SIMPLE = re.compile(r"[^*+{]*(?:[*+][^*+{]*)?")  # patterns that end soon whatever the text: at most one repeat
+SIMPLE = re.compile(r"[^*+{]*(?:[*+][^*+{]*)?")  # patterns that take little time on any text: at most one repeat
 
 
 def schema_problem(schema: Any, place: str = "") -> str:
@@ -89,7 +89,7 @@ def _keyword_problem(name: str, value: Any, root: Any) -> str:
     if name == "pattern":
         return _pattern_problem(value)
     if name == "$ref":
-        return "" if _resolved(value, root) is not None else f"nothing in the schema is called '{value}'"
+        return "" if _resolve(value, root) is not None else f"nothing in the schema is called '{value}'"
     return ""
 
 
@@ -104,7 +104,7 @@ def _pattern_problem(pattern: Any) -> str:
 
 
 def violation(value: Any, schema: Any) -> str | None:
-    """The first thing in a value that does not fit, with where it stands; None where it fits."""
+    """The first fault of a value, and where it is; None where the value fits."""
     return next(_violations(value, schema, schema, "", 0), None)
 
 
@@ -118,7 +118,7 @@ def _violations(value: Any, schema: Any, root: Any, place: str, depth: int) -> I
         yield f"{at}nested too deeply"
         return
     if "$ref" in schema:
-        yield from _violations(value, _resolved(schema["$ref"], root), root, place, depth + 1)
+        yield from _violations(value, _resolve(schema["$ref"], root), root, place, depth + 1)
     yield from (f"{at}{problem}" for problem in _plain(value, schema))
     yield from _in_parts(value, schema, root, place, depth)
     yield from _by_others(value, schema, root, place, depth)
@@ -128,19 +128,19 @@ def _plain(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
     kinds = schema.get("type", [])
     listed: list[str] = kinds if isinstance(kinds, list) else [kinds]
     if listed and not any(KINDS[kind](value) for kind in listed):
-        yield f"expected {' or '.join(listed)}, got {_shortened(value)}"
+        yield f"expected {' or '.join(listed)}, got {_shorten(value)}"
     if "enum" in schema and not any(_same(value, each) for each in schema["enum"]):
-        yield f"expected one of {_shortened(schema['enum'])}, got {_shortened(value)}"
+        yield f"expected one of {_shorten(schema['enum'])}, got {_shorten(value)}"
     if "const" in schema and not _same(value, schema["const"]):
-        yield f"expected {_shortened(schema['const'])}, got {_shortened(value)}"
-    yield from _measured(value, schema)
+        yield f"expected {_shorten(schema['const'])}, got {_shorten(value)}"
+    yield from _size_faults(value, schema)
     if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
-        yield f"expected the pattern {schema['pattern']}, got {_shortened(value)}"
+        yield f"expected the pattern {schema['pattern']}, got {_shorten(value)}"
     if schema.get("uniqueItems") and isinstance(value, list) and _has_twice(value):
         yield "expected no item twice"
 
 
-def _measured(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
+def _size_faults(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
     for name, holds in NUMBERS.items():
         if name in schema and _is_number(value) and not holds(value, schema[name]):
             yield f"{name} is {schema[name]}, got {value}"
@@ -182,14 +182,14 @@ def _by_others(value: Any, schema: Mapping[str, Any], root: Any, place: str, dep
     for inner in schema.get("allOf", ()):
         yield from _violations(value, inner, root, place, depth + 1)
     if "anyOf" in schema and not any(map(fits, schema["anyOf"])):
-        yield f"{at}expected what anyOf allows, got {_shortened(value)}"
+        yield f"{at}expected what anyOf allows, got {_shorten(value)}"
     if "oneOf" in schema and (count := sum(map(fits, schema["oneOf"]))) != 1:
         yield f"{at}expected what exactly one of oneOf allows, {count} do"
     if "not" in schema and fits(schema["not"]):
-        yield f"{at}expected what `not` does not allow, got {_shortened(value)}"
+        yield f"{at}expected what `not` does not allow, got {_shorten(value)}"
 
 
-def _resolved(reference: Any, root: Any) -> Any:
+def _resolve(reference: Any, root: Any) -> Any:
     """None where nothing stands there."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
@@ -211,6 +211,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -173,7 +173,7 @@ MEMORY_METRICS = (
 )
 CORRECTNESS_METRIC = REFERENCE_METRICS[0]
 CORRECTNESS = CORRECTNESS_METRIC.name
-ANSWER_MEANS = tuple(metric.in_summaries for metric in ANSWER_METRICS)  # they stand at the top of run.json as well
+ANSWER_MEANS = tuple(metric.in_summaries for metric in ANSWER_METRICS)  # they are at the top level of run.json as well
 
 OnFailure = Literal["zero", "exclude"]
 Judged = tuple[dict[str, float | None], tuple[str, ...]]  # values by name, and the names that failed
@@ -185,13 +185,13 @@ def f1(precision: float, recall: float) -> float:
 
 
 def rank_weighted_precision(useful: Sequence[bool]) -> float:
-    """Of chunks, best rank first: the mean over the useful ones of the precision at their rank, 0 without any. The
-    context precision of RAGAS (Es et al., 2024): it looks at the chunks that came back, not at what is missing."""
+    """The mean, over the useful chunks, of the precision at their rank, best rank first; 0 without any. The context
+    precision of RAGAS (Es et al., 2024): it looks at the retrieved chunks, not at missing ones."""
     ranks = [rank for rank, is_useful in enumerate(useful, start=1) if is_useful]
     return sum(number / rank for number, rank in enumerate(ranks, start=1)) / len(ranks) if ranks else 0.0
 
 
-def judged(judgements: Judgements, rubrics: Sequence[str], on_failure: OnFailure) -> Judged:
+def score_judgements(judgements: Judgements, rubrics: Sequence[str], on_failure: OnFailure) -> Judged:
     """A score 0..1 for each rubric. A failed judgement counts as 0 or not at all, and is reported as failed either
     way."""
     scores = {rubric: score_of(judgements.get(rubric)) for rubric in rubrics}
@@ -201,8 +201,8 @@ def judged(judgements: Judgements, rubrics: Sequence[str], on_failure: OnFailure
 
 
 def judged_correctness(judgements: Judgements, *, declined: bool, on_failure: OnFailure) -> Judged:
-    """Of a case that has a reference: 0 where it declined, of which no judge is asked."""
-    return ({CORRECTNESS: 0.0}, ()) if declined else judged(judgements, (CORRECTNESS,), on_failure)
+    """The correctness of a case with a reference: 0 where it declined; no judge is called then."""
+    return ({CORRECTNESS: 0.0}, ()) if declined else score_judgements(judgements, (CORRECTNESS,), on_failure)
 
 
 def judged_memory(judgement: Judgement | None, on_failure: OnFailure) -> Judged:
@@ -217,5 +217,5 @@ def judged_memory(judgement: Judgement | None, on_failure: OnFailure) -> Judged:
 
 
 def score_of(judgement: Judgement | None) -> float | None:
-    """None where the judge failed, or was not asked."""
+    """The score; None where the judge failed, or was not asked."""
     return None if judgement is None or judgement.error is not None else judgement.score

@@ -71,7 +71,7 @@ def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 
 
 class _Votes:
-    """Columns of votes, NaN where there is none; a null vote is told from one that was not asked for."""
+    """Columns of votes, NaN where a vote is missing; a null vote differs from one that was not asked for."""
 
     def __init__(self) -> None:
         self.n = 0

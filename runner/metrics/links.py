@@ -37,9 +37,8 @@ METRICS = (
 def link_metrics(
     suggested: Sequence[str], expected: Sequence[Collection[str]], cutoffs: Sequence[int]
 ) -> dict[str, float | None]:
-    """Measures of runner.metrics.ranking over concepts: `expected` holds the notes that stand for each of them, none
-    of them in two. A second note of one concept is passed over, as a document is that comes twice; a concept that no
-    note stands for is never found."""
+    """Measures of runner.metrics.ranking over concepts: `expected` holds the right notes of each concept, no note in
+    two. A second note of one concept is skipped, like a repeated document; a concept without notes is never found."""
     concept_of = {note: f"\0{number}" for number, notes in enumerate(expected) for note in notes}
     concepts = {f"\0{number}": 1 for number in range(len(expected))}
     return ranking_metrics([concept_of.get(note, note) for note in suggested], concepts, cutoffs)
@@ -51,12 +50,12 @@ def novelty(suggested: Sequence[str], linked: Collection[str]) -> float | None:
 
 
 def acceptance(suggested: Sequence[str], accepted: Collection[str], rejected: Collection[str]) -> float | None:
-    """Share of accepted ones among the suggestions that somebody accepted or rejected; None without any."""
+    """Share of accepted ones among the suggestions that people accepted or rejected; None without any."""
     decided = [note in accepted for note in suggested if note in accepted or note in rejected]
     return sum(decided) / len(decided) if decided else None
 
 
 def first_rank(suggested: Sequence[str], expected: Sequence[Collection[str]]) -> int | None:
-    """Of the first suggestion that is expected, from 1."""
+    """The rank of the first expected suggestion, from 1."""
     wanted = {note for notes in expected for note in notes}
     return next((rank for rank, note in enumerate(suggested, start=1) if note in wanted), None)

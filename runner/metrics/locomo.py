@@ -42,7 +42,8 @@ _DECLINES = ("no information available", "not mentioned")
 
 
 def locomo_f1(category: str, answers: Sequence[str], reply: str, *, refused: bool) -> float | None:
-    """None for a category that LoCoMo does not have, and for an answerable question without a known answer."""
+    """The F1 of a reply; None for a category that LoCoMo does not have, and for an answerable question without a known
+    answer."""
     if category == "adversarial":
         return float(refused or any(phrase in reply.lower() for phrase in _DECLINES))
     if category not in ("multi_hop", "temporal", "open_domain", "single_hop") or not answers:

@@ -52,13 +52,13 @@ def _places(k: int, n_relevant: Any, ideal: Any) -> int:
 PRECISION = Measure("precision", _unit, _places)
 
 
-# --- recall: the share of all relevant documents that stand in the first k places -------------------
+# --- recall: the share of all relevant documents that are in the first k places ---------------------
 # The divisor is every relevant document of the query, also when that is more than k (trec_eval `recall.k`).
 
 RECALL = Measure("recall", _unit, _relevant)
 
 
-# --- hit rate: 1 when a relevant document stands in the first k places, else 0 (trec_eval `success.k`) ---
+# --- hit rate: 1 when a relevant document is in the first k places, else 0 (trec_eval `success.k`) -------
 
 
 def _first_alone(number: Any, rank: Any, grade: Any) -> Any:
@@ -101,7 +101,7 @@ RECIPROCAL_RANK = Measure("mrr", _first_by_rank, _single)
 # rank.
 
 
-def discounted(number: Any, rank: Any, grade: Any) -> Any:
+def discounted_gain(number: Any, rank: Any, grade: Any) -> Any:
     """The term of nDCG: linear gain over log2(rank + 1), with ranks from 1 (Järvelin and Kekäläinen 2002)."""
     return grade / np.log2(rank + 1)
 
@@ -110,4 +110,4 @@ def _ideal(k: int, n_relevant: Any, ideal: Any) -> Any:
     return ideal
 
 
-NDCG = Measure("ndcg", discounted, _ideal)
+NDCG = Measure("ndcg", discounted_gain, _ideal)

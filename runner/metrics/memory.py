@@ -1,4 +1,4 @@
-"""What a memory still holds, counted without a judge, and the overall score of one that was judged."""
+"""The content of a memory, counted without a judge, and the overall score of a judged one."""
 
 from __future__ import annotations
 
@@ -216,8 +216,8 @@ UPDATES = (("0", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5+", 5, None)
 def overall(
     relevance: float, completeness: float, accuracy: float, noise: float, weights: Mapping[str, float] = WEIGHTS
 ) -> float:
-    """0..100 from four scores 0..10, of which noise is better the lower it is, with weights that sum to 1. 0/0/0/0,
-    which is what an empty memory gets, makes 10 (100 times the weight of noise)."""
+    """0..100 from four scores 0..10, of which noise is better when lower, with weights that sum to 1. 0/0/0/0, the
+    scores of an empty memory, makes 10 (100 times the weight of noise)."""
     scores = (relevance, completeness, accuracy, MAX - noise)
     return 10 * sum(score * weights[name] for name, score in zip(CRITERIA, scores, strict=True))
 

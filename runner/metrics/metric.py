@@ -90,7 +90,7 @@ class Metric:
     summary: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a record that says nothing that can be used."""
+        """Raises ValueError for an invalid field."""
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name.endswith(PATCHED):
             needs = f"expected a name without spaces, without '/' and without '{PATCHED}' at its end"
             raise ValueError(f"metric {self.name!r}: name: {needs}")
@@ -130,7 +130,8 @@ class Metric:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Metric:
-        """From `record`; what a newer version has beside is passed over. Raises ValueError for what is damaged."""
+        """A metric from its `record`; unknown keys of newer versions are ignored. Raises ValueError for a damaged
+        record."""
         values = {each.name: record[each.name] for each in fields(cls) if each.name in record}
         if isinstance(ends := values.get("range"), list) and len(ends) == 2:
             values["range"] = [
@@ -138,11 +139,11 @@ class Metric:
             ]
         if values.get("group") not in GROUPS:
             values.pop("group", None)
-        return _validated(values)
+        return _validate(values)
 
 
-def _validated(fields_: Mapping[str, Any]) -> Metric:
-    """Raises ValueError with the first thing that is wrong."""
+def _validate(fields_: Mapping[str, Any]) -> Metric:
+    """Raises ValueError with the first fault."""
     from pydantic import ValidationError
 
     try:
@@ -165,14 +166,13 @@ def _is_default(each: Any, metric: Metric) -> bool:
 
 
 def word(words: Words, language: str) -> str:
-    """In a language; in English or any other where that is missing. Empty without words."""
+    """The word in a language; in English or any other where that is missing. Empty without words."""
     return words.get(language) or words.get("en") or next(iter(words.values()), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A name of a file taken apart. `metric` is None where nobody declared it; `place` is its place in the
-    catalogue."""
+    """A name of a file taken apart. `metric` is None for an undeclared one; `place` is its place in the catalogue."""
 
     name: str
     metric: Metric | None
@@ -199,18 +199,18 @@ class Variant:
 
     @property
     def direction(self) -> Direction | None:
-        """None where nothing says which way it is better."""
+        """The direction in which the metric is better; None where it has none."""
         better = None if self.metric is None else self.metric.better
         return None if better == "neither" else better
 
     @property
     def range(self) -> tuple[float, float]:
-        """Lowest and highest value of one case; infinite where it has no end, or nobody knows."""
+        """Lowest and highest value of one case; infinite where there is no limit, or where it is unknown."""
         return (-math.inf, math.inf) if self.metric is None else self.metric.range
 
     @property
     def span(self) -> float:
-        """From its lowest value to its highest; 0 where it has no end, or nobody knows."""
+        """From the lowest value to the highest; 0 where there is no limit, or where it is unknown."""
         low, high = self.range
         return high - low if math.isfinite(high - low) else 0.0
 
@@ -242,18 +242,18 @@ class Variant:
 
     @property
     def priority(self) -> tuple[float, int, float]:
-        """What comes first where there is not room for all."""
+        """The order of metrics where there is not room for all."""
         headline = None if self.metric is None else self.metric.headline
         return (math.inf if headline is None else headline, self.place, self.fixed or 0)
 
     @property
     def depends(self) -> tuple[str, ...] | None:
-        """What makes two values incomparable; None where that was not declared."""
+        """The names of the identity that make two values incomparable; None where they are not declared."""
         found = None if self.metric is None else self.metric.depends
         return (*found, "chunks") if found is not None and self.part == "chunk" else found
 
     def goodness(self, value: float) -> float | None:
-        """0 for the worst value that it can have, 1 for the best; None where nobody knows."""
+        """0 for its worst possible value, 1 for the best; None where these are unknown."""
         if self.direction is None or self.metric is None or not self.span:
             return None
         share = (value - self.metric.range[0]) / self.span
@@ -301,17 +301,18 @@ class Catalogue:
         return self.variant(name).span
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """What matters most first; what nobody declared comes last, in the order in which it was given."""
+        """The most important first; undeclared ones last, in the order given."""
         return sorted(names, key=lambda name: self.variant(name).priority)
 
     def headlines(self, names: Collection[str]) -> list[str]:
-        """The few of these that stand for a run, in order. Where nobody says which, the main metrics do."""
+        """The few headline metrics of a run among these, in order; the main metrics where none is declared a
+        headline."""
         found = [name for name in names if self.variant(name).is_headline]
         main = (name for name in names if self.variant(name).is_main and self.variant(name).fixed is None)
         return self.in_order(found or main)
 
-    def shown(self, names: Collection[str], view: View) -> list[str]:
-        """Those of a view, in order: the headlines and what is declared to be shown there."""
+    def names_for(self, names: Collection[str], view: View) -> list[str]:
+        """The metrics of a view, in order: the headlines and those declared to be shown there."""
         headlines = self.headlines(names)
         return self.in_order({*headlines, *(name for name in names if self.variant(name).is_shown(view))})
 
@@ -322,7 +323,7 @@ class Catalogue:
 
     @cached_property
     def deciding(self) -> Sequence[tuple[str, float, float]]:
-        """What decides which cases went worst, what matters most first: (name in rows, a, b), where a + b * value is
+        """What decides which cases are the worst, most important first: (name in rows, a, b), where a + b * value is
         the goodness of a value."""
         names = [
             name
@@ -354,7 +355,7 @@ class Catalogue:
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any]]) -> Catalogue:
-        """From `record`. Raises ValueError for what is damaged."""
+        """A catalogue from its `record`. Raises ValueError for a damaged one."""
         metrics = []
         for place, record in enumerate(records):
             try:

@@ -48,10 +48,10 @@ POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """One metric over `n` cases that both runs scored. `low` and `high` are None where nothing tells them:
-    differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None
-    where they cannot be told: for one case, or where all differences are equal. Where cases weigh differently, none
-    has an `effect_size`."""
+    """One metric over `n` cases that both runs scored. `low` and `high` are None where the interval is unknown:
+    differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None where
+    they are undefined: for one case, or where all differences are equal. Where cases weigh differently, there is no
+    `effect_size`."""
 
     n: int
     baseline: float
@@ -70,7 +70,7 @@ class Paired:
 
     @property
     def leaves_out_zero(self) -> bool:
-        """Whether the interval does. One that is unknown says nothing against it."""
+        """Whether the interval excludes 0. True also for an unknown interval."""
         return self.low is None or self.high is None or not self.low <= 0 <= self.high
 
     def is_within(self, margin: float) -> bool:
@@ -87,7 +87,9 @@ def compare_means(baseline: Floats, candidate: Floats, *, seed: int, ranges: Flo
     intervals = difference_intervals(differences, seed=seed, ranges=_of_differences(baseline, candidate, ranges))
     chances = swap_p(differences, seed=seed)
     return [
-        _paired(baseline[:, column], candidate[:, column], differences[:, column], intervals[column], chances[column])
+        _summarise(
+            baseline[:, column], candidate[:, column], differences[:, column], intervals[column], chances[column]
+        )
         for column in range(differences.shape[1])
     ]
 
@@ -152,7 +154,7 @@ def difference_intervals(differences: Floats, *, seed: int, ranges: Floats | Non
 
 
 def _of_differences(baseline: Floats, candidate: Floats, ranges: Floats | None) -> Floats | None:
-    """Of the differences of values that lie within their ranges."""
+    """Intervals of the differences of values that lie within their ranges."""
     if ranges is None:
         return None
     fits = bounded.fits(baseline, ranges) & bounded.fits(candidate, ranges)
@@ -204,7 +206,7 @@ def mcnemar_p(lost: int, won: int) -> float:
     return min(1.0, 2 * ways / (1 << n))
 
 
-def _paired(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
+def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
     n = len(differences)
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
     spread = spread if spread > ROUNDING * float(np.abs(differences).max()) else 0.0
@@ -223,7 +225,7 @@ def _paired(baseline: Floats, candidate: Floats, differences: Floats, interval: 
 
 
 def _large_interval(differences: Floats, seed: int) -> tuple[float, float]:
-    """Of one metric over many cases, most of which may be the same in both runs."""
+    """The interval of one metric over many cases, most of which may be equal in both runs."""
     if (differences == differences[0]).all():
         return math.nan, math.nan
     changed = differences[differences != 0]
@@ -269,8 +271,9 @@ def _weighted_interval(parts: Floats, difference: float, seed: int) -> tuple[flo
 
 
 def _bounded_ratios(parts: Floats, difference: float, lowest: float, highest: float) -> tuple[float, float]:
-    """Of a difference of ratios whose values lie within a range; parts float64 [n_cases, 4]. To first order a case
-    moves it by its influence. One more case moves it furthest with the ends of the range and the largest weights."""
+    """The interval of a difference of ratios whose values lie within a range; parts float64 [n_cases, 4]. To first
+    order a case moves it by its influence. One more case moves it furthest with the ends of the range and the largest
+    weights."""
     total, n = parts.sum(axis=0), len(parts)
     baseline, candidate = total[0] / total[1], total[2] / total[3]
     before, after = n * parts[:, 1].max() / total[1], n * parts[:, 3].max() / total[3]
@@ -293,14 +296,14 @@ def _n_moved(parts: Floats) -> int:
 
 
 def _differ_alike(differences: Floats) -> NDArray[np.bool_]:
-    """Of each column, bool [n_metrics]: whether cases differ, and all by the same, up or down."""
+    """For each column, bool [n_metrics]: whether cases differ, and all by the same, up or down."""
     sizes = np.abs(differences)
     largest = sizes.max(axis=0, initial=0.0)
     return np.asarray((largest > 0) & ((sizes == 0) | (sizes >= (1 - ROUNDING) * largest)).all(axis=0))
 
 
 def _drawn_p(differences: Floats, observed: Floats, seed: int) -> Floats:
-    """From random swaps. All columns share them: the n-th case of a column that differs is swapped as the n-th one of
+    """p from random swaps. All columns share them: the n-th case of a column that differs is swapped as the n-th one of
     any other, so that p of a metric does not depend on which metrics are compared with it."""
     moved = np.zeros((int((differences != 0).sum(axis=0).max()), differences.shape[1]))
     for column, values in enumerate(differences.T):
@@ -317,7 +320,8 @@ def _drawn_p(differences: Floats, observed: Floats, seed: int) -> Floats:
 
 
 def _p_of(at_least: NDArray[np.int64], observed: Floats, squares: Floats) -> Floats:
-    """Of how many drawn sums were at least as far from 0 as the observed one, and the squares of what was swapped."""
+    """p from the number of drawn sums at least as far from 0 as the observed one, and from the squares of the swapped
+    values."""
     drawn = (at_least + 1) / (SWAPS + 1)
     limit = 2 * np.exp(-(observed**2) / (2 * squares))
     return np.where(at_least == 0, np.minimum(drawn, limit), drawn)
@@ -338,7 +342,7 @@ def _weighted_p(parts: Floats, observed: float, seed: int) -> float:
         shift = signs @ changed
         swapped = _ratio_difference(np.hstack([total - shift, total + shift]) / 2)
         at_least += int((~(np.abs(swapped) < _almost(abs(observed)))).sum())
-    if changed[:, 1].any():  # weights are swapped as well: what comes out is no sum, and no limit of sums holds
+    if changed[:, 1].any():  # weights are swapped as well: the statistic is no sum, and no limit of sums holds
         return float((at_least[0] + 1) / (SWAPS + 1))
     return float(_p_of(at_least, change[:, :1].sum(axis=0), (change[:, :1] ** 2).sum(axis=0))[0])
 

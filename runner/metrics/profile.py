@@ -55,7 +55,7 @@ def summing_to_one(weights: Weights) -> Weights:
 
 
 class ProfileChoice(Protocol):
-    """What `profile` chooses. `memory`: the weight of each criterion in the overall score of a memory."""
+    """The choice of `profile`. `memory`: the weight of each criterion in the overall score of a memory."""
 
     memory: Mapping[str, float]
 
@@ -64,7 +64,7 @@ class ProfileChoice(Protocol):
 
 
 class Profile:
-    """The same weights whatever the domain. `margins`: by metric, the loss that a regression gate accepts."""
+    """The same weights for every domain. `margins`: by metric, the loss that a regression gate accepts."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ def _in_order(name: str, weights: Any, names: Iterable[str]) -> Mapping[str, flo
 
 
 @cache
-def shipped() -> Mapping[str, Profile]:
+def shipped_profiles() -> Mapping[str, Profile]:
     """The profiles that come with the program, by name."""
     import yaml
 
@@ -116,10 +116,10 @@ def shipped() -> Mapping[str, Profile]:
     }
 
 
-def profile_named(name: str) -> ProfileChoice:
-    """Of those that come with the program, or `auto`. Raises InputError for another name."""
+def profile_by_name(name: str) -> ProfileChoice:
+    """A profile that comes with the program, or `auto`. Raises InputError for another name."""
     if name == AUTO:
         return AutoProfile()
-    if name not in shipped():
-        raise InputError(f"no profile '{name}'{did_you_mean(name, [AUTO, *shipped()])}")
-    return shipped()[name]
+    if name not in shipped_profiles():
+        raise InputError(f"no profile '{name}'{did_you_mean(name, [AUTO, *shipped_profiles()])}")
+    return shipped_profiles()[name]

@@ -21,7 +21,7 @@ from runner.metrics.measure import (
     PRECISION,
     RECALL,
     RECIPROCAL_RANK,
-    discounted,
+    discounted_gain,
 )
 from runner.metrics.metric import Grades, Metric
 
@@ -103,7 +103,7 @@ Found = tuple[tuple[Hit, ...], tuple[int, ...]]  # of a ranking, and all grades 
 KNOWN = 1_000  # different rankings whose values are kept, a KB each
 
 
-def ranked(scores: Mapping[Id, float]) -> list[Id]:
+def rank_ids(scores: Mapping[Id, float]) -> list[Id]:
     """Ids by score descending, ties by id descending. Strings of code points sort as their UTF-8 bytes do."""
     return [document for _, document in sorted(zip(scores.values(), scores, strict=True), reverse=True)]
 
@@ -116,12 +116,12 @@ def ranking_metrics(
     `ranked_ids` are document ids, best first; `relevance` maps every judged id to its grade. All values
     are None when no judged document is relevant.
     """
-    found = found_in(ranked_ids, relevance, max(cutoffs, default=0))
+    found = relevant_hits(ranked_ids, relevance, max(cutoffs, default=0))
     return dict(zip(_names(tuple(cutoffs)), values_at(found, tuple(cutoffs)), strict=True))
 
 
-def found_in(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth: int) -> Found:
-    """What `values_at` needs of a ranking for cutoffs up to `depth`."""
+def relevant_hits(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth: int) -> Found:
+    """The hits of a ranking for `values_at`, for cutoffs up to `depth`."""
     grades = {id: grade for id, grade in relevance.items() if grade > 0}
     best = tuple(sorted(grades.values(), reverse=True))
     if grades.keys().isdisjoint(ranked_ids):
@@ -141,7 +141,7 @@ def values_at(found: Found, cutoffs: tuple[int, ...]) -> tuple[float | None, ...
     within = [sum(rank <= k for _, rank, _ in hits) for k in cutoffs]
     totals = [list(accumulate((measure.gain(*hit) for hit in hits), initial=0.0)) for measure in MEASURES]
     ideal = enumerate(best[: max(cutoffs, default=0)], 1)
-    dcg = list(accumulate(discounted(rank, rank, grade) for rank, grade in ideal))
+    dcg = list(accumulate(discounted_gain(rank, rank, grade) for rank, grade in ideal))
     return tuple(
         float(total[count] / measure.norm(k, len(best), dcg[min(k, len(dcg)) - 1]))
         for k, count in zip(cutoffs, within, strict=True)
@@ -193,5 +193,5 @@ def _cumulative_gain(grades: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     if grades.shape[1] == 0:
         return np.zeros((len(grades), 1))
     ranks = np.arange(1, grades.shape[1] + 1)
-    dcg: NDArray[np.float64] = np.cumsum(discounted(ranks, ranks, np.maximum(grades, 0)), axis=1)
+    dcg: NDArray[np.float64] = np.cumsum(discounted_gain(ranks, ranks, np.maximum(grades, 0)), axis=1)
     return dcg

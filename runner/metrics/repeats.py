@@ -1,4 +1,4 @@
-"""Several answers to one question: what they come to, and how far they differ."""
+"""Several answers to one question: their mean, and how far they differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABEL = "steady"  # whether a question was answered right all, some or none of t
 
 
 def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
-    """Of each metric the standard deviation over the answers to one question (n - 1 in its denominator)."""
+    """For each metric, the standard deviation over the answers to one question (n - 1 in its denominator)."""
     for metric in metrics:
         yield replace(
             metric,
@@ -37,7 +37,7 @@ def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
         )
 
 
-def averaged(parts: Sequence[Scores], spread: Sequence[str] = (), right: str = "") -> Scores:
+def average_scores(parts: Sequence[Scores], spread: Sequence[str] = (), right: str = "") -> Scores:
     """Several answers to one question as one: (weighted) means over the answers to which a metric applies, and the
     spread of the metrics named. Labels are those of the first; `right` names the metric that says whether it was
     answered right. What is unscored of one answer is unscored of the question."""

@@ -143,7 +143,7 @@ def _means_without(values: Floats, weights: Floats | None = None) -> Floats:
 
 
 def _acceleration(without: Floats) -> float:
-    """From the jackknife: the values without each case."""
+    """The acceleration of BCa from the jackknife: the values without each case."""
     influence = without.mean() - without
     largest = float(np.abs(influence).max())
     if largest == 0.0:

@@ -49,7 +49,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A threshold held against a run; `problem`: what is wrong with one that is unknown."""
+    """The result of a threshold for a run; `problem`: why it is unknown."""
 
     metric: str
     dimension: str
@@ -68,12 +68,12 @@ class Result:
 # --- as they are written ----------------------------------------------------------------------------
 
 
-def escaped(key: str) -> str:
+def escape_key(key: str) -> str:
     """A dotted key as Hydra's grammar takes it: names of slices are words of any script, with blanks."""
-    return ".".join(map(_escaped, key.split(".")))
+    return ".".join(map(_escape_name, key.split(".")))
 
 
-def _escaped(name: str) -> str:
+def _escape_name(name: str) -> str:
     if not name or _PLAIN.fullmatch(name):
         return name
     letters = (letter if _LETTER.fullmatch(letter) else f"${ord(letter):02x}$" for letter in name[1:])
@@ -81,13 +81,13 @@ def _escaped(name: str) -> str:
     return first + "".join(letters)
 
 
-def unescaped(key: str) -> str:
+def unescape_key(key: str) -> str:
     """The name that a key stands for: `$xx$` is the character of this code in hexadecimal."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), key)
 
 
 def read(tree: Mapping[Any, Any]) -> tuple[list[Threshold], list[Problem]]:
-    """From the mapping `threshold` of a configuration, whose null entries ask for nothing."""
+    """Read the mapping `threshold` of a configuration; null entries are ignored."""
     thresholds: list[Threshold] = []
     problems: list[Problem] = []
     for path, limit in _leaves(tree, ()):
@@ -111,7 +111,7 @@ def read(tree: Mapping[Any, Any]) -> tuple[list[Threshold], list[Problem]]:
 
 def _leaves(given: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, value in given.items():
-        inner = (*path, unescaped(str(name)))
+        inner = (*path, unescape_key(str(name)))
         if isinstance(value, Mapping):
             yield from _leaves(value, inner)
         elif value is not None:
@@ -121,8 +121,8 @@ def _leaves(given: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[t
 # --- before a run -----------------------------------------------------------------------------------
 
 
-def undeclared(thresholds: Sequence[Threshold], catalogue: Catalogue, cutoffs: Sequence[int]) -> Iterator[Problem]:
-    """What can be known to be wrong from the metrics that an evaluation declares."""
+def metric_problems(thresholds: Sequence[Threshold], catalogue: Catalogue, cutoffs: Sequence[int]) -> Iterator[Problem]:
+    """The faults of thresholds that the metrics declared by an evaluation reveal."""
     for threshold in thresholds:
         variant = catalogue.variant(threshold.metric)
         if (problem := name_problem(threshold.key, threshold.metric, catalogue, cutoffs)) is not None:
@@ -133,7 +133,7 @@ def undeclared(thresholds: Sequence[Threshold], catalogue: Catalogue, cutoffs: S
 
 
 def name_problem(key: str, name: str, catalogue: Catalogue, cutoffs: Sequence[int]) -> Problem | None:
-    """Of a metric that a setting names, and of which it must be known which way it is better."""
+    """The fault of a metric that a setting names, which must have a direction."""
     variant, known = catalogue.variant(name), _names(catalogue, cutoffs)
     if variant.metric is None:
         near = did_you_mean(name, known)
@@ -156,8 +156,8 @@ def _names(catalogue: Catalogue, cutoffs: Sequence[int]) -> list[str]:
     return names
 
 
-def unlabelled(thresholds: Sequence[Threshold], labels: Mapping[str, Collection[str]]) -> Iterator[Problem]:
-    """Slices of which no case is. `labels`: by dimension, those of the cases."""
+def slice_problems(thresholds: Sequence[Threshold], labels: Mapping[str, Collection[str]]) -> Iterator[Problem]:
+    """Slices without any case. `labels`: by dimension, those of the cases."""
     for threshold in thresholds:
         known = labels.get(threshold.dimension)
         if threshold.dimension and known is not None and threshold.value not in known:

@@ -23,7 +23,7 @@ DEPENDS = ("tasks", "metric_code.tool_use")
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call. `arguments`: None where an expected call says nothing of them."""
+    """One call. `arguments`: None where an expected call does not state them."""
 
     name: str
     arguments: Any = None
@@ -122,19 +122,19 @@ def _meets(call: ToolUse, expected: ToolUse) -> bool:
 
 
 def _n_met(calls: Sequence[ToolUse], expected: Sequence[ToolUse]) -> int:
-    """The most expected calls that can be met. Those with arguments choose first: what is left over for one of them
-    is met by no other call, while any call of its tool meets the others."""
+    """The most expected calls that can be matched. Those with arguments are matched first: no other call matches them,
+    while any call of the tool matches the others."""
     exact = Counter(use.key for use in expected if use.arguments is not None)
     by_name = Counter(use.name for use in expected if use.arguments is None)
-    left: Counter[str] = Counter()
+    unmatched: Counter[str] = Counter()
     n_exact = 0
     for call in calls:
         if exact[call.key] > 0:
             exact[call.key] -= 1
             n_exact += 1
         else:
-            left[call.name] += 1
-    return n_exact + (left & by_name).total()
+            unmatched[call.name] += 1
+    return n_exact + (unmatched & by_name).total()
 
 
 def _plain(value: Any) -> Any:

@@ -92,15 +92,16 @@ def outcome(confidence: float, success: bool) -> float:
     return confidence * (1.0 if success else FAILED)
 
 
-def mixed(dimensions: Mapping[str, float], weights: Mapping[str, float]) -> float:
+def weighted_sum(dimensions: Mapping[str, float], weights: Mapping[str, float]) -> float:
     """The sum of the dimensions, each times its weight, in the order of DIMENSIONS."""
     return sum(dimensions[name] * weights[name] for name in DIMENSIONS)
 
 
-def ruled(
+def apply_rules(
     score: float, types: Sequence[str], tools: Sequence[str | None], success: bool
 ) -> tuple[float, tuple[str, ...]]:
-    """The score after the rules, 0..1, and those that fired, in their order; each is tried whatever came before."""
+    """The score after the rules, 0..1, and those that fired, in their order; each is tried independently of the
+    others."""
     fired = []
     if len(types) == 1 and types[0] == "thought":
         score = 0.1

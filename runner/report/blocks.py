@@ -48,13 +48,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table. `drawing` stands beside the text where one can draw: a metric's value with its interval, a
-    stretch or a difference. `limits`: its interval or the number of cases, read with the text. `detail` says what the
-    text means, where there is room for it.
-    `verdict`: better, worse …, which colours it. `is_data`: written by a user or a model, in any script. `href`: the
-    anchor of a section of the same page, or another page as `./0/report.html`.
-    `short`: what stands in the terminal in place of text and limits, where that is something else; lines after the
-    first are quiet."""
+    """One cell of a table. `drawing` is shown beside the text where the medium can draw: a metric's value with its
+    interval, a stretch or a difference. `limits`: its interval or the number of cases, read with the text. `detail`
+    explains the text, where there is room. `verdict`: better, worse …, which colours it. `is_data`: written by a user
+    or a model, in any script. `href`: the anchor of a section of the same page, or another page as `./0/report.html`.
+    `short`: replaces text and limits in the terminal; lines after the first are dimmed."""
 
     text: str
     mark: Mark = ""
@@ -81,7 +79,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Warnings:
-    """What a reader must know before the numbers; those marked alarm speak against them."""
+    """Warnings that a reader needs before the numbers; those marked alarm put the numbers in doubt."""
 
     notes: Sequence[Note]
     media: Media = FILES
@@ -162,8 +160,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Two by two: `sides` name what goes down and what goes across, `levels` their high and low; `cells` maps
-    (high down, high across) to what stands there. `own`: where the run itself belongs."""
+    """Two by two: `sides` name the vertical and the horizontal dimension, `levels` their high and low; `cells` maps
+    (high down, high across) to the content. `own`: the cell of the run itself."""
 
     sides: tuple[str, str]
     levels: tuple[str, str]
@@ -196,8 +194,8 @@ class Code:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Values with intervals at places along x: numbers, or names. `connected` names are an order. A value at a place
-    where a line has none is None. `name`: of its figure, which charts of one name share; `sideways`, its places stand
-    below each other; `title`: what tells it from others beside it."""
+    where a line has none is None. `name`: of its figure, which charts of one name share; `sideways`, its places are
+    below each other; `title`: distinguishes it from the others."""
 
     name: str
     x: str
@@ -274,12 +272,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that is known of a case: a text or a list of items.
-
-    `key` names it: a fact of an evaluation takes the place of runner's fact of that key, and hides it where it is
-    empty; one without a key stands behind the fact that `after` names. `most`: as many items stand in one line where
-    there is no room for a list; 0: each has a line. `lead` stands before the text, and `long_title` in place of the
-    title, where there is room."""
+    """One fact of a case: a text or a list of items. `key` names it: a fact of an evaluation replaces runner's fact of
+    that key, and hides it where it is empty; a fact without a key follows the fact that `after` names. `most`: the
+    number of items in one line where there is no room for a list; 0: each has a line. `lead` precedes the text, and
+    `long_title` replaces the title, where there is room."""
 
     title: str
     text: str = ""
@@ -295,7 +291,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class CaseFacts:
-    """All that is known of one case, in the order in which it came to be."""
+    """All facts of one case, in the order in which they arose."""
 
     facts: Sequence[Fact]
     media: Media = EVERYWHERE
@@ -364,7 +360,7 @@ def section(
     folded: bool = False,
     untitled: Media = frozenset(),
 ) -> Section | None:
-    """None when nothing is left of `blocks` without those that are None or empty."""
+    """A section of `blocks` without those that are None or empty; None when no block remains."""
     filled = tuple(block for block in blocks if block is not None and not _is_empty(block))
     return Section(id, title, filled, media, folded, untitled=untitled) if filled else None
 
@@ -392,7 +388,7 @@ def _is_empty(block: Block) -> bool:
 
 
 def in_medium(blocks: Iterable[Block], medium: Medium) -> Iterator[Block]:
-    """Those that are shown there, sections without the rest of theirs; in the order in which they stand."""
+    """The blocks shown in a medium, in their order, sections without their other blocks."""
     for block in blocks:
         if medium not in block.media:
             continue

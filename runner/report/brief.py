@@ -14,14 +14,14 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from runner.config.arguments import shell, typed
+from runner.config.arguments import shell, unquote
 from runner.errors import installing
 from runner.llm.calls import FILE as CALLS
 from runner.metrics.paired import FEWEST
 from runner.report import thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
 from runner.report.case import case_brief
-from runner.report.comparison_words import Record, chance, interval, list_items, signed
+from runner.report.comparison_words import Record, chance, interval, list_items, signed_number
 from runner.report.diagnosis import withheld
 from runner.report.document import Document
 from runner.report.page import FILE
@@ -29,7 +29,7 @@ from runner.report.panels import cost, data_problems, ending, has_answers, notes
 from runner.report.run import stages_of
 from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
-from runner.report.sweep_comparison import called, compared, gap, has_others, label, obstacles, warnings
+from runner.report.sweep_comparison import differing_metrics, gap, has_others, label, obstacles, run_label, warnings
 from runner.report.sweep_judges import judges
 from runner.report.sweep_sections import MARK, of_evaluations, runs
 from runner.report.terminal import renderables
@@ -82,16 +82,16 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     few = _few(sweep)
     blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
     if len(few.cells) < len(sweep.cells):
-        blocks.append(Note(_runs_shown(few, sweep), "quiet", TERMINAL))
+        blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     else:
         blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
-        blocks += [Note(line, "quiet", TERMINAL) for line in _left_out(sweep)]
+        blocks += [Note(line, "quiet", TERMINAL) for line in _obstacle_lines(sweep)]
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         document = Document.of(open_run(folder / leader))
-        blocks += _failing(document, called(sweep, leader), more_failed=_has_more_k(sweep, leader))
+        blocks += _failing(document, run_label(sweep, leader), more_failed=_has_more_k(sweep, leader))
     if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
@@ -130,7 +130,7 @@ def _few(sweep: Sweep) -> Sweep:
     the first ones where they differ in none."""
     if len(sweep.cells) <= MOST_RUNS:
         return sweep
-    entries = compared(sweep) if has_others(sweep) else []
+    entries = differing_metrics(sweep) if has_others(sweep) else []
     values = {cell["folder"]: cell["value"] for cell in entries[0]["cells"]} if entries else {}
     sign = -1.0 if entries and sweep.say.catalogue.direction(entries[0]["name"]) == "lower" else 1.0
     ranked = sorted(sweep.cells, key=lambda cell: -sign * values.get(cell.folder, -sign * inf))
@@ -139,8 +139,8 @@ def _few(sweep: Sweep) -> Sweep:
     return replace(sweep, cells=[cell for cell in sweep.cells if cell.folder in chosen])
 
 
-def _runs_shown(few: Sweep, sweep: Sweep) -> str:
-    say, entries = sweep.say, compared(sweep) if has_others(sweep) else []
+def _shown_line(few: Sweep, sweep: Sweep) -> str:
+    say, entries = sweep.say, differing_metrics(sweep) if has_others(sweep) else []
     counts = {"shown": len(few.cells), "n": len(sweep.cells)}
     if not entries:
         return say("brief.first_runs", **counts)
@@ -153,7 +153,7 @@ def _runs_shown(few: Sweep, sweep: Sweep) -> str:
 def _leader(sweep: Sweep) -> str | None:
     """The run that failing questions are named of: the best by the first main metric, else the first that ended."""
     there = [cell.folder for cell in sweep.cells if cell.status == "completed" and cell.run]
-    entries = compared(sweep) if has_others(sweep) else []
+    entries = differing_metrics(sweep) if has_others(sweep) else []
     best = entries[0]["best"] if entries else None
     return best if best in there else next(iter(there), None)
 
@@ -162,8 +162,8 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
     """What is better by the first main metric in which runs differ, with its evidence; then what other metrics say."""
     if not has_others(sweep):
         return
-    say, record, entries = sweep.say, sweep.comparison or {}, compared(sweep)
-    baseline = called(sweep, record["baseline"])
+    say, record, entries = sweep.say, sweep.comparison or {}, differing_metrics(sweep)
+    baseline = run_label(sweep, record["baseline"])
     if not entries:
         if record["metrics"]:
             yield say("brief.same", n=f"{record['n_common']:,}")
@@ -179,10 +179,10 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
             yield say(f"brief.{verdict}", baseline=baseline, metrics=list_items(names_of, say))
 
 
-def _left_out(sweep: Sweep) -> Iterator[str]:
+def _obstacle_lines(sweep: Sweep) -> Iterator[str]:
     """What was not compared: all of it where nothing else can be said."""
     if has_others(sweep):
-        yield from obstacles(sweep) if compared(sweep) else warnings(sweep)
+        yield from obstacles(sweep) if differing_metrics(sweep) else warnings(sweep)
 
 
 def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
@@ -190,15 +190,17 @@ def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
     sentences = []
     for cell in cells:
         p = chance(cell["p_holm"], say)
-        evidence = say("brief.evidence", difference=signed(cell["difference"], say, 3), interval=interval(cell, say, 3))
+        evidence = say(
+            "brief.evidence", difference=signed_number(cell["difference"], say, 3), interval=interval(cell, say, 3)
+        )
         verdict = f"{say.name('verdict', cell['verdict'])}, " if cell["verdict"] in (BETTER, WORSE) else ""
-        sentences.append(f"{called(sweep, cell['folder'])} {verdict}{evidence}, p {p}")
+        sentences.append(f"{run_label(sweep, cell['folder'])} {verdict}{evidence}, p {p}")
     return list_items(sentences, say, QUESTIONS) if len(sentences) > QUESTIONS else "; ".join(sentences)
 
 
 def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
     folders = [cell["folder"] for cell in entry["cells"] if cell.get("verdict") == verdict]
-    named = [called(sweep, folder) for folder in folders]
+    named = [run_label(sweep, folder) for folder in folders]
     runs_named = list_items(named, sweep.say, QUESTIONS) if len(named) > MOST_RUNS else ", ".join(named)
     return f"{label(sweep, entry['name'])} ({runs_named})" if folders else ""
 
@@ -235,7 +237,7 @@ def _failing(document: Document, run: str, *, more_failed: bool = False) -> list
 
 def _has_more_k(sweep: Sweep, leader: str) -> bool:
     """Whether a run differs from the best by more chunks, so that the advice to raise k is refuted."""
-    if not (has_others(sweep) and compared(sweep)):
+    if not (has_others(sweep) and differing_metrics(sweep)):
         return False
     chunks = {cell.folder: int(cell.params.get("k") or 0) for cell in sweep.cells if cell.status == "completed"}
     return len(sweep.params) == 1 and max(chunks.values(), default=0) > chunks.get(leader, 0)
@@ -272,7 +274,7 @@ def _ways_of_run(document: Document) -> Iterator[Way]:
     run, folder = document.run, document.folder.path
     yield from _report(folder)
     yield "brief.all", _command("results", str(folder))
-    if (again := _asked_again(run)) and run.get("status") == "completed":
+    if (again := _repeat_words(run)) and run.get("status") == "completed":
         yield from _case(document, again)
         yield "brief.compare_change", _command(*again, f"compare={folder}")
     yield from _ui(run)
@@ -285,7 +287,7 @@ def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[W
     if leader is None:
         return
     opened = open_run(folder / leader)
-    yield from _case(Document.of(opened), _asked_again(opened.run))
+    yield from _case(Document.of(opened), _repeat_words(opened.run))
     if len(done) > 1:
         one, other = done[0], leader if leader != done[0] else done[-1]
         yield "brief.compare", _command("compare", str(folder / one), str(folder / other))
@@ -295,7 +297,7 @@ def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[W
 def _ways_of_case(document: Document) -> Iterator[Way]:
     folder, case = document.folder.path, (document.run.get("config") or {}).get("case")
     yield from _report(folder)
-    if again := _asked_again(document.run):
+    if again := _repeat_words(document.run):
         yield "brief.whole_case", _command(*_of_case(again), f"case={case}", "verbose=true")
     if (folder / CALLS).is_file():
         yield "brief.calls", _command("calls", str(folder), str(case))
@@ -321,13 +323,13 @@ def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
         yield "brief.ui", ui if has_pages else f"{installing('ui')} && {ui}"
 
 
-def _asked_again(run: Mapping[str, Any]) -> list[str]:
-    """The words of a run, without where its results went; none of one that a record was made of."""
+def _repeat_words(run: Mapping[str, Any]) -> list[str]:
+    """The words of a run, without the settings of its folder; empty for a run that became a record."""
     if run.get("frozen"):
         return []
     folders = [word for folder in run.get("config_folders") or () for word in ("--config-dir", folder)]
     words = run.get("overrides") or ()
-    repeated = [typed(word) for word in words if not word.lstrip("+").startswith(WRITES)]
+    repeated = [unquote(word) for word in words if not word.lstrip("+").startswith(WRITES)]
     return [*folders, *repeated] if repeated else []
 
 
@@ -340,8 +342,8 @@ def _command(*arguments: str) -> str:
 
 
 def next_steps(ways: Iterable[Way], say: Wording) -> list[Text]:
-    """What to do with what came of it: (key of a word, a command or a file). Unbroken, so that they can be copied; a
-    file is a link where the terminal has links."""
+    """The next commands or files: (key of a word, a command or a file). Unbroken, so that they can be copied; a file is
+    a link where the terminal has links."""
     rows = [(say(key), text) for key, text in ways]
     width = max((cell_len(name) for name, _ in rows), default=0)
     lines = [Text(say("panel.next"), style="bold", end="\n")] if rows else []

@@ -1,4 +1,4 @@
-"""What models were asked for one case, as facts of the case and for the terminal."""
+"""The requests to models for one case, as facts of the case and for the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INDENT = "  "
 
 
 def kept_calls(folder: RunFolder, cases: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Of these cases, in the order in which they began; none where the file cannot be read."""
+    """The calls of these cases, in the order in which they began; empty where the file cannot be read."""
     calls_by_case: dict[str, list[dict[str, Any]]] = {}
     with suppress(InputError):
         calls_by_case = calls_of(folder.path / FILE, cases)
@@ -87,7 +87,7 @@ def messages_of(call: Call, say: Wording) -> Iterator[tuple[str, str]]:
 
 
 def _functions(calls: Sequence[Mapping[str, Any]] | None) -> Iterator[str]:
-    """As they were sent (`function`), or as they are kept of a reply."""
+    """The functions as they were sent (`function`), or as they are stored with a reply."""
     for call in calls or ():
         function = call.get("function") or call
         yield f"{function['name']}({function['arguments']})"

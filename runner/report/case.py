@@ -122,7 +122,7 @@ def facts_in(document: Document, row: Row) -> list[Fact]:
 def facts_of(
     row: Row, k: int | None, say: Wording, own: Callable[[Row, Wording], Iterable[Fact]] | None = None
 ) -> list[Fact]:
-    """From what was asked to what judges said of the answer. `own`: facts that the evaluation brings."""
+    """The facts of a case from question to judgements. `own`: facts of the evaluation."""
     theirs = list(own(row, say)) if own is not None else []
     instead = {fact.key: fact for fact in theirs if fact.key}
     facts: list[Fact] = []
@@ -233,7 +233,7 @@ def _error(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
 
 
 def _contexts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
-    """What was remembered beside the documents, which alone have numbers that an answer may cite."""
+    """The remembered contexts beside the documents; only documents have numbers that an answer may cite."""
     output = _output(row)
     cited = set(output.get("citations") or ())
     remembered = [
@@ -257,7 +257,7 @@ def _contexts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
 
 
 def _judgements(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
-    """Each vote, each claim with its verdict, and whatever else a judge has left."""
+    """Each vote, each claim with its verdict, and any further details of a judge."""
     for rubric, judgement in (row.get("judgements") or {}).items():
         details = {name: value for name, value in (judgement.get("details") or {}).items() if name != KEPT_VOTES}
         for name, value in details.items():

@@ -29,7 +29,7 @@ QUESTION = 200  # characters in the table
 COLUMNS = 6  # metrics at most
 DETAIL_BYTES = 2_000_000  # for everything that is known of cases, as JSON
 DETAILED = 5_000  # cases at most
-OF_CELL = 100  # of a cell of a sweep, whose own page lists the cases of all
+OF_CELL = 100  # of a cell of a sweep; the page of the cell itself lists all
 CALL_BYTES = 1_000_000  # for what models were asked, as JSON
 CALLED = 100  # cases at most of which a page shows that
 SHOWN = 10  # rows for readers without scripts
@@ -57,7 +57,7 @@ def cases(
         say("html.cases.more"),
         _data(document, listed, store),
     )
-    notes = [Note(text, "quiet") for text in _left_out(listed, store, say)]
+    notes = [Note(text, "quiet") for text in _omission_notes(listed, store, say)]
     return Section("cases", say("html.cases"), [Note(say("html.cases.explain")), *notes, table], PAGE)
 
 
@@ -94,7 +94,7 @@ class Cases:
 
     @property
     def ordered(self) -> Iterator[Mapping[str, Any]] | None:
-        """All rows of the run, the worst first, read as they are asked for; None where some are not listed."""
+        """All rows of the run, the worst first, read on access; None where some are not listed."""
         return (row for _, row in self.rows(range(len(self)))) if len(self) == self.n else None
 
     def rows(self, numbers: Iterable[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -109,7 +109,7 @@ class Cases:
 
 
 def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED) -> Cases:
-    """The table of cases, worst first, at most `most`; `changes` has what became of a case since the baseline."""
+    """The table of cases, worst first, at most `most`; `changes`: how cases changed since the baseline."""
     columns = _Columns(_metrics(document), changes, document.say.catalogue)
     path = document.folder.path / "per_item.jsonl"
     for place, row in lines_at(path):
@@ -118,9 +118,9 @@ def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED)
 
 
 def _metrics(document: Document) -> list[str]:
-    """Those that are declared to be shown beside cases; where there are none, whatever the run has."""
+    """The metrics that are declared to be shown beside cases; without any, all metrics of the run."""
     metrics, say = document.metrics, document.say
-    scored = metric.scores(metrics, say.catalogue.shown(metrics, "cases"))
+    scored = metric.scores(metrics, say.catalogue.names_for(metrics, "cases"))
     scored = scored or metric.scores(metrics, metric.result_names(metrics, say))
     return [value.name for value in scored[:COLUMNS]]
 
@@ -136,7 +136,7 @@ class _Names:
         self.column.append(self.numbers.setdefault(name, len(self.numbers)))
 
     def choice(self, order: Sequence[int]) -> Choice:
-        """Of these cases; the most frequent names first, whatever the order in which they came."""
+        """The choice between these names; the most frequent first, independent of the order of the cases."""
         names, counts = list(self.numbers), Counter(self.column)
         ranked = sorted(range(len(names)), key=lambda number: (-counts[number], names[number]))
         places = {number: place for place, number in enumerate(ranked)}
@@ -186,7 +186,7 @@ class _Columns:
 # --- headers, filters, rows -----------------------------------------------------------------------
 
 
-def named(kind: str, name: str, say: Wording) -> str:
+def display_name(kind: str, name: str, say: Wording) -> str:
     """An outcome, a language or a change in words."""
     if kind == "change":
         return say(f"compare.flips.{name}") if name else ""
@@ -220,7 +220,7 @@ def _options(cases: Cases, kind: str, say: Wording) -> Iterator[tuple[str, str]]
     if kind == "outcome" and len(failing) != 1:  # one way to fail is a choice by itself
         yield "failing", f"{say('html.cases.failing')} ({sum(counts[number] for number in failing):,})"
     for number, name in enumerate(choice.names):
-        yield str(number), f"{named(kind, name, say) or say('none')} ({counts[number]:,})"
+        yield str(number), f"{display_name(kind, name, say) or say('none')} ({counts[number]:,})"
 
 
 def _row(number: int, row: Mapping[str, Any], document: Document, cases: Cases) -> CaseRow:
@@ -229,7 +229,7 @@ def _row(number: int, row: Mapping[str, Any], document: Document, cases: Cases) 
     cells = []
     for kind in _kinds(cases):
         name = cases.choices[kind][number]
-        cells.append(Cell(named(kind, name, say), "alarm" if _is_bad(kind, name) else ""))
+        cells.append(Cell(display_name(kind, name, say), "alarm" if _is_bad(kind, name) else ""))
     values = (column[number] for column in cases.values.values())
     cells += [Cell("" if value != value else f"{value:.2f}") for value in values]
     language = language_tag(cases.choices["language"][number])
@@ -240,7 +240,7 @@ def _is_bad(kind: str, name: str) -> bool:
     return name == "lost" if kind == "change" else kind == "outcome" and name not in RIGHT
 
 
-def _left_out(cases: Cases, store: Store, say: Wording) -> Iterator[str]:
+def _omission_notes(cases: Cases, store: Store, say: Wording) -> Iterator[str]:
     if len(cases) < cases.n:
         yield say("html.cases.listed", listed=f"{len(cases):,}", n=f"{cases.n:,}")
     if len(store.documents) < len(cases):
@@ -269,7 +269,7 @@ def _data(document: Document, cases: Cases, store: Store) -> dict[str, Any]:
 def _choice(kind: str, cases: Cases, say: Wording) -> Mapping[str, Sequence[Any]]:
     choice = cases.choices[kind]
     return {
-        "names": [named(kind, name, say) for name in choice.names],
+        "names": [display_name(kind, name, say) for name in choice.names],
         "bad": [_is_bad(kind, name) for name in choice.names],
         "numbers": choice.numbers,
     }
@@ -289,7 +289,7 @@ def _store(document: Document, cases: Cases) -> Store:
 
 
 def _add_calls(document: Document, cases: Cases, store: Store, wanted: Sequence[int]) -> None:
-    """They come after everything else that is known of these cases, and have room of their own."""
+    """Add the calls after all other facts of these cases; they have a limit of their own."""
     store.left = CALL_BYTES
     calls = kept_calls(document.folder, [cases.ids[number] for number in wanted if str(number) in store.documents])
     for number in wanted:
@@ -308,17 +308,17 @@ class Store:
         self._numbers: dict[str, int] = {}
 
     def add(self, place: int, document: Sequence[Detail]) -> bool:
-        """Behind what is there of the same case. False where there is no room for it."""
-        known, new = self._numbers, []
+        """Append to the stored facts of a case. False where there is no room."""
+        numbers, new = self._numbers, []
         for text in _texts(document):
-            if text not in known:
-                known[text] = len(known)
+            if text not in numbers:
+                numbers[text] = len(numbers)
                 new.append(text)
-        stored = [[known[title], _as_stored(body, known)] for title, body in document]
+        stored = [[numbers[title], _number_texts(body, numbers)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
         if size > self.left:
             for text in new:
-                del known[text]
+                del numbers[text]
             return False
         self.left -= size
         self.texts += new
@@ -334,7 +334,7 @@ def _texts(document: Sequence[Detail]) -> Iterator[str]:
                 yield part
 
 
-def _as_stored(body: Any, numbers: Mapping[str, int]) -> Any:
+def _number_texts(body: Any, numbers: Mapping[str, int]) -> Any:
     if isinstance(body, str):
         return numbers[body]
     return [[mark, *(None if text is None else numbers[text] for text in texts)] for mark, *texts in body]

@@ -49,7 +49,7 @@ from runner.report.comparison_words import (
     plain,
     reason_text,
     rule_name,
-    signed,
+    signed_number,
     unfired_lines,
     warnings,
 )
@@ -114,7 +114,7 @@ def panels(record: Record, say: Wording) -> list[RenderableType]:
 
 
 def comparison_view(folder: Path, run: Mapping[str, Any]) -> list[RenderableType]:
-    """For the terminal, of the comparison in a run folder, in the language of the run; nothing where there is none."""
+    """The comparison in a run folder for the terminal, in the language of the run; empty where there is none."""
     record = read_json(folder / "compare.json")
     return [] if record is None else panels(record, wording_of(run))
 
@@ -293,7 +293,7 @@ def differences(record: Record, say: Wording) -> Section | None:
 
 
 def gate(record: Record, say: Wording) -> Section | None:
-    """What became of each rule of the gate, and of each case that must not break."""
+    """The outcome of each rule of the gate, and of each case that must not break."""
     rules, cases = record["gate"]["rules"], record["gate"]["cases"]
     rows = [_result(rule_cells(rule, record, say), rule["status"]) for rule in rules]
     blank = [say("none")] * (len(RULE_HEADERS) - 2)
@@ -366,7 +366,7 @@ def _n(entries: Mapping[str, Record]) -> int:
 def _change(entry: Record | None, say: Wording) -> str | Cell:
     if entry is None:
         return say("none")
-    text, verdict = signed(entry["difference"], say, 3), entry["verdict"]
+    text, verdict = signed_number(entry["difference"], say, 3), entry["verdict"]
     return Cell(Markdown(f"{text} {MARKS[verdict]}"), "strong", verdict=verdict) if verdict in MARKS else text
 
 
@@ -389,7 +389,7 @@ def expense(record: Record, say: Wording) -> Section | None:
     return section("expense", title, Table(headers, rows, title), explained)
 
 
-# --- what is left ---------------------------------------------------------------------------------
+# --- omissions --------------------------------------------------------------------------------------
 
 
 def not_comparable(record: Record, say: Wording) -> Section | None:

@@ -1,4 +1,4 @@
-"""What a comparison says of the questions that went from right to wrong, and back."""
+"""Sections of a comparison on the questions that went from right to wrong, and back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def flips(record: Record, say: Wording) -> Section | None:
 
 
 def _notes(record: Record, say: Wording) -> Iterator[Note]:
-    """What tells right from wrong, and how flips are shown where there are any."""
+    """What decides between right and wrong, and how flips are shown if there are any."""
     counted = record["flips"]
     every = [*counted["lost"], *counted["won"]]
     yield Note(right(record, say), "quiet")

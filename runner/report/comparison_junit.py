@@ -120,5 +120,5 @@ def _rule(test: Element, rule: Record, record: Record, say: Wording) -> None:
 
 
 def _clean(text: str) -> str:
-    """Without characters that XML does not allow or that show nothing."""
+    """A text without characters that XML does not allow, and without invisible ones."""
     return "".join("\ufffd" if each in "\ufffe\uffff" else each if each == "\n" else visible(each) for each in text)

@@ -1,4 +1,4 @@
-"""What a comparison says of metrics: the table of both runs, and what stands below it."""
+"""Sections of a comparison on metrics: the table of both runs, and the notes below it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runner.report.comparison_words import (
     nothing,
     of_role,
     shown_verdict,
-    signed,
+    signed_number,
 )
 from runner.report.metric import four
 from runner.words.wording import Wording
@@ -39,9 +39,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`name`: of its header, compare.NAME. `stack`: the column of the terminal that it stands in, below the column of
-    that name; by itself, and left out first where there is no room, where it is `name`; nowhere where it is empty.
-    `not_in`: where it is left out."""
+    """`name`: of its header, compare.NAME. `stack`: the column of the terminal below whose entry it is shown; a column
+    of its own, and the first to be left out where there is no room, where it is `name`; not shown in the terminal where
+    it is empty. `not_in`: where it is left out."""
 
     name: str
     cell: Callable[[Row], str | Cell]
@@ -123,7 +123,7 @@ def _difference(row: Row) -> Cell:
     """All bars of a table have one scale."""
     entry, span = row.entry, _span(row.entry, row.say)
     bar = draw_difference(entry, row.widest * span or reach(entry, row.say) or 1.0, row.record["margin"] * span)
-    return Cell(signed(entry["difference"], row.say), drawing=bar, detail=interval(entry, row.say))
+    return Cell(signed_number(entry["difference"], row.say), drawing=bar, detail=interval(entry, row.say))
 
 
 def draw_difference(entry: Record, widest: float, margin: float) -> Difference | None:
@@ -143,7 +143,7 @@ def _p(row: Row) -> str:
 
 
 def _effect(row: Row) -> str:
-    return signed(row.entry["effect_size"], row.say, 2)
+    return signed_number(row.entry["effect_size"], row.say, 2)
 
 
 def _mde(row: Row) -> Cell:
@@ -156,7 +156,7 @@ def _n(row: Row) -> Cell:
 
 
 def _verdict(row: Row) -> Cell:
-    """In the terminal, what is in brackets has a line of its own."""
+    """The verdict; in the terminal, its part in brackets has a line of its own."""
     verdict, text = row.entry["verdict"], shown_verdict(row.entry, row.record, row.say)
     if verdict not in MARKS:
         return Cell(text, verdict=verdict or "none", short=text.replace(" (", "\n("))

@@ -1,42 +1,40 @@
-"""What a comparison amounts to, in words; shared by its Markdown and its terminal table.
-
-`record` is compare.json (runner.compare.record).
-"""
+"""The result of a comparison in words; shared by its Markdown and its terminal table. `record` is compare.json
+(runner.compare.record)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.paired import FEWEST
 from runner.report import metric
 from runner.report.markdown import Markdown
 from runner.words.wording import Wording
 
 Record = Mapping[str, Any]
-NAMED = 5  # things named in a sentence
+NAMED = 5  # items in a sentence
 MARKS = {"better": "▲", "worse": "▼"}
 
 
 def own(say: Wording, record: Record) -> Wording:
-    """In the words of what was evaluated, about the metrics that the runs declared."""
-    return say.of(record["candidate"].get("evaluation_type")).about(declared_in(record))
+    """The words of the evaluations, about the metrics that the runs declared."""
+    return say.of(record["candidate"].get("evaluation_type")).about(catalogue_in(record))
 
 
 def k_of(record: Record) -> int | None:
-    """Of both runs; None where they differ, so that `Recall@k` stays what it is."""
+    """k of both runs; None where they differ, so that `Recall@k` stays as it is."""
     baseline, candidate = record["baseline"]["k"], record["candidate"]["k"]
     return None if baseline != candidate else baseline
 
 
 def label(entry: Record, record: Record, say: Wording) -> str:
-    """Of a metric, starred where it was looked at although it is not comparable."""
+    """The label of a metric, starred where it was shown although it is not comparable."""
     name = metric.label(entry["name"], k_of(record), say)
     return say("compare.anyway", metric=name) if _grave(entry["caveats"]) else name
 
 
-def signed(value: float | None, say: Wording, digits: int = 4) -> Markdown:
+def signed_number(value: float | None, say: Wording, digits: int = 4) -> Markdown:
     """`+0.0312`, `−0.0480`, `0` for nothing at all. Numbers need no escape in a table, and look better without."""
     if value is None:
         return Markdown(say("none"))
@@ -48,7 +46,7 @@ def interval(entry: Record, say: Wording, digits: int = 4) -> Markdown:
     """A confidence interval with signs, or the word for none."""
     if entry["ci_low"] is None:
         return Markdown(say("none"))
-    return Markdown(f"[{signed(entry['ci_low'], say, digits)}, {signed(entry['ci_high'], say, digits)}]")
+    return Markdown(f"[{signed_number(entry['ci_low'], say, digits)}, {signed_number(entry['ci_high'], say, digits)}]")
 
 
 def chance(p: float | None, say: Wording) -> Markdown:
@@ -63,12 +61,12 @@ def amount(value: float | None, name: str, say: Wording, *, sign: bool = False) 
     digits = 6 if name.endswith("usd") else 1
     if value is None:
         return say("none")
-    return signed(value, say, digits) if sign else Markdown(f"{value:.{digits}f}")
+    return signed_number(value, say, digits) if sign else Markdown(f"{value:.{digits}f}")
 
 
 def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
-    """A difference that is certain, but smaller than what matters, says so. Nothing where nobody said which way the
-    metric is better."""
+    """The verdict in words. A significant difference below the margin says so. Empty for a metric without a
+    direction."""
     if entry["verdict"] is None:
         return say("none")
     text = say.name("verdict", entry["verdict"])
@@ -80,7 +78,7 @@ def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
 
 
 def metrics_of(record: Record) -> list[Record]:
-    """Without `recall_at_5` where both runs have k = 5: it says what `recall_at_k` says, and is called the same."""
+    """The metrics without `recall_at_5` where both runs have k = 5: it equals `recall_at_k`, and has the same label."""
     names = {entry["name"] for entry in record["metrics"]}
     tail = f"_at_{k_of(record)}"
 
@@ -128,7 +126,7 @@ def headline(record: Record, say: Wording) -> str:
     }
     changes = {
         verdict: ", ".join(
-            say("compare.change", metric=label(entry, record, say), difference=signed(entry["difference"], say))
+            say("compare.change", metric=label(entry, record, say), difference=signed_number(entry["difference"], say))
             for entry in entries
         )
         for verdict, entries in groups.items()
@@ -162,12 +160,12 @@ def deciding(record: Record, say: Wording) -> Record | None:
 
 
 def _against(record: Record, say: Wording) -> list[str]:
-    """What other metrics say that the verdict does not."""
+    """The other metrics that contradict the verdict."""
     lines = []
     for verdict in ("worse", "better"):
         entries = [entry for entry in of_role(record, "other") if entry["verdict"] == verdict]
         changes = [
-            say("compare.change", metric=label(entry, record, say), difference=signed(entry["difference"], say))
+            say("compare.change", metric=label(entry, record, say), difference=signed_number(entry["difference"], say))
             for entry in entries
         ]
         if changes and record["verdict"] not in (verdict, "mixed"):
@@ -196,14 +194,14 @@ def gate_lines(record: Record, say: Wording) -> list[str]:
 
 
 def unfired_lines(record: Record, say: Wording) -> list[str]:
-    """A verdict that no rule stands up for, which an exit code would not tell; nothing where there is none."""
+    """Lines on verdicts that no rule covers, and that the exit code does not show; empty without any."""
     if record["verdict"] != "worse" or record["gate"]["fired"]:
         return []
     return [say("compare.worse_unfired", verdict=say.name("verdict", "worse"))]
 
 
 def warnings(record: Record, say: Wording) -> list[str]:
-    """What stands between the two runs and a fair comparison."""
+    """Warnings on what makes a comparison of the two runs unfair."""
     sentences = []
     if record["pairing"]["n_paired"] == 0:
         sentences.append(say("compare.warn.pairs"))
@@ -224,7 +222,7 @@ def warnings(record: Record, say: Wording) -> list[str]:
 
 
 def changes(record: Record, say: Wording) -> list[str]:
-    """What changed beside the system: cases that are left out for it, and documents."""
+    """Changes besides the system: cases that are left out for them, and documents."""
     if record.get("comparability") != "lenient":
         return []
     left_out, corpus = record["pairing"], record.get("corpus")
@@ -271,7 +269,7 @@ def rule_name(rule: Record, record: Record, say: Wording) -> str:
 
 
 def expense_name(name: str, say: Wording) -> str:
-    """Of latency.STAGE.p95_ms, cost.usd and cost.ROLE.usd."""
+    """The name of latency.STAGE.p95_ms, cost.usd and cost.ROLE.usd."""
     kind, *middle, last = name.split(".")
     if kind == "latency":
         return say("expense.latency", stage=say.name("stage", ".".join(middle)), percentile=last.removesuffix("_ms"))

@@ -1,4 +1,4 @@
-"""What a report says of the models that a run asked, and what that cost."""
+"""Sections of a report on the models that a run called, and their cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cost(document: Document) -> Section | None:
     if len(uses) > 1:
         live, cached = (usage.total(parts) for parts in ([use.live for use in uses], [use.cached for use in uses]))
         rows.append([Cell(text, "strong") for text in _row(say("cost.total"), Use("", "", live, cached), say)])
-    lost = usage.unanswered(uses, say, "cost.unanswered_explain")
+    lost = usage.unanswered_notes(uses, say, "cost.unanswered_explain")
     notes = [*_of_a_case(document), say("cost.explain"), *lost, *_prices(document, uses)]
     table = Table([say(f"cost.{name}") for name in HEADERS], rows, right=range(2, len(HEADERS)))
     return section("cost", say("head.cost"), table, Note(" ".join(notes), "quiet"))
@@ -43,7 +43,7 @@ def _of_a_case(document: Document) -> list[str]:
 
 
 def _prices(document: Document, uses: list[Use]) -> list[str]:
-    """Of when the prices are, and which are missing."""
+    """The date of the prices, and the missing ones."""
     say = document.say
     models = [use for use in uses if use.role not in SERVICES]  # no setting gives those a price
     unpriced = usage.total(part for use in models for part in (use.live, use.cached)).unpriced

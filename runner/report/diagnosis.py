@@ -1,4 +1,4 @@
-"""What failing questions, and a combination of faithfulness, answer relevancy and recall, say about a pipeline."""
+"""The diagnosis of a pipeline by its failing questions, and by faithfulness, answer relevancy and recall together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATTERNS = {
     (True, False): "context_mismatch",
     (False, False): "overall_problem",
 }
-JUDGED = ("faithfulness", "answer_relevancy")  # what a pattern is told from
+JUDGED = ("faithfulness", "answer_relevancy")  # the metrics that decide a pattern
 WORKING = "retrieval_high_generation_high"
 MOST_FAILING = 0.1  # share of failing questions above which no run is called ideal
 MAX_QUESTIONS = 10
@@ -30,7 +30,7 @@ MAX_QUESTIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The run as a whole. `cross` is None without a recall."""
+    """The diagnosis of the whole run. `cross` is None without a recall."""
 
     high: float
     faithfulness: float
@@ -55,7 +55,7 @@ class Diagnosis:
 
 
 def diagnose(summary: Mapping[str, Any], high: float) -> Diagnosis | None:
-    """None unless faithfulness and answer relevancy were both scored."""
+    """The diagnosis; None unless faithfulness and answer relevancy were both scored."""
     metrics = summary.get("metrics") or {}
     faithfulness, relevancy, recall = (
         (metrics.get(name) or {}).get("value") for name in ("mean_faithfulness", "mean_answer_relevancy", "recall_at_k")
@@ -94,7 +94,7 @@ def pattern(document: Document) -> Section | None:
 
 
 def failing_share(document: Document) -> float:
-    """Of all cases with a result: those that failed at a stage, and those that did not end."""
+    """The share, among all cases with a result, of those that failed at a stage or did not end."""
     stages, cases = document.counts.get("lost_at") or {}, document.cases
     broken = cases["failed"] + cases["timeout"]
     total = sum(stages.values()) + broken
@@ -126,7 +126,7 @@ def _failures(document: Document) -> Iterator[Note]:
 
 
 def withheld(document: Document) -> Note | None:
-    """In place of the stages, where a judge that fails its control items decided questions."""
+    """The note in place of the stages, where a judge that fails its control items decided questions."""
     untrusted = failing(document.summary, _deciding(document))
     return _withheld("diagnosis.undecided", untrusted, document.say) if untrusted else None
 

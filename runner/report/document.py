@@ -15,7 +15,7 @@ HIGH = 0.6  # `report.high` of runs that do not say it
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One run, the words to tell it in, and the mean above which a metric counts as high."""
+    """One run, the words of its language, and the mean above which a metric counts as high."""
 
     folder: RunFolder
     say: Wording
@@ -32,7 +32,7 @@ class Document:
 
     @property
     def offer(self) -> Offer:
-        """What the evaluation of the run brings to its report."""
+        """The reporting of the evaluation of the run."""
         return offer_of(self.run)
 
     @property
@@ -61,7 +61,7 @@ class Document:
 
     @property
     def min_score(self) -> float | None:
-        """What the best hit of a question was held against; None where only a refusal says "no answer here"."""
+        """The threshold for the best hit of a question; None where only a refusal says "no answer here"."""
         score: float | None = (self.summary.get("facts") or {}).get("min_score")
         return score
 

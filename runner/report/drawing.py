@@ -1,4 +1,4 @@
-"""What figures are drawn with: panels, lines with intervals, fonts that have Hangul where one is installed."""
+"""The parts of figures: panels, lines with intervals, fonts that have Hangul where one is installed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def save(figures: Mapping[str, Draw], target: Path) -> list[Path]:
 
 @cache
 def _families() -> list[str]:
-    """The default font, and behind it one that has Hangul, where one is installed."""
+    """The default font, then an installed one that has Hangul, if any."""
     return ["DejaVu Sans", *([name] if (name := _hangul_font()) else [])]
 
 

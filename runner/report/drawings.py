@@ -1,4 +1,4 @@
-"""Where the shapes of a page's drawings stand, in pixels. Templates draw them."""
+"""The positions of the shapes in a page's drawings, in pixels. Templates draw them."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def ends_of(difference: Difference) -> Signed:
 
 
 def plot_of(chart: Chart, width: int = WIDE) -> Plot:
-    """Numbers on the x axis stand where they are, names side by side, without lines between them unless they are an
-    order."""
+    """Numbers on the x axis are placed by value, names at equal distances, without lines between them unless they are
+    an order."""
     numbers = [place for place in chart.places if isinstance(place, int | float)]
     is_number = len(numbers) == len(chart.places)
     spots = _spread(numbers) if is_number else [(n + 0.5) / len(chart.places) for n in range(len(chart.places))]

@@ -26,7 +26,7 @@ APART = 0.6  # of the room of a name, for the lines side by side in it
 
 
 def draw_run(folder: Path, target: Path) -> list[Path]:
-    """What the report of a run has to draw, and its live latencies."""
+    """Draw the figures of the report of a run, and its live latencies."""
     document = Document.of(open_run(folder))
     document = replace(document, say=drawable_wording(document.say))
     latencies = run.latencies(document)
@@ -48,17 +48,17 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
 
 
 def drawings_of(blocks: Iterable[Block]) -> dict[str, Draw]:
-    """By name; charts of one name are panels of one figure."""
+    """The drawings by name; charts of one name are panels of one figure."""
     charts: dict[str, list[Drawn]] = {}
     for block in figures(blocks):
         charts.setdefault(block.name, []).append(block)
-    return {name: partial(drawn, same) for name, same in charts.items()}
+    return {name: partial(draw, same) for name, same in charts.items()}
 
 
 # --- one figure each ------------------------------------------------------------------------------
 
 
-def drawn(blocks: Sequence[Drawn]) -> Figure:
+def draw(blocks: Sequence[Drawn]) -> Figure:
     """Blocks that share a figure, side by side."""
     first, charts = blocks[0], [block for block in blocks if isinstance(block, Chart)]
     if isinstance(first, Matrix):
@@ -78,8 +78,8 @@ def drawn(blocks: Sequence[Drawn]) -> Figure:
 
 
 def _lines(axes: Axes, chart: Chart) -> None:
-    """Numbers stand where they are on a logarithmic axis, names side by side; lines over names that are no order stand
-    beside each other."""
+    """Numbers are placed by value on a logarithmic axis, names at equal distances; lines over names that are no order
+    are drawn beside each other."""
     numbers = [place for place in chart.places if isinstance(place, int | float)]
     is_number = len(numbers) == len(chart.places)
     at = numbers if is_number else list(range(len(chart.places)))

@@ -1,4 +1,4 @@
-"""What a report says of the judge: control items, how far several votes agree, and what answers cite."""
+"""Sections of a report on the judge: control items, agreement of several votes, and the citations of answers."""
 
 from __future__ import annotations
 

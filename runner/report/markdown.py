@@ -1,4 +1,4 @@
-"""Blocks as Markdown, out of text that nobody has vetted."""
+"""Renders blocks as Markdown, with untrusted text escaped."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def escape(text: str) -> Markdown:
 
 
 def _inside(text: str) -> str:
-    """As `escape` does it, of what does not begin a line: the text of a heading."""
+    """Escape a text that does not begin a line, such as that of a heading."""
     line = _SPACE.sub(" ", text).strip()
     if not line.isprintable():  # which is the case for all that `visible` changes
         line = "".join(map(visible, line))

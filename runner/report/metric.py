@@ -66,8 +66,8 @@ def scores(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
 
 
 def of_groups(metrics: Iterable[str], say: Wording, *groups: Group) -> list[str]:
-    """Names in the order of a table: by group and as they were declared, those of chunks behind those of documents,
-    those that nobody declared at the end of `own`. Without legs and fixed cutoffs, which have tables of their own."""
+    """Names in the order of a table: by group and as they were declared, those of chunks after those of documents,
+    undeclared ones at the end of `own`. Without legs and fixed cutoffs, which have tables of their own."""
     variants = [say.catalogue.variant(name) for name in metrics]
     of_the_whole = [
         each for each in variants if each.part in ("", CHUNK) and (each.fixed is None or each.metric is None)
@@ -81,12 +81,12 @@ def _row(variant: Variant) -> tuple[int, bool, int, bool, str]:
 
 
 def group_of(variant: Variant) -> Group:
-    """The group in which a metric is shown; `own` for one that nobody declared."""
+    """The group in which a metric is shown; `own` for an undeclared one."""
     return "own" if variant.metric is None else variant.metric.group
 
 
 def result_names(metrics: Iterable[str], say: Wording) -> list[str]:
-    """Whatever has no table of its own, as answers and the call on unanswerable questions have."""
+    """The metrics without a table of their own, such as those of answers and of unanswerable questions."""
     return of_groups(metrics, say, *RESULTS)
 
 
@@ -127,7 +127,7 @@ def label(name: str, k: int | None, say: Wording) -> str:
 
 
 def _words(variant: Variant, say: Wording) -> str:
-    """Of one case it is called shorter where the mean has a name of its own."""
+    """The label; that of one case is shorter where the mean has a name of its own."""
     metric = variant.metric
     if metric is None:
         return variant.base
@@ -143,7 +143,7 @@ def short(name: str, k: int | None, say: Wording) -> str:
 
 
 def rubric(name: str, say: Wording) -> str:
-    """What the judge is asked for; a rubric may be a metric. `faithfulness#2`: of the second answer to a question."""
+    """The question to the judge; a rubric may be a metric. `faithfulness#2`: of the second answer to a question."""
     if "#" in name:
         own, _, number = name.rpartition("#")
         return f"{rubric(own, say)} #{number}"
@@ -151,13 +151,13 @@ def rubric(name: str, say: Wording) -> str:
 
 
 def grade_of(value: Value, say: Wording) -> Grade | None:
-    """None for a metric that has none, as its evaluation says."""
+    """The grade; None for a metric that its evaluation declares without one."""
     return grade(value.value) if say.catalogue.variant(value.name).is_graded else None
 
 
 def grade(value: float | None) -> Grade | None:
-    """excellent above 0.8, good from 0.6, fair from 0.4, needs_work below; rounded first, so that a
-    mean that is 0.6 but for the last bit is 0.6. None beyond 0..1, where nobody knows how far the metric goes."""
+    """excellent above 0.8, good from 0.6, fair from 0.4, needs_work below; rounded first, so that a mean of 0.6 up to
+    rounding errors is 0.6. None outside of 0..1, where the range of the metric is unknown."""
     if value is None or not 0 <= (value := round(value, 9)) <= 1:
         return None
     if value > 0.8:
@@ -166,7 +166,7 @@ def grade(value: float | None) -> Grade | None:
 
 
 def reading(value: Value, say: Wording) -> str:
-    """What the grade of a metric means, where that can be said."""
+    """The meaning of the grade of a metric, if known."""
     variant, grade = say.catalogue.variant(value.name), grade_of(value, say)
     if variant.metric is None or variant.metric.grades is None or grade is None or not variant.is_whole:
         return ""
@@ -174,14 +174,14 @@ def reading(value: Value, say: Wording) -> str:
 
 
 def meaning(name: str, say: Wording) -> str:
-    """What a metric counts; empty where nothing is said of it."""
+    """The meaning of a metric; empty where it has none."""
     variant = say.catalogue.variant(name)
     is_one = variant.metric is not None and variant.is_whole and variant.fixed is None
     return word(variant.metric.meaning, say.language) if is_one and variant.metric is not None else ""
 
 
 def grade_notes(values: Iterable[Value], say: Wording) -> list[str]:
-    """What grades mean, and why one of the values has none; nothing where none has a grade."""
+    """The meaning of grades, and why one of the values has none; empty where none has a grade."""
     graded = list(values)
     if not any(grade_of(value, say) for value in graded):
         return []
@@ -203,7 +203,7 @@ def four(value: float | None, say: Wording) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
-    """An interval in brackets; empty where there is none."""
+    """An interval in brackets; empty where it is unknown."""
     return "" if low is None or high is None else f"[{low:.{digits}f}, {high:.{digits}f}]"
 
 

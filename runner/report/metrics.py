@@ -1,4 +1,4 @@
-"""What a report says of metrics: the key table, the legs of a fusion, fixed cutoffs, slices."""
+"""Sections of a report on metrics: the key table, the legs of a fusion, fixed cutoffs, slices."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
 
 
 def results(document: Document) -> Table | Note:
-    """Of the terminal: whatever has no table of its own there, and the headlines of legs."""
+    """For the terminal: the metrics without a table of their own there, and the headlines of legs."""
     say, measures = document.say, document.metrics
     legs = metric.legs(measures)
     names = [name for name in say.catalogue.headlines(measures) if any(f"{leg}/{name}" in measures for leg in legs)]
@@ -90,7 +90,7 @@ def results(document: Document) -> Table | Note:
 
 
 def generation(document: Document) -> Table | None:
-    """Of the terminal: what was measured of answers."""
+    """For the terminal: the metrics of answers."""
     return rows_of(document, metric.of_groups(document.metrics, document.say, "answers"))
 
 
@@ -137,7 +137,7 @@ def _legs(document: Document) -> Section | None:
 
 
 def _of_legs(document: Document) -> list[str]:
-    """What legs were measured by, but at fixed cutoffs, in order."""
+    """The metrics of legs, except those at fixed cutoffs, in order."""
     names = {name.partition("/")[2] for name in document.metrics if "/" in name}
     variants = (document.say.catalogue.variant(name) for name in names)
     return [
@@ -213,7 +213,9 @@ def _by_tag(document: Document, tags: Mapping[str, Any]) -> Iterator[Chart]:
 def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> Iterator[Block]:
     """One row a group, largest first; groups to which none of the metrics applies are left out."""
     say, catalogue = document.say, document.say.catalogue
-    names = catalogue.headlines(document.metrics) if dimension == "tag" else catalogue.shown(document.metrics, "slices")
+    names = (
+        catalogue.headlines(document.metrics) if dimension == "tag" else catalogue.names_for(document.metrics, "slices")
+    )
     columns = [value.name for value in metric.scores(document.metrics, names)]
     sizes = {name: max((value.n for value in metric.scores(groups[name], columns)), default=0) for name in groups}
     ordered = sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))

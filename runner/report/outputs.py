@@ -16,7 +16,7 @@ import orjson
 from numpy.typing import NDArray
 
 from runner.system.folder import lines_at
-from runner.system.shared import shared
+from runner.system.shared import make_once
 
 PARTS = ("retrieved", "answer")  # parts of the output of a case
 RIGHT = frozenset({"none", "ok", "True"})  # among the outcomes of a case
@@ -36,10 +36,10 @@ class Outputs:
 
 
 def outputs(path: Path, among: Container[str] | None = None) -> Outputs:
-    """Of the rows in a file; `among`: of these cases only."""
+    """The outputs of the rows in a file; `among`: of these cases only."""
     state = path.stat()
     key = path, state.st_size, state.st_mtime_ns
-    kept: dict[tuple[Path, int, int], Outputs] = shared("outputs", "", dict)
+    kept: dict[tuple[Path, int, int], Outputs] = make_once("outputs", "", dict)
     columns = kept[key] if key in kept else _read(path, None)
     if key not in kept and sum(len(each.ids) for each in kept.values()) < KEPT_ROWS:
         columns = kept[key] = _with_known_ids(columns, next(iter(kept.values()), columns).ids)
@@ -55,7 +55,7 @@ def _with_known_ids(columns: Outputs, known: Sequence[str]) -> Outputs:
 
 def _read(path: Path, among: Container[str] | None) -> Outputs:
     places, right = dict[str, int](), list[bool]()
-    sums, seen = dict.fromkeys(PARTS, 0), set[str]()
+    sums, used = dict.fromkeys(PARTS, 0), set[str]()
     for place, row in lines_at(path):
         id = str(row.get("id"))
         if id in places or (among is not None and id not in among):
@@ -63,9 +63,9 @@ def _read(path: Path, among: Container[str] | None) -> Outputs:
         places[id] = place
         right.append(is_right(row))
         for name, value in _parts(row):
-            seen.add(name)
+            used.add(name)
             sums[name] = (sums[name] + _number(id, value)) % 2**128
-    digests = {name: f"{sums[name]:032x}" for name in PARTS if name in seen}
+    digests = {name: f"{sums[name]:032x}" for name in PARTS if name in used}
     return Outputs([*places], np.array([*places.values()], np.int64), np.array(right, bool), digests)
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FILE = "report.html"
-# Whatever gets past the escaping finds scripts, styles, images and requests of every kind forbidden.
+# Text that gets past the escaping is not allowed scripts, styles, images or requests of any kind.
 POLICY = "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'"
-_IN_SCRIPT = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}  # each stands in strings only
+_IN_SCRIPT = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}  # each occurs in strings only
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*")
 # Characters of a text of a case, of the name of a document, items of one list.
 LIMITS: Mapping[Size, int] = {
@@ -112,7 +112,7 @@ def clean(text: str, limit: int | None = None) -> str:
 
 
 def language_tag(language: str | None) -> str | None:
-    """What a case calls its language, where that is fit for the attribute `lang`."""
+    """The language of a case, if it is valid for the attribute `lang`."""
     return language if language and _LANGUAGE.fullmatch(language) else None
 
 

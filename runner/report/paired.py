@@ -1,4 +1,4 @@
-"""Means that compare runs of a sweep which have not all come to their end: over the cases that all have finished."""
+"""Means that compare runs of a sweep of which not all are complete: over the cases that all have finished."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Paired:
         return asdict(self)
 
 
-def paired(
+def pair_runs(
     sweep: Path, folders: Iterable[str], names: Collection[str], seed: int, catalogue: Catalogue
 ) -> Paired | None:
     """`names` are metrics as summary.json calls them. None unless at least two of the runs have results."""
@@ -54,8 +54,8 @@ def paired(
 
 
 def _rows(path: Path, ids: Collection[str], names: Collection[str]) -> list[dict[str, Any]]:
-    """What the metrics `names`, as rows call them, of these cases are made of, in the order of their ids: that in which
-    they came to their end does not matter."""
+    """The parts of rows that the metrics `names` are computed from, of these cases, in the order of their ids: the
+    order in which they finished does not matter."""
     rows = []
     for row in lines(path):
         if str(row.get("id")) in ids:

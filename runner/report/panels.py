@@ -39,7 +39,7 @@ def has_answers(document: Document) -> bool:
 
 
 def panels_of_scores(document: Document) -> list[RenderableType]:
-    """What was evaluated, and its metrics with their intervals."""
+    """The title of the run, and its metrics with their intervals."""
     say, k = document.say, document.k
     title = say("panel.results") if k is None else say("panel.results_k", k=k)
     reference = (
@@ -104,7 +104,7 @@ def ending(document: Document) -> list[tuple[str, str]]:
 
 
 def data_problems(document: Document) -> list[tuple[str, str]]:
-    """The line that counts problems of the data; none where there are none."""
+    """The line that counts problems of the data; empty without problems."""
     say, problems = document.say, document.summary.get("data_problems") or {}
     return [(say("panel.data_problems"), say("data_problems.line", **problems))] if any(problems.values()) else []
 
@@ -138,5 +138,5 @@ def cost(document: Document) -> list[tuple[str, str]]:
         rows.append((say("cost.cost"), usage.spending(usage.total(use.live for use in uses), say)))
         saved = usage.total(use.cached for use in uses)
         rows += [(say("cost.saved"), usage.spending(saved, say))] if saved.requests else []
-        rows += [(say("cost.unanswered"), line) for line in usage.unanswered(uses, say, "cost.unanswered_line")]
+        rows += [(say("cost.unanswered"), line) for line in usage.unanswered_notes(uses, say, "cost.unanswered_line")]
     return rows

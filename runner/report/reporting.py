@@ -1,4 +1,4 @@
-"""What an evaluation brings to the report of its runs: sections, facts of a case, and the words of both."""
+"""The report parts of an evaluation: sections, facts of a case, and the words of both."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import cache
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from runner.report.blocks import Fact, Section
 from runner.words.wording import Wording, wording_of
 
 if TYPE_CHECKING:
+    from runner.report.blocks import Fact, Section
     from runner.report.document import Document
     from runner.report.sweep import Sweep
 
@@ -53,17 +53,17 @@ class Reporting(Protocol):
 
     @staticmethod
     def sections(document: Document) -> Iterable[Section | None]:
-        """Of the report of a run, between its metrics and where its questions fail."""
+        """Sections of the report of a run, between its metrics and its failure stages."""
         ...
 
     @staticmethod
     def sweep_sections(sweep: Sweep) -> Iterable[Section | None]:
-        """Of the report of a sweep, over its completed runs."""
+        """Sections of the report of a sweep, over its completed runs."""
         ...
 
     @staticmethod
     def case_facts(row: Mapping[str, Any], say: Wording) -> Iterable[Fact]:
-        """Of one row of per_item.jsonl: more than runner says of every case, or in its place (see Fact)."""
+        """Facts of one row of per_item.jsonl: additional ones, or replacements of runner's (see Fact)."""
         ...
 
 
@@ -81,8 +81,8 @@ class Offer:
 
 
 def offer_of(run: Run) -> Offer:
-    """Of the evaluation that run.json names. Only classes of this program and of packages that are installed as part of
-    it are loaded: a folder that somebody else has written is data."""
+    """The reporting of the evaluation that run.json names. Only classes of this program and of packages that are
+    installed as part of it are loaded: a folder of unknown origin is data."""
     config = run.get("config") or {}
     evaluation = config.get("evaluation") if isinstance(config, Mapping) else None
     target = evaluation.get("_target_") if isinstance(evaluation, Mapping) else None
@@ -97,7 +97,7 @@ def words_of(run: Run) -> Wording:
 
 
 def sections_of_sweep(sweep: Sweep) -> list[Section]:
-    """What the evaluations of its completed runs bring to the report of a sweep, each in its own words."""
+    """The sections of the evaluations of its completed runs for the report of a sweep, each in its own words."""
     offers = {id(offer): offer for cell in sweep.cells if cell.status == "completed" for offer in [offer_of(cell.run)]}
     sections: list[Section] = []
     for offer in offers.values():

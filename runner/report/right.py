@@ -15,7 +15,7 @@ UNDECIDED = ("not_judged", "unknown")
 
 
 def right(document: Document) -> Section | None:
-    """None where the evaluation does not ask whether answers are right."""
+    """The section on right answers; None where the evaluation does not measure them."""
     say, counts = document.say, document.counts.get(LABEL) or {}
     if not counts:
         return None

@@ -1,4 +1,4 @@
-"""What a report says of the run itself: what ran, where questions fail, how fast it was, what went wrong."""
+"""Sections of a report on the run itself: its settings, failure stages, speed and errors."""
 
 from __future__ import annotations
 
@@ -131,13 +131,14 @@ def _main_facts(document: Document) -> list[tuple[str, str]]:
 
 
 def _choose(choices: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Without parts that nobody asks where a system runs elsewhere, and without that system where none does."""
+    """The choices of a run, without components that a running system replaces, and without the system where there is
+    none."""
     idle = ("system",) if choices.get("system", "none") == "none" else OF_A_SYSTEM
     return {name: choices.get(name) for name in names if name not in idle}
 
 
 def cases_line(summary: Mapping[str, Any], say: Wording) -> str:
-    """The counts of cases by what became of them, as a sentence."""
+    """The numbers of cases by outcome, as a sentence."""
     counts = case_counts(summary)
     line = say("cases.line_pending" if counts["pending"] else "cases.line", **counts)
     return say("cases.line_unscored", line=line, unscored=counts["unscored"]) if counts.get("unscored") else line
@@ -195,7 +196,8 @@ def failures_by_stage(document: Document) -> Section | None:
 
 
 def _declined_note(document: Document) -> str:
-    """Where no answer is delivered, `min_score` may call questions unanswerable that are not, whatever was found."""
+    """A note where no answer is delivered: `min_score` may call answerable questions unanswerable, whatever was
+    found."""
     say, table = document.say, document.counts.get("answerability") or {}
     declined = table.get("false_positive", 0)
     if not declined or document.min_score is None or document.counts.get("retrieval_gate"):
@@ -272,7 +274,8 @@ def latency(document: Document) -> Section | None:
 
 
 def latencies(document: Document) -> Histogram | None:
-    """A figure of live retrievals; where there is none, of whole cases as in runner.metrics.aggregate.latency."""
+    """A figure of the latencies of live retrievals; without any, of whole cases as in
+    runner.metrics.aggregate.latency."""
     import numpy as np
 
     stages: dict[str, list[float]] = {"retrieval": [], "case": []}
@@ -325,7 +328,7 @@ def index(document: Document) -> Section | None:
 
 
 def index_facts(document: Document) -> list[tuple[str, str]]:
-    """What the index is made of and what it cost: facts that the retriever gave, times of this run."""
+    """The content and cost of the index: facts of the retriever, times of this run."""
     say, timing = document.say, document.summary.get("timing") or {}
     rows = list(_flat((document.summary.get("facts") or {}).get("index") or {}, say))
     rows += [(say(f"index.{name}"), f"{timing[name]:.2f}") for name in ("index_s", "ranking_s") if name in timing]

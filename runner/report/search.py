@@ -1,7 +1,5 @@
-"""What a search came to: what was tried over which questions, the best, and whether it holds on those held out.
-
-`Sweep.head["search"]` is the record of runner.run.search.
-"""
+"""The result of a search: its trials and their questions, the best one, and whether it holds on the held-out questions.
+`Sweep.head["search"]` is the record of runner.run.search."""
 
 from __future__ import annotations
 
@@ -10,9 +8,9 @@ from typing import Any
 
 from runner.report import metric
 from runner.report.blocks import EVERYWHERE, FILES, Note, Section, Table, section
-from runner.report.comparison_words import chance, interval, signed
+from runner.report.comparison_words import chance, interval, signed_number
 from runner.report.sweep import Sweep
-from runner.report.sweep_comparison import called, label, names
+from runner.report.sweep_comparison import label, names, run_label
 
 Record = Mapping[str, Any]
 PREFIX = "held_out-"
@@ -29,7 +27,7 @@ def search(sweep: Sweep) -> Section | None:
 
 
 def sentences(sweep: Sweep, record: Record) -> Iterator[str]:
-    """What was tried; the best of it; what that is worth on the held-out questions."""
+    """The trials; the best one; its result on the held-out questions."""
     say = sweep.say
     space = ", ".join(f"{name}={values}" for name, values in record["space"].items())
     if record["n_searched"] is not None:
@@ -42,7 +40,7 @@ def sentences(sweep: Sweep, record: Record) -> Iterator[str]:
         return
     yield _best(sweep, record)
     if record["best"] == [record["default"]]:
-        yield say("search.is_default", run=called(sweep, record["default"]))
+        yield say("search.is_default", run=run_label(sweep, record["default"]))
     elif not record["compared"]:
         yield say("search.unknown")
     else:
@@ -56,8 +54,10 @@ def _best(sweep: Sweep, record: Record) -> str:
         return say("search.front", metrics=metrics, runs=names(sweep, best))
     values = (metric.four(record["values"][name][0], say) for name in (best[0], default))
     value, of_default = values
-    run, name = called(sweep, best[0]), label(sweep, record["metrics"][0])
-    return say("search.best", metric=name, run=run, value=value, default=called(sweep, default), of_default=of_default)
+    run, name = run_label(sweep, best[0]), label(sweep, record["metrics"][0])
+    return say(
+        "search.best", metric=name, run=run, value=value, default=run_label(sweep, default), of_default=of_default
+    )
 
 
 def _verdicts(sweep: Sweep, record: Record) -> Iterator[str]:
@@ -67,13 +67,13 @@ def _verdicts(sweep: Sweep, record: Record) -> Iterator[str]:
             if "difference" in cell:
                 yield sweep.say(
                     f"search.{cell['verdict']}",
-                    run=called(sweep, str(cell["folder"]).removeprefix(PREFIX)),
-                    default=called(sweep, record["default"]),
+                    run=run_label(sweep, str(cell["folder"]).removeprefix(PREFIX)),
+                    default=run_label(sweep, record["default"]),
                     n=entry["n"],
                     metric=label(sweep, entry["name"]),
                     value=metric.four(cell["value"], sweep.say),
                     of_default=metric.four(of_default["value"], sweep.say),
-                    difference=signed(cell["difference"], sweep.say, 3),
+                    difference=signed_number(cell["difference"], sweep.say, 3),
                     interval=interval(cell, sweep.say, 3),
                     p=chance(cell["p_holm"], sweep.say),
                 )
@@ -89,7 +89,7 @@ def _table(sweep: Sweep, record: Record) -> Table:
     ranked = sorted(found, key=lambda name: (found[name] is None, -direction * (found[name] or [0])[0]))
     rows = [
         [
-            called(sweep, name),
+            run_label(sweep, name),
             *_values(sweep, found[name], labels),
             *_values(sweep, record["held_out"].get(name), labels),
         ]

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError
-from runner.metrics.catalogue import DECLARED, declared_in, together
+from runner.metrics.catalogue import DECLARED, catalogue_in, together
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
-from runner.report.paired import Paired, paired
+from runner.report.paired import Paired, pair_runs
 from runner.report.trust import warnings
 from runner.report.usage import Spent, Use, total, uses
 from runner.system.folder import case_counts, open_run, open_sweep, read_json
@@ -91,7 +91,7 @@ class View:
     note: str = ""
 
     def best(self, name: str) -> float | None:
-        """The best value of a metric, where they differ and something says which one that is."""
+        """The best value of a metric, where the values differ and the metric has a direction."""
         values = [metric.value_of(metrics, name).value for metrics in self.metrics.values()]
         numbers = [value for value in values if value is not None]
         direction = self.catalogue.direction(name)
@@ -102,9 +102,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """`paired` where runs have stopped before their end, so that their own means cover different cases.
-    `comparison` is the record of runner.compare.sweep. `references` are no systems, but what the cells are held
-    against."""
+    """`paired` where some runs are incomplete, so that their own means cover different cases. `comparison` is the
+    record of runner.compare.sweep. `references` are no systems, but what the cells are compared with."""
 
     head: Mapping[str, Any]
     cells: Sequence[Cell]
@@ -125,7 +124,7 @@ class Sweep:
 
     @property
     def metrics(self) -> list[str]:
-        """Those of the columns of a sweep that at least one cell has."""
+        """The metrics of the columns of a sweep that at least one cell has."""
         return columns([cell.metrics for cell in self.cells], self.say.catalogue)
 
     @property
@@ -168,7 +167,7 @@ class Sweep:
         return any(folder in entry["within_noise_of_best"] for entry in entries)
 
     def legend(self, mark: str, views: Iterable[View], names: Iterable[str]) -> str:
-        """What the mark of a value that stands out means; nothing where none does."""
+        """The meaning of the mark of best values; empty where no value has it."""
         places = product(views, (cell.folder for cell in self.cells), names)
         if not any(self.stands_out(view, folder, name) for view, folder, name in places):
             return ""
@@ -178,7 +177,7 @@ class Sweep:
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against the judges of the runs, and against reading their scores as better and worse; each
+        """Warnings about the judges of the runs, and about calling differences of their scores better or worse; each
         once."""
         is_weighed = "profile" in self.params and any(cell.summary.get("trace") for cell in self.cells)
         texts = [text for cell in self.cells for text in warnings(cell.summary, self.say)]
@@ -186,11 +185,11 @@ class Sweep:
 
 
 def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[str]:
-    """The metrics that tables of several runs show: what is declared to stand there, then what nobody declared.
-    Without those that apply to no case of any run, and without legs and fixed cutoffs."""
+    """The metrics that tables of several runs show: those declared for them, then undeclared ones. Without those that
+    apply to no case of any run, and without legs and fixed cutoffs."""
     names = dict.fromkeys(name for each in metrics for name, entry in each.items() if metric.applies(entry))
     undeclared = [name for name in names if "/" not in name and catalogue.variant(name).metric is None]
-    return [*catalogue.shown(names, "sweeps"), *undeclared]
+    return [*catalogue.names_for(names, "sweeps"), *undeclared]
 
 
 def coverage(sweep: Sweep, compared: Paired) -> str:
@@ -237,13 +236,13 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
 
 
 def _catalogue(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
-    """What the runs declared. Where their folders are gone, what an earlier summary.json says. Raises InputError where
-    nothing else says it, and that is damaged."""
-    there = [declared_in(cell.run) for cell in cells if cell.run.get("config")]
+    """The metrics that the runs declared. Where their folders are gone, those in an earlier summary.json. Raises
+    InputError where only that has them and it is damaged."""
+    there = [catalogue_in(cell.run) for cell in cells if cell.run.get("config")]
     if there and DECLARED not in written:
         return together(there)
     try:
-        return together([*there, declared_in(written)])
+        return together([*there, catalogue_in(written)])
     except ValueError as error:
         if there:
             return together(there)
@@ -253,21 +252,21 @@ def _catalogue(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
 def _pair(
     folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None, catalogue: Catalogue
 ) -> Paired | None:
-    """Where folders of runs are gone, what an earlier summary.json says."""
+    """The pairing; where folders of runs are gone, that of an earlier summary.json."""
     compared = [cell for cell in cells if cell.status in ("completed", "partial")]
     if all(cell.status == "completed" for cell in compared):
         return None
     seed = next((cell.run["config"]["seed"] for cell in compared if "seed" in (cell.run.get("config") or {})), 0)
     names = columns([cell.metrics for cell in compared], catalogue)
-    common = paired(folder, [cell.folder for cell in compared], names, seed, catalogue)
+    common = pair_runs(folder, [cell.folder for cell in compared], names, seed, catalogue)
     return Paired(**written) if common is None and written else common
 
 
 def _cell(
     folder: Path, listed: Mapping[str, Any], params: Mapping[str, str], records: Mapping[str, Mapping[str, Any]]
 ) -> Cell:
-    """From the folder of the run. Where that is gone (or was never made), from an earlier summary.json; of a record,
-    which holds no more, from its snapshot."""
+    """A cell from the folder of the run. Where that is gone (or was never made), from an earlier summary.json; of a
+    record, which holds no more, from its snapshot."""
     run: Mapping[str, Any]
     summary: Mapping[str, Any]
     try:

@@ -1,4 +1,4 @@
-"""What the runs of a sweep answered to each question, side by side."""
+"""The answers of the runs of a sweep to each question, side by side."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from urllib.parse import quote
 from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Fact, Filter, Note, Section
 from runner.report.blocks import Cell as Shown
-from runner.report.cases import QUESTION, WORDS, Choice, Store, named
+from runner.report.cases import QUESTION, WORDS, Choice, Store, display_name
 from runner.report.markdown import shorten
 from runner.report.outputs import is_right, outcome, outputs
 from runner.report.page import FILE, clean, details, language_tag
 from runner.report.sweep import Cell, Sweep
-from runner.report.sweep_comparison import called
+from runner.report.sweep_comparison import run_label
 from runner.report.worst import scores
-from runner.system.folder import parsed
+from runner.system.folder import parse_line
 from runner.words.wording import Wording
 
 RUNS = 12  # columns at most
@@ -37,8 +37,8 @@ Row = Mapping[str, Any]  # of per_item.jsonl
 
 
 def answers(sweep: Sweep, folder: Path) -> Section | None:
-    """Of the cases that every run has finished, those first on which the runs differ, then those that fail in all.
-    None where fewer than two runs have rows."""
+    """The section over the cases that every run has finished: first those on which the runs differ, then those that
+    fail in all. None where fewer than two runs have rows."""
     cells = [cell for cell in sweep.cells if (folder / cell.folder / ROWS).is_file()]
     runs = [_Run.of(cell, sweep, folder) for cell in cells[:RUNS]]
     if len(runs) < 2 or not (cases := _common(runs)):
@@ -74,13 +74,13 @@ class _Run:
         read = outputs(home / ROWS)
         places = dict(zip(read.ids, read.places.tolist(), strict=True))
         states = dict(zip(read.ids, read.right.tolist(), strict=True))
-        return cls(cell, called(sweep, cell.folder), home / ROWS, page, places, states)
+        return cls(cell, run_label(sweep, cell.folder), home / ROWS, page, places, states)
 
     def rows(self, ids: Sequence[str]) -> Iterator[Row]:
         with self.path.open("rb") as file:
             for id in ids:
                 file.seek(self.places[id])
-                yield parsed(file.readline()) or {}
+                yield parse_line(file.readline()) or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _output(row: Row) -> Mapping[str, Any]:
 
 
 def _answer(row: Row) -> str:
-    """What came of a case: its answer, the documents that were found, or why it did not end."""
+    """The outcome of a case: its answer, the documents that were found, or its error."""
     output = _output(row)
     if row.get("status") != "ok":
         return clean(f"{row.get('status')}: {row.get('error') or ''}", ANSWER)
@@ -121,7 +121,7 @@ def _document_ids(output: Row) -> list[str]:
 
 
 class _Columns:
-    """What the page holds of the cases that were added, as long as there is room for it."""
+    """The cases on the page, as long as there is room."""
 
     def __init__(self, sweep: Sweep, runs: Sequence[_Run]) -> None:
         self.ids: list[str] = []
@@ -156,13 +156,13 @@ class _Columns:
         return True
 
     def _facts(self, rows: Sequence[Row]) -> Iterator[Fact]:
-        """Of each run: where it failed, its scores, the documents that it found."""
+        """For each run: its failure stage, its scores, its documents."""
         say = self._sweep.say
         for run, row in zip(self._runs, rows, strict=True):
             marks = scores(row, say.catalogue).items()
             parts_of_scores = [f"{self._label(name)} {value:.2f}" for name, value in marks if value is not None]
             documents = ", ".join(_document_ids(_output(row)))
-            parts = [named("outcome", outcome(row), say), *parts_of_scores, documents]
+            parts = [display_name("outcome", outcome(row), say), *parts_of_scores, documents]
             yield Fact(run.title, " · ".join(part for part in parts if part))
 
     def _label(self, name: str) -> str:
@@ -213,7 +213,7 @@ def _choice(names: Sequence[str]) -> Choice:
 
 
 def _script_data(words: Sequence[str], choice: Choice) -> Mapping[str, Sequence[Any]]:
-    """For the script. A mark says what a colour would, for those who do not see it."""
+    """Data for the script. A mark repeats the meaning of a colour, for those who do not see it."""
     bad = [name in FAILING or name.startswith(TICK[False]) for name in choice.names]
     return {"names": words, "bad": bad, "numbers": choice.numbers}
 

@@ -12,7 +12,7 @@ from typing import Any
 from runner.report import metric
 from runner.report.blocks import EVERYWHERE, PAGE, TERMINAL, Block, Cell, Fit, Note, Section, Stack, Table, section
 from runner.report.comparison_metrics import draw_difference
-from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed
+from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed_number
 from runner.report.markdown import Markdown
 from runner.report.sweep import Sweep
 from runner.system.folder import case_counts
@@ -25,12 +25,13 @@ Record = Mapping[str, Any]
 
 
 def names(sweep: Sweep, folders: Iterable[str]) -> str:
-    """`k=3, k=5`; the number of a run where nothing else tells it apart."""
-    return ", ".join(called(sweep, folder) for folder in folders)
+    """`k=3, k=5`; the number of a run where no setting distinguishes it."""
+    return ", ".join(run_label(sweep, folder) for folder in folders)
 
 
-def called(sweep: Sweep, folder: str) -> str:
-    """By what sets the run apart; a word that is the value of one of several settings says enough by itself."""
+def run_label(sweep: Sweep, folder: str) -> str:
+    """The settings that distinguish the run; a word that is the value of one of several settings is shown without the
+    name of the setting."""
     params = next((cell.params for cell in sweep.cells if cell.folder == folder), {})
     names_all = len(params) == 1
     words = (
@@ -50,7 +51,7 @@ def label(sweep: Sweep, name: str) -> str:
     return metric.label(name, sweep.k, sweep.say)
 
 
-def compared(sweep: Sweep) -> list[Record]:
+def differing_metrics(sweep: Sweep) -> list[Record]:
     """Metrics in which runs differ."""
     return in_order(sweep, (entry for entry in (sweep.comparison or {}).get("metrics", ()) if not entry["same"]))
 
@@ -83,15 +84,15 @@ def warnings(sweep: Sweep) -> Iterator[str]:
 
 
 def obstacles(sweep: Sweep) -> Iterator[str]:
-    """What keeps runs, or metrics that could be compared, from being compared as asked."""
+    """Reasons why runs, or comparable metrics, were not compared as requested."""
     say, record = sweep.say, sweep.comparison or {}
     if record["baseline"] != record["baseline_given"]:
-        wanted, used = (called(sweep, record[name]) for name in ("baseline_given", "baseline"))
+        wanted, used = (run_label(sweep, record[name]) for name in ("baseline_given", "baseline"))
         yield say("sweep.other_baseline", given=wanted, used=used)
     if record["left_out"]:
         yield say("sweep.only_common", runs=names(sweep, record["left_out"]))
     if record["apart"]:
-        yield say("sweep.apart", runs=names(sweep, record["apart"]), baseline=called(sweep, record["baseline"]))
+        yield say("sweep.apart", runs=names(sweep, record["apart"]), baseline=run_label(sweep, record["baseline"]))
     compared_names = {entry["name"] for entry in record["metrics"]}
     if judged := [name for name in judged_metrics(sweep) if name not in compared_names]:
         yield say("sweep.judged_apart", metrics=", ".join(label(sweep, name) for name in judged))
@@ -134,7 +135,7 @@ def alike(sweep: Sweep) -> Iterator[str]:
 def near_best(sweep: Sweep) -> str:
     """The runs that may be the best, for each metric."""
     say, sets = sweep.say, []
-    for entry in compared(sweep):
+    for entry in differing_metrics(sweep):
         near = entry["within_noise_of_best"]
         runs = say("sweep.near_all") if len(near) == len(entry["cells"]) else names(sweep, near)
         sets.append(f"{label(sweep, entry['name'])}: {runs}")
@@ -149,7 +150,7 @@ def front_lines(sweep: Sweep) -> list[str]:
     best = [cell["folder"] for cell in pareto["cells"] if not cell["dominated_by"]]
     lines = [say("sweep.front_line", respects=_respects(sweep, pareto), runs=names(sweep, best))]
     dominated = [
-        say("sweep.dominated_one", run=called(sweep, cell["folder"]), others=names(sweep, cell["dominated_by"]))
+        say("sweep.dominated_one", run=run_label(sweep, cell["folder"]), others=names(sweep, cell["dominated_by"]))
         for cell in pareto["cells"]
         if cell["dominated_by"]
     ]
@@ -165,7 +166,7 @@ def _front_notes(sweep: Sweep, pareto: Record) -> list[str]:
 
 
 def _pareto(sweep: Sweep) -> Record | None:
-    """Which run dominates which depends on measured latency, where latency counts. Older summaries do not say so."""
+    """The dominance between runs depends on measured latency, where latency counts. Older summaries do not say so."""
     comparison = sweep.comparison or {}
     pareto: Record | None = (comparison.get("timing") or comparison).get("pareto")
     return pareto
@@ -193,11 +194,11 @@ def against(sweep: Sweep) -> Section | None:
     baseline."""
     if not has_others(sweep):
         return None
-    say, record, entries = sweep.say, sweep.comparison or {}, compared(sweep)
+    say, record, entries = sweep.say, sweep.comparison or {}, differing_metrics(sweep)
     common = [Note(line) for line in [*warnings(sweep), *alike(sweep), same(sweep)] if line]
     values = {"n": record["n_common"], "margin": plain(record["margin"])}
     explained = [Note(say("sweep.against_full", **values), "quiet"), Note(near_best(sweep), "quiet")] if entries else []
-    title = say("sweep.against", run=called(sweep, record["baseline"]))
+    title = say("sweep.against", run=run_label(sweep, record["baseline"]))
     in_short = _in_short(sweep, title, common)
     blocks = [*common, _against(sweep, title, entries), *explained, *in_short]
     return section("compared", title, *blocks, untitled=TERMINAL)
@@ -219,7 +220,7 @@ def _against(sweep: Sweep, title: str, entries: Sequence[Record]) -> Table:
 
 def _run_row(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell]:
     say, best = sweep.say, cell["from_best"]
-    lead = signed(best["difference"], say) if cell["folder"] != entry["best"] else ""
+    lead = signed_number(best["difference"], say) if cell["folder"] != entry["best"] else ""
     return [
         label(sweep, entry["name"]),
         *_run(sweep, cell["folder"]),
@@ -239,7 +240,7 @@ def _from_baseline(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell
     matters = record["margin"] * say.catalogue.span(entry["name"])
     bar = draw_difference(cell, max(*ends, 1.5 * matters) or 1.0, matters)
     return [
-        Cell(signed(cell["difference"], say), drawing=bar, detail=interval(cell, say)),
+        Cell(signed_number(cell["difference"], say), drawing=bar, detail=interval(cell, say)),
         interval(cell, say),
         chance(cell["p_holm"], say),
         Markdown(metric.four(cell["mde"], say)),
@@ -248,10 +249,14 @@ def _from_baseline(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell
 
 
 def _in_short(sweep: Sweep, title: str, common: Sequence[Note]) -> list[Block]:
-    record, entries = sweep.comparison or {}, compared(sweep)[:SHOWN]
+    record, entries = sweep.comparison or {}, differing_metrics(sweep)[:SHOWN]
     lines, blocks = [note.text for note in common], list[Block]()
     if entries:
-        values = {"run": called(sweep, record["baseline"]), "n": record["n_common"], "margin": plain(record["margin"])}
+        values = {
+            "run": run_label(sweep, record["baseline"]),
+            "n": record["n_common"],
+            "margin": plain(record["margin"]),
+        }
         lines = [sweep.say("sweep.against_explain", **values), *lines, near_best(sweep)]
         blocks = [Note(title, "strong", TERMINAL), _differences(sweep, entries)]
     return [*blocks, *(Note(line, "quiet", TERMINAL) for line in [*lines, *front_lines(sweep)] if line)]
@@ -287,7 +292,7 @@ def _difference(sweep: Sweep, entry: Record, folder: str) -> Cell:
     ends = [cell[name] for name in ("ci_low", "ci_high") if cell[name] is not None]
     limits = " ".join(metric.narrow(f"{end:+.2f}").replace("-", "−") for end in ends)
     p = metric.narrow(chance(cell["p_holm"], sweep.say).replace(" ", ""))
-    first = f"{signed(cell['difference'], sweep.say, 3)} {mark}"
+    first = f"{signed_number(cell['difference'], sweep.say, 3)} {mark}"
     return Cell(first, verdict=verdict or "", short="\n".join([first, *([f"[{limits}]"] if limits else []), f"p {p}"]))
 
 
@@ -335,7 +340,7 @@ def gap(sweep: Sweep) -> Section | None:
     say, folders = sweep.say, list((sweep.comparison or {}).get("cells", ()))
     gaps = in_order(sweep, (sweep.comparison or {}).get("gaps", ()))
     headers = [say("compare.metric"), say("sweep.n"), say("gap.floor"), say("gap.ceiling"), say("gap.p")]
-    headers += [called(sweep, folder) for folder in folders]
+    headers += [run_label(sweep, folder) for folder in folders]
     rows = []
     for entry in gaps:
         ends = [_end(sweep, entry[end]) for end in ("floor", "ceiling")]
@@ -349,7 +354,7 @@ def gap(sweep: Sweep) -> Section | None:
 def _shares(sweep: Sweep, gaps: Sequence[Record], folders: Sequence[str]) -> Table:
     ends: list[list[str | Cell]] = [[Cell(text, "quiet") for text in row] for row in _ends(sweep, gaps)] if gaps else []
     runs: list[list[str | Cell]] = [
-        [called(sweep, folder), *(_share(sweep, each, folder) for each in gaps)] for folder in folders
+        [run_label(sweep, folder), *(_share(sweep, each, folder) for each in gaps)] for folder in folders
     ]
     headers = [", ".join(sweep.params) or sweep.say("sweep.folder"), *(heading(sweep, each["name"]) for each in gaps)]
     groups = [("", len(ends)), ("", len(runs))]
@@ -358,7 +363,7 @@ def _shares(sweep: Sweep, gaps: Sequence[Record], folders: Sequence[str]) -> Tab
 
 
 def _ends(sweep: Sweep, gaps: Sequence[Record]) -> list[list[str]]:
-    """Rows of floors and ceiling; the floor of a metric stands in the row of what it was reached with."""
+    """Rows of floors and ceiling; the floor of a metric is in the row of the reference that reached it."""
     say, rows = sweep.say, []
     for name in dict.fromkeys(gap["floor"]["folder"] for gap in gaps):
         values = [gap["floor"]["value"] if gap["floor"]["folder"] == name else None for gap in gaps]

@@ -1,4 +1,4 @@
-"""What each run of a sweep asked of models, and what that cost."""
+"""The requests of each run of a sweep to models, and their cost."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def numbers(run: Run) -> list[float | int | None]:
 
 
 def _unanswered_lines(sweep: Sweep) -> list[str]:
-    return usage.unanswered([use for cell in sweep.runs for use in cell.uses], sweep.say, "cost.unanswered_explain")
+    return usage.unanswered_notes(
+        [use for cell in sweep.runs for use in cell.uses], sweep.say, "cost.unanswered_explain"
+    )
 
 
 def _total(sweep: Sweep) -> tuple[Spent, Spent]:
@@ -74,7 +76,7 @@ def _total(sweep: Sweep) -> tuple[Spent, Spent]:
 
 
 def _cells(run: Run, say: Wording) -> list[str]:
-    """What a case costs, and what the run has spent."""
+    """The cost of a case, and that of the run."""
     case = usage.of_a_case(run.summary)
     cost = "" if case is None else say("cost.unknown") if case[0] is None else usage.dollars(case[0])
     return [cost, *_amounts(*run.spent, say)]

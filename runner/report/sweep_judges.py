@@ -10,9 +10,9 @@ from typing import Any
 
 from runner.report import metric, usage
 from runner.report.blocks import EVERYWHERE, FILES, TERMINAL, Block, Cell, Code, Note, Section, Table, section
-from runner.report.comparison_words import chance, interval, signed
+from runner.report.comparison_words import chance, interval, signed_number
 from runner.report.sweep import Sweep
-from runner.report.sweep_comparison import called, names
+from runner.report.sweep_comparison import names, run_label
 
 ROLE = ("judge",)
 NAMED = 5  # answers that the terminal names
@@ -36,7 +36,7 @@ def _group(sweep: Sweep, group: Record) -> Iterator[Block]:
     if group["other_answers"]:
         yield Note(say("sweep.judges_other", count=group["other_answers"]), "alarm", EVERYWHERE)
     yield from _agreement(sweep, group)
-    yield Note(say("sweep.judges_explain", first=called(sweep, first)), "quiet", EVERYWHERE)
+    yield Note(say("sweep.judges_explain", first=run_label(sweep, first)), "quiet", EVERYWHERE)
     yield Table(*_costs(sweep, group), media=EVERYWHERE, narrow=True)
     if group["most"]:
         yield Note(say("sweep.judges_most", count=len(group["most"])), "strong", FILES)
@@ -46,7 +46,7 @@ def _group(sweep: Sweep, group: Record) -> Iterator[Block]:
 
 
 def _agreement(sweep: Sweep, group: Record) -> Iterator[Table]:
-    """A row for each judge on each rubric; alpha, which is that of all of them, stands in the first."""
+    """A row for each judge on each rubric; alpha, which is that of all judges, is in the first row."""
     say, rows, short = sweep.say, list[list[str | Cell]](), list[list[str | Cell]]()
     for rubric in group["rubrics"]:
         beside = {other["folder"]: other for other in rubric["beside"]}
@@ -58,10 +58,10 @@ def _agreement(sweep: Sweep, group: Record) -> Iterator[Table]:
             numbers = ["", "", "", ""]
             if entry is not None:
                 rank = metric.four(entry["spearman"], say)
-                numbers = [rank, signed(entry["bias"], say), interval(entry, say), chance(entry["p_holm"], say)]
+                numbers = [rank, signed_number(entry["bias"], say), interval(entry, say), chance(entry["p_holm"], say)]
             counts = [str(rubric["n"]), str(rubric["failed"][folder])]
-            rows.append([name, called(sweep, folder), mean, *counts, alpha, *numbers])
-            short.append([name if place == 0 else "", called(sweep, folder), mean, alpha, *numbers[:2]])
+            rows.append([name, run_label(sweep, folder), mean, *counts, alpha, *numbers])
+            short.append([name if place == 0 else "", run_label(sweep, folder), mean, alpha, *numbers[:2]])
     keys = ("judge.rubric", "judge", "mean", "n", "failed", "alpha", "spearman", "bias")
     heads = [say(key) if "." in key else say(f"sweep.judges_{key}") for key in keys]
     headers = [*heads, say("interval"), say("compare.p")]
@@ -77,14 +77,14 @@ def _costs(sweep: Sweep, group: Record) -> tuple[list[str], list[list[str | Cell
         spent = usage.of_a_case(run.summary, ROLE)
         usd, tokens = (0.0, 0.0) if spent is None else spent
         cost = say("cost.unknown") if usd is None else usage.dollars(usd)
-        rows.append([called(sweep, folder), models, cost, usage.count(round(tokens))])
+        rows.append([run_label(sweep, folder), models, cost, usage.count(round(tokens))])
     headers = [say("sweep.judges_judge"), say("cost.model"), say("cost.case"), say("sweep.respect_tokens")]
     return headers, rows
 
 
 def _most(sweep: Sweep, group: Record) -> Table:
     say = sweep.say
-    judged_by = [called(sweep, folder) for folder in group["folders"]]
+    judged_by = [run_label(sweep, folder) for folder in group["folders"]]
     headers = [say("sweep.judges_case"), say("judge.rubric"), *judged_by]
     headers += [say("sweep.judges_question"), say("sweep.judges_answer")]
     rows: list[list[str | Cell]] = [
@@ -105,7 +105,7 @@ def _scores(answer: Record) -> str:
 
 
 def _calibration(sweep: Sweep, groups: Sequence[Record]) -> Iterator[Block]:
-    """What tells which judge is right, and how to ask for it."""
+    """How to find out which judge is right, and the command for it."""
     yield Note(sweep.say("sweep.judges_calibrate"), "", EVERYWHERE)
     folders = dict.fromkeys(folder for group in groups for folder in group["folders"])
     chosen = dict.fromkeys(_choice(sweep, folder) for folder in folders)

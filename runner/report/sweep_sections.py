@@ -1,4 +1,4 @@
-"""What the report of a sweep says: its runs side by side, how they compare, what failed, what the models cost."""
+"""Sections of the report of a sweep: its runs side by side, their comparison, failures, the cost of models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from runner.report.reporting import sections_of_sweep
 from runner.report.search import search
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep, View, read_sweep
-from runner.report.sweep_comparison import against, called, front, gap
+from runner.report.sweep_comparison import against, front, gap, run_label
 from runner.report.sweep_judges import judges
 from runner.report.terminal import renderables
 
@@ -73,7 +73,7 @@ def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "")
 
 
 def of_evaluations(sweep: Sweep) -> Iterator[Section]:
-    """What evaluations bring to the report of their sweeps."""
+    """The sections of evaluations for the report of their sweeps."""
     for number, part in enumerate(sections_of_sweep(sweep)):
         yield replace(part, id=part.id or f"own-{number}")
 
@@ -121,13 +121,13 @@ def runs(sweep: Sweep, folder: Path, *, errors: bool, mark: str) -> Section:
 
 
 def _in_short(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
-    """What stands below the tables of the terminal."""
+    """The notes below the tables of the terminal."""
     yield from (Note(warning, "alarm", TERMINAL) for warning in sweep.warnings)
     name = mark or sweep.say("sweep.bold")
     legends = dict.fromkeys(sweep.legend(name, [view], sweep.metrics) for view in sweep.views)
     lines = [*legends, *(note.text for note in _notes(sweep) if note.text not in sweep.warnings)]
     if errors:
-        lines += [f"{called(sweep, run.folder)}: {run.error_message}" for run in sweep.runs if run.error_message]
+        lines += [f"{run_label(sweep, run.folder)}: {run.error_message}" for run in sweep.runs if run.error_message]
     yield from (Note(line, "quiet", TERMINAL) for line in lines if line)
 
 
@@ -155,7 +155,7 @@ def _view(sweep: Sweep, view: View, folder: Path, mark: str) -> Iterator[Block]:
 
 
 def _row(sweep: Sweep, view: View, cell: Run, folder: Path, mark: str) -> list[str | Cell]:
-    """Nothing for a run whose numbers are not comparable; the terminal shows how it ended."""
+    """The row of a run; without values where its numbers are not comparable; the terminal shows how it ended."""
     status = sweep.say.name("status", cell.status)
     has_report = (folder / cell.folder / FILE).is_file()
     metrics = view.metrics.get(cell.folder)
@@ -173,7 +173,7 @@ def _row(sweep: Sweep, view: View, cell: Run, folder: Path, mark: str) -> list[s
 
 
 def _value(sweep: Sweep, view: View, cell: Run, name: str, mark: str) -> Cell:
-    """In the terminal, the value with four digits over a narrow interval."""
+    """The cell of a value; in the terminal, with four digits over a narrow interval."""
     value = metric.value_of(view.metrics[cell.folder], name)
     stands_out = sweep.stands_out(view, cell.folder, name)
     limits = metric.narrow(metric.interval(value.low, value.high, digits=2)).replace(", ", " ")

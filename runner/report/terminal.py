@@ -48,8 +48,8 @@ _PIECES = re.compile(r"[^\s./=,:]*[\s./=,:]*")
 
 
 def renderables(blocks: Iterable[Block], *, dense: bool = False) -> list[RenderableType]:
-    """The blocks that the terminal shows: parts of one thing with a heading each, and an empty line between sections;
-    `dense`: things by themselves, under bold headings, without empty lines."""
+    """The blocks that the terminal shows: the parts of a section under one heading each, and an empty line between
+    sections; `dense`: under bold headings, without empty lines."""
     parts = [list(_render(block, dense)) for block in in_medium(blocks, "terminal")]
     if dense:
         return [line for part in parts for line in part]
@@ -139,7 +139,7 @@ def _case(facts: Iterable[Fact]) -> Grid:
 
 
 def _fit(block: Table, fit: Fit) -> Grid:
-    """With the columns for which there is room, and lines between groups."""
+    """The table with the columns for which there is room, and lines between groups."""
     stacks = fit.stacks
     columns = [[Text(stack.header), *(_stack(row, stack) for row in block.rows)] for stack in stacks]
     left, chosen = room_for(columns[: fit.left], columns[fit.left :], fit)
@@ -161,14 +161,14 @@ def _stack(row: Sequence[str | Cell], stack: Stack) -> Text:
 
 
 def room_for(
-    left: Sequence[Sequence[Text]], columns: Sequence[Sequence[Text]], fit: Fit
+    head_columns: Sequence[Sequence[Text]], columns: Sequence[Sequence[Text]], fit: Fit
 ) -> tuple[list[list[Text]], list[int]]:
-    """What stands on the left, folded where it must be, and numbers of the columns beside it for which there is room.
-    Each column is its header and the text of every row; texts may have several lines."""
+    """The head columns, folded if necessary, and the numbers of the other columns for which there is room. Each column
+    is its header and the text of every row; texts may have several lines."""
     width = min(WIDTH, Console().width)
     order = fit.order or range(len(columns))
     for fold in (None, fit.fold):
-        folded_left = [[text if fold is None else _fold(text, fold) for text in column] for column in left]
+        folded_left = [[text if fold is None else _fold(text, fold) for text in column] for column in head_columns]
         room, chosen = width - sum(_width(column) + GAP for column in folded_left), list[int]()
         for place in order:
             needed = _width(columns[place]) + GAP
@@ -178,22 +178,22 @@ def room_for(
             chosen.append(place)
         if len(chosen) == len(columns):
             break
-    if fold is not None and len(left) == 1:
-        folded_left = [[_fold(text, max(fold, _width(folded_left[0]) + room)) for text in left[0]]]
+    if fold is not None and len(head_columns) == 1:
+        folded_left = [[_fold(text, max(fold, _width(folded_left[0]) + room)) for text in head_columns[0]]]
     return folded_left, sorted(chosen)
 
 
 def _fold(text: Text, width: int) -> Text:
     """Its first line in lines of `width` at most."""
     first, *rest = text.split("\n", allow_blank=True) or [Text()]
-    lines = folded(first.plain, width)
+    lines = fold_text(first.plain, width)
     style = first.spans[0].style if first.spans else ""
     return Text("\n").join([Text(lines, style), *rest])
 
 
-def folded(text: str, width: int) -> str:
-    """In lines of `width` at most, broken behind a space, a point or the like; within a word only where one is longer
-    than a line."""
+def fold_text(text: str, width: int) -> str:
+    """A text in lines of `width` at most, broken after a space, a point or the like; within a word only where one is
+    longer than a line."""
     lines = [""]
     for piece in _PIECES.findall(text):
         remainder = piece

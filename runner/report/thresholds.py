@@ -1,4 +1,4 @@
-"""What a report says of the values that a run was to reach."""
+"""Sections of a report on the thresholds of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.thresholds import RECORDS
 from runner.report import metric
 from runner.report.blocks import FILES, TERMINAL, Cell, Mark, Note, Section, Table, section
@@ -45,13 +45,13 @@ def _mark(record: Record) -> Mark:
 
 
 def records_of(document: Document) -> Sequence[Record]:
-    """What became of each threshold of a run; empty without thresholds."""
+    """The outcome of each threshold of a run; empty without thresholds."""
     return document.summary.get(RECORDS) or ()
 
 
 def not_reached(document: Document) -> str:
-    """In one line and in English, as all errors are, what was not reached; empty where all was."""
-    document = replace(document, say=LANGUAGES["en"].about(declared_in(document.run)))
+    """The missed thresholds in one line and in English, like all errors; empty without any."""
+    document = replace(document, say=LANGUAGES["en"].about(catalogue_in(document.run)))
     records = records_of(document)
     if problems := [record["problem"] for record in records if record["status"] == "unknown"]:
         return "; ".join(problems)

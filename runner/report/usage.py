@@ -1,4 +1,4 @@
-"""What a run asked of models and what that cost, out of summary.json and run.json."""
+"""The requests of a run to models and their cost, from summary.json and run.json."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def uses(summary: Mapping[str, Any]) -> list[Use]:
 
 def of_a_case(summary: Mapping[str, Any], roles: Collection[str] | None = None) -> tuple[float | None, float] | None:
     """(USD, tokens) of the requests of one case, each once, in all roles or in some; USD None where a price is unknown.
-    None where no model was asked, or by how many cases is not told."""
+    None where no model was called, or where the number of cases is unknown."""
     cost = summary.get("cost") or {}
     spending = [spent for role, spent in (cost.get("roles") or {}).items() if roles is None or role in roles]
     n = cost.get("cases") or 0
@@ -123,7 +123,7 @@ def spending(spent: Spent, say: Wording) -> str:
     return say("cost.line", cost=money(spent, say), requests=f"{spent.requests:,}", tokens=count(spent.tokens))
 
 
-def unanswered(uses: Iterable[Use], say: Wording, words: str) -> list[str]:
+def unanswered_notes(uses: Iterable[Use], say: Wording, words: str) -> list[str]:
     """`words` filled in with what attempts without an answer may have been billed; none where that is nothing."""
     lost = total(use.unanswered for use in uses)
     if not lost.tokens:

@@ -15,10 +15,10 @@ RIGHT = ("true_positive", "true_negative")
 
 
 def worst_cases(rows: Iterable[Mapping[str, Any]], count: int, catalogue: Catalogue) -> list[Mapping[str, Any]]:
-    """The `count` worst rows: failing questions first, then by mean score ascending, cases that never
-    ended after those that did. Ties stand in the order of a checksum of their ids, so that ten cases are
-    not ten of one kind whose ids begin alike. Perfect cases and right refusals are left out. Independent of the order
-    of `rows`, of which it holds `count` at a time."""
+    """The `count` worst rows: failing questions first, then by mean score ascending, failed cases after finished ones.
+    Ties are ordered by a checksum of their ids, so that ten cases are not ten of one kind whose ids begin alike.
+    Perfect cases and right refusals are left out. Independent of the order of `rows`, of which `count` are in memory at
+    a time."""
     return heapq.nsmallest(
         count, (row for row in rows if not _perfect(row, catalogue)), key=partial(merit, catalogue=catalogue)
     )
@@ -78,11 +78,11 @@ def _mean(row: Mapping[str, Any], catalogue: Catalogue) -> float:
 def _perfect(row: Mapping[str, Any], catalogue: Catalogue) -> bool:
     if row.get("status") != "ok" or lost_at(row) is not None:
         return False
-    return _mean(row, catalogue) >= 1.0 or _rightly_refused(row)
+    return _mean(row, catalogue) >= 1.0 or _is_right_refusal(row)
 
 
-def _rightly_refused(row: Mapping[str, Any]) -> bool:
-    """Judges give a refusal that is right what they give one that is wrong: it claims and answers nothing."""
+def _is_right_refusal(row: Mapping[str, Any]) -> bool:
+    """Whether a refusal is right. Judges score right and wrong refusals alike: neither claims nor answers anything."""
     output = row.get("output")
     if not isinstance(output, Mapping) or (row.get("metrics") or {}).get("leakage"):
         return False

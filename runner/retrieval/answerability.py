@@ -117,7 +117,7 @@ def terms_of(corpus: Corpus, workspace: Workspace) -> Terms:
 def cover_by(hits: Sequence[Chunk], question: str, corpus: Corpus, terms: Terms) -> float:
     """The largest share (0..1) of the question's weight that one of the first HITS holds; 1 for a question without
     terms."""
-    asked = list(dict.fromkeys(by_script(asked_for(question))))
+    asked = list(dict.fromkeys(by_script(content_of_question(question))))
     if not asked:
         return 1.0
     weights = terms.weights(asked)
@@ -127,7 +127,7 @@ def cover_by(hits: Sequence[Chunk], question: str, corpus: Corpus, terms: Terms)
     return max(held, default=0.0) / (sum(weights) or 1.0)
 
 
-def asked_for(question: str) -> str:
+def content_of_question(question: str) -> str:
     """The content words of a question, Korean ones without their endings. Words that only ask (where does, 어떻게) are
     left out: in a small corpus they are rare and would weigh most."""
     return _WORD.sub(lambda match: _stem(match[0]), question)

@@ -25,7 +25,7 @@ from runner.llm.settings import CacheMode
 from runner.system import terminal
 from runner.system.database import Database
 from runner.system.store import fingerprint
-from runner.words.wording import spoken
+from runner.words.wording import current_wording
 
 Kind = Literal["query", "passage"]
 Vectors = dict[bytes, NDArray[np.float32]]
@@ -94,7 +94,7 @@ class EmbeddingStore:
         self._check = (
             None if made_up is not None or not server else ServerCheck(server, self._path if self._is_kept else None)
         )
-        self._refused: dict[bytes, str] = {}  # digest of a text -> what is wrong with its vector
+        self._refused: dict[bytes, str] = {}  # digest of a text -> the fault of its vector
 
     @property
     def has_made_up(self) -> bool:
@@ -125,29 +125,29 @@ class EmbeddingStore:
         Raises EvaluationError for an invalid vector, and StopRunError where another model answers under this name.
         """
         digests = [_digest(text, kind) for text in texts]
-        wanted = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
+        text_by_digest = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
         with self._databases() as databases:
-            vectors = self._read_stored(databases, list(wanted))
-            if found := [wanted[digest] for digest in vectors if digest not in self._seen]:
+            vectors = self._read_stored(databases, list(text_by_digest))
+            if found := [text_by_digest[digest] for digest in vectors if digest not in self._seen]:
                 stored(found)
-            missing = [digest for digest in wanted if digest not in vectors and digest not in self._refused]
+            missing = [digest for digest in text_by_digest if digest not in vectors and digest not in self._refused]
             batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
 
-            def done(number: int, rows: Rows, sent_by: str = "", /) -> None:
-                batch = {digest: wanted[digest] for digest in batches[number]}
-                computed = self._accepted(databases, batch, rows, sent_by)
+            def store_batch(number: int, rows: Rows, sent_by: str = "", /) -> None:
+                batch = {digest: text_by_digest[digest] for digest in batches[number]}
+                computed = self._accept(databases, batch, rows, sent_by)
                 self._keep(databases, computed, sent_by)
                 vectors.update(computed)
 
-            self._seen.update(wanted)
+            self._seen.update(text_by_digest)
             if batches:
-                compute([[wanted[digest] for digest in batch] for batch in batches], done)
-        self._raise_refused(wanted)
-        return self._stacked(digests, vectors)
+                compute([[text_by_digest[digest] for digest in batch] for batch in batches], store_batch)
+        self._raise_refused(text_by_digest)
+        return self._stack(digests, vectors)
 
     # --- what a server sent -------------------------------------------------------------------------
 
-    def _accepted(self, databases: Sequence[Database], batch: Mapping[bytes, str], rows: Rows, sent_by: str) -> Vectors:
+    def _accept(self, databases: Sequence[Database], batch: Mapping[bytes, str], rows: Rows, sent_by: str) -> Vectors:
         """The valid vectors of a batch, after they were stored."""
         if self._check is None or len(rows) != len(batch):
             return dict(zip(batch, _unit_rows(np.asarray(rows), len(batch)), strict=True))
@@ -191,7 +191,7 @@ class EmbeddingStore:
         finally:
             database.close()
             if (aside := database.set_aside) is not None:
-                terminal.note(spoken()("progress.aside.embeddings", aside=aside))
+                terminal.note(current_wording()("progress.aside.embeddings", aside=aside))
 
     def _read_stored(self, databases: Sequence[Database], digests: Sequence[bytes]) -> Vectors:
         vectors = {digest: self._memory[digest] for digest in digests if digest in self._memory}
@@ -226,7 +226,7 @@ class EmbeddingStore:
             marks = [(digest,) for digest in digests]
             databases[0].write(lambda rows: rows.executemany("DELETE FROM embedding WHERE digest = ?", marks))
 
-    def _stacked(self, digests: Sequence[bytes], vectors: Vectors) -> NDArray[np.float32]:
+    def _stack(self, digests: Sequence[bytes], vectors: Vectors) -> NDArray[np.float32]:
         made_up = self._memory if self._is_rehearsal else {}
         dims = {vector.size for digest, vector in vectors.items() if digest not in made_up}
         if len(dims) > 1:
@@ -267,8 +267,7 @@ class ServerCheck:
                     return
 
     def faults(self, batch: Sequence[bytes], rows: Rows, sent_by: str) -> dict[bytes, str]:
-        """What is wrong with vectors, by the digest of their texts. Raises StopRunError where another model made
-        them."""
+        """The faults of vectors, by the digest of their texts. Raises StopRunError where another model made them."""
         lengths = {digest: len(row) for digest, row in zip(batch, rows, strict=True)}
         wrong = {digest: fault for digest, row in zip(batch, rows, strict=True) if (fault := _fault(row))}
         sizes = Counter(length for digest, length in lengths.items() if digest not in wrong)

@@ -26,7 +26,7 @@ def build(folder: Path, vectors: NDArray[np.float32], settings: IndexSettings) -
 
     is_plain = settings.kind in ("flat", "ivf")  # hnsw and ivf depend on the order of insertion
     faiss.omp_set_num_threads(1 if is_plain else settings.threads)
-    index = _compressed(vectors, settings) if settings.kind == "ivf_pq" else _filled(vectors, settings)
+    index = _build_compressed(vectors, settings) if settings.kind == "ivf_pq" else _build_index(vectors, settings)
     faiss.omp_set_num_threads(1)
     faiss.write_index(index, str(folder / FILE))
     if settings.kind == "ivf_pq":
@@ -42,13 +42,13 @@ def build(folder: Path, vectors: NDArray[np.float32], settings: IndexSettings) -
                 found: list[list[int]] = numbers.tolist()
                 return found
             pairs = zip(queries, numbers, strict=True)
-            return [_refined(vectors, query, row[row >= 0])[:depth].tolist() for query, row in pairs]
+            return [_refine(vectors, query, row[row >= 0])[:depth].tolist() for query, row in pairs]
 
         facts["recall_at_10"] = Recall(vectors, settings.seed).of(search)
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
 
 
-def _filled(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
+def _build_index(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
     import faiss
 
     count, dim = vectors.shape
@@ -69,7 +69,7 @@ def _filled(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
     return index
 
 
-def _compressed(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
+def _build_compressed(vectors: NDArray[np.float32], settings: IndexSettings) -> Any:
     """Jégou et al. (2011), "Product quantization for nearest neighbor search", after a random rotation, which spreads
     what vectors say evenly over the bytes of their codes."""
     import faiss
@@ -96,28 +96,28 @@ def _sample(vectors: NDArray[np.float32], size: int, seed: int) -> NDArray[np.fl
 
 
 def _search(
-    index: Any, settings: IndexSettings, queries: NDArray[np.float32], wanted: int, among: Any = None
+    index: Any, settings: IndexSettings, queries: NDArray[np.float32], n_hits: int, among: Any = None
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Scores and numbers [n_queries, at least `wanted`], best first; -1 where there is no more. `among`: what tells
-    FAISS which vectors a filter leaves."""
+    """Scores and numbers [n_queries, at least `n_hits`], best first; -1 where there is no more. `among`: selects the
+    vectors that pass a filter, for FAISS."""
     import faiss
 
     effort = None
     if settings.kind == "hnsw":
-        effort = faiss.SearchParametersHNSW(efSearch=max(settings.effort, wanted), sel=among)
+        effort = faiss.SearchParametersHNSW(efSearch=max(settings.effort, n_hits), sel=among)
     elif settings.kind == "ivf":
         effort = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
     elif settings.kind == "ivf_pq":
-        wanted = min(index.ntotal, REFINED * wanted)
+        n_hits = min(index.ntotal, REFINED * n_hits)
         inner = faiss.SearchParametersIVF(nprobe=settings.probes, sel=among)
         effort = faiss.SearchParametersPreTransform(index_params=inner)
     elif among is not None:
         effort = faiss.SearchParameters(sel=among)
-    found: tuple[NDArray[np.float32], NDArray[np.int64]] = index.search(queries, wanted, params=effort)
+    found: tuple[NDArray[np.float32], NDArray[np.int64]] = index.search(queries, n_hits, params=effort)
     return found
 
 
-def _refined(vectors: NDArray[np.float32], query: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def _refine(vectors: NDArray[np.float32], query: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers by the inner product of their vectors with a query, best first."""
     return numbers[np.argsort(-(vectors[numbers] @ query), kind="stable")]
 
@@ -147,7 +147,7 @@ class FaissIndex:
     def nearest(
         self, vectors: NDArray[np.float32], wanted: int, passing: NDArray[np.bool_] | None = None
     ) -> list[Hits]:
-        """For each query; among the vectors that are `passing`."""
+        """The nearest vectors of each query, among those that are `passing`."""
         import faiss
 
         faiss.omp_set_num_threads(1)

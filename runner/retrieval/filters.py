@@ -48,7 +48,7 @@ def facets_of_chunks(corpus: Corpus) -> list[tuple[str, ...]]:
 
 
 def passing(facets: Sequence[Sequence[str]], where: Where, setting: str) -> NDArray[np.bool_]:
-    """Which chunks a filter leaves. Raises InputError for one that leaves none."""
+    """Which chunks pass a filter, bool [n_chunks]. Raises InputError where none does."""
     left = np.array([all(any(one in own for one in group) for group in where) for own in facets], dtype=bool)
     if not left.any():
         raise InputError(f"{setting}: {_why_none(facets, where)}")

@@ -20,7 +20,7 @@ NORMALISED = 100  # best items of a ranking over which its scores are normalised
 POOL = 300  # items taken from each ranking
 
 
-def fused(
+def fuse(
     places: Sequence[NDArray[np.int64]], values: Sequence[Values], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The union of the places, ascending, and their sums of weight x value. `weights`: [n_rankings, 1]."""

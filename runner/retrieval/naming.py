@@ -104,18 +104,18 @@ class Naming:
 
     def _holding(self, text: str) -> str | None:
         """The chunk with this text, else the only document that contains it."""
-        wanted = " ".join(text.split())
-        if (chunk := self._chunks.get(wanted)) is not None:
+        plain = " ".join(text.split())
+        if (chunk := self._chunks.get(plain)) is not None:
             return chunk or None
-        if len(wanted) < SHORTEST:
+        if len(plain) < SHORTEST:
             return None
         joined, starts = self._documents
-        first = joined.find(wanted)
+        first = joined.find(plain)
         if first < 0:
             return None
         place = bisect_right(starts, first) - 1
         end = starts[place + 1] if place + 1 < len(starts) else len(joined)
-        return self.corpus.documents[place].id if joined.find(wanted, end) < 0 else None
+        return self.corpus.documents[place].id if joined.find(plain, end) < 0 else None
 
     @cached_property
     def _chunks(self) -> dict[str, str]:

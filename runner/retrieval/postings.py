@@ -27,7 +27,7 @@ from typing import IO, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.system.names import Names, mapped, write_names
+from runner.system.names import Names, map_array, write_names
 
 Method = Literal["lucene", "robertson", "atire"]
 BATCH = 8192  # chunks whose counts are sorted and written at a time
@@ -52,7 +52,7 @@ class Bm25:
         return weights[places]
 
     def shares(self, times: NDArray[np.int32], lengths: NDArray[np.int32], mean_length: float) -> NDArray[np.float64]:
-        """What a term that occurs so many times in a chunk of such a length counts, before its weight."""
+        """The contribution of a term that occurs so many times in a chunk of such a length, before its weight."""
         from bm25s.scoring import _select_tfc_scorer
 
         scorer = _select_tfc_scorer(self.method)
@@ -100,7 +100,7 @@ def _write_scores(folder: Path, spool: _Spool, indptr: NDArray[np.int64], bm25: 
 
 
 def _places(terms: NDArray[np.int32], free: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the postings of these terms, ascending, come to stand; the places are free no more."""
+    """Where the postings of these terms, ascending, are placed; `free` is updated."""
     firsts = np.flatnonzero(np.diff(terms, prepend=-1))
     sizes = np.diff(firsts, append=len(terms))
     places = np.arange(len(terms)) + np.repeat(free[terms[firsts]] - firsts, sizes)
@@ -168,7 +168,7 @@ class _Spool:
 
     def below(self, last: int) -> Iterator[_Counts]:
         """The counts of terms below `last` that were not taken yet, one batch after the other."""
-        return (batch.taken(last) for batch in self._batches)
+        return (batch.take(last) for batch in self._batches)
 
 
 @dataclass(slots=True)
@@ -180,7 +180,7 @@ class _Stored:
     size: int
     read: int = 0
 
-    def taken(self, last: int) -> _Counts:
+    def take(self, last: int) -> _Counts:
         """The next counts, of the terms below `last`."""
         end = bisect_left(range(self.size), last, lo=self.read, key=lambda place: int(self._part(0, place, 1)[0]))
         counts = _Counts(*(self._part(column, self.read, end - self.read) for column in range(3)))
@@ -216,7 +216,7 @@ class Postings:
 
     def __init__(self, folder: Path) -> None:
         self._data, self._indices, self._indptr = (
-            mapped(folder / f"{name}.npy") for name in ("data", "indices", "indptr")
+            map_array(folder / f"{name}.npy") for name in ("data", "indices", "indptr")
         )
         self._vocabulary = Names(folder)
         n_chunks, mean_length = np.load(folder / "lengths.npy").tolist()
@@ -238,7 +238,8 @@ class Postings:
         return int(end - begin)
 
     def scores(self, numbers: Sequence[int]) -> NDArray[np.float64]:
-        """float64 [n_chunks]: the sum over the terms, in their order; one that stands there twice counts twice."""
+        """float64 [n_chunks]: the sum over the terms, in their order; a term that occurs twice in `numbers` counts
+        twice."""
         scores = np.zeros(self.n_chunks)
         for number in numbers:
             begin, end = self._indptr[number : number + 2].tolist()

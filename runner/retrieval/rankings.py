@@ -149,7 +149,7 @@ def _keep_mark(path: Path, sweep: str) -> None:
 
 
 def _text_of(path: Path) -> str:
-    """The text of a file; empty where there is none."""
+    """The text of a file; empty where the file is missing."""
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, unexpected
+from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, describe_unexpected
 from runner.llm.metering import Entries, asking_for, metering
 from runner.protocols import CachedRetriever, Retriever, offered
 from runner.records import Corpus, Query, Ranking
@@ -80,7 +80,7 @@ class Searcher:
             for start in range(0, len(untimed), self._batch_size):
                 places = untimed[start : start + self._batch_size]
                 batch = [queries[place] for place in places]
-                yield from zip(places, self._deepened(batch, self._batch(batch, self._first_depth)), strict=True)
+                yield from zip(places, self._search_deeper(batch, self._batch(batch, self._first_depth)), strict=True)
         finally:
             self._worker.close()
 
@@ -93,7 +93,7 @@ class Searcher:
             found = self._single(query, self._first_depth)
             if not live:
                 found = replace(found, latency_ms=None)
-            yield place, self._deepened([query], [found])[0]
+            yield place, self._search_deeper([query], [found])[0]
 
     def _warm_up(self, queries: Sequence[Query]) -> None:
         """Search the first `warmup` queries, or let a retriever with a cache prepare itself."""
@@ -104,13 +104,13 @@ class Searcher:
             self._attempt(self._cached.warm_up, self._timeout_s)
 
     def _single(self, query: Query, depth: int) -> Found:
-        def timed() -> Found:
+        def search_timed() -> Found:
             with stopwatch() as watch:
                 found = self._search([query], depth)[0]
                 latency_ms = watch.ms
             return replace(found, latency_ms=latency_ms if watch.live else None)
 
-        found = self._attempt(timed, self._timeout_s)
+        found = self._attempt(search_timed, self._timeout_s)
         return found if isinstance(found, Found) else Found(error=found)
 
     # --- many at a time ---------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class Searcher:
         except (InputError, StopRunError):
             raise
         except Exception as error:
-            return str(error) if isinstance(error, RunnerError) else unexpected(error)
+            return str(error) if isinstance(error, RunnerError) else describe_unexpected(error)
 
     # --- to the depth asked for -------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Searcher:
         per_document = ceil(len(self.corpus.chunks) / max(1, len(self.corpus.documents)))
         return self.depth * min(max(1, per_document), 4)
 
-    def _deepened(self, queries: Sequence[Query], searched: list[Found]) -> list[Found]:
+    def _search_deeper(self, queries: Sequence[Query], searched: list[Found]) -> list[Found]:
         """Search again, twice as deep each time, for queries with too few documents and more chunks to come."""
         depth = self._first_depth
         while depth < len(self.corpus.chunks):
@@ -166,7 +166,7 @@ class Searcher:
                 before = searched[place]
                 latency_ms = before.latency_ms if deeper.error is None else None
                 searched[place] = replace(deeper, latency_ms=latency_ms, asked={**deeper.asked, **before.asked})
-        return [replace(result, ranking=self._trimmed(result.ranking)) for result in searched]
+        return [replace(result, ranking=self._trim(result.ranking)) for result in searched]
 
     def _lacks_documents(self, ranking: Ranking, depth: int) -> bool:
         """Whether documents are missing; false where the matching chunks are exhausted."""
@@ -174,7 +174,7 @@ class Searcher:
             return True
         return len(ranking.ids) >= depth and len(set(self.corpus.documents_of(ranking.ids))) < self.depth
 
-    def _trimmed(self, ranking: Ranking) -> Ranking:
+    def _trim(self, ranking: Ranking) -> Ranking:
         """The first `depth` chunks, then only chunks that bring a new document, to `depth` documents."""
         documents: set[str] = set()
         places = []
@@ -188,6 +188,6 @@ class Searcher:
             ids=tuple([ranking.ids[place] for place in places]),
             scores=tuple([ranking.scores[place] for place in places]),
             relevance=tuple([ranking.relevance[place] for place in places]),
-            legs={name: self._trimmed(leg) for name, leg in ranking.legs.items()},
+            legs={name: self._trim(leg) for name, leg in ranking.legs.items()},
             trajectory=ranking.trajectory,
         )

@@ -23,7 +23,7 @@ from runner.llm.metering import charge
 from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
-from runner.metrics.ranking import MEASURES, METRICS, Found, found_in, values_at
+from runner.metrics.ranking import MEASURES, METRICS, Found, relevant_hits, values_at
 from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, TextTelling, Workspace, offered
 from runner.records import (
     Answer,
@@ -52,7 +52,7 @@ from runner.retrieval.rankings import (
     rank_all,
 )
 from runner.retrieval.searching import Searcher
-from runner.system.shared import are_several, settings_of, shared
+from runner.system.shared import are_several, make_once, settings_of
 from runner.system.shared_record import shared_record
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
@@ -99,7 +99,7 @@ class _Loaded:
     digests: Mapping[str, str]
 
 
-def _loaded(dataset: Dataset) -> _Loaded:
+def _load(dataset: Dataset) -> _Loaded:
     data = dataset.load()
     identity = {"documents": documents_identity(data.corpus), **queries_identity(data.queries)}
     return _Loaded(data, identity, document_digests(data.corpus.documents))
@@ -139,7 +139,7 @@ class Retrieval:
     def load(self) -> CaseSet[Query]:
         """Read and hash the data, once for all cells of a sweep."""
         settings = settings_of(self.dataset)
-        loaded = _loaded(self.dataset) if settings is None else shared("data", settings, lambda: _loaded(self.dataset))
+        loaded = _load(self.dataset) if settings is None else make_once("data", settings, lambda: _load(self.dataset))
         data, self.corpus = loaded.data, loaded.data.corpus
         identity = {
             **loaded.identity,
@@ -187,9 +187,9 @@ class Retrieval:
             return None
         model = offered(self.retriever, "answer_model")
         depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity, bool(self._texts)
-        return shared("readings", depends, Readings)
+        return make_once("readings", depends, Readings)
 
-    def described(self) -> Preparation:
+    def describe(self) -> Preparation:
         """The report facts where a running system answers, and nothing is indexed or ranked here."""
         counts = {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks)}
         return Preparation({"index": counts} if self.corpus.documents else {})
@@ -225,25 +225,26 @@ class Retrieval:
         )
 
     async def look_up(self, query: Query) -> Retrieved:
-        """Search for a query that is not part of the data set; its ranking is not stored. Raises as `retrieved`."""
+        """Search for a query that is not part of the data set; its ranking is not stored. Raises what
+        `charged_result` raises."""
         ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
-        return self._retrieved(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
+        return self._result(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
 
-    def retrieved(self, query: Query) -> Retrieved:
+    def charged_result(self, query: Query) -> Retrieved:
         """The result of a query; charges the case for the cost of its ranking. Raises TimeoutError or EvaluationError
         where the query could not be ranked."""
         reading = self._reading(query)
         charge(reading.entry.cost)
-        return self._retrieved(query, reading)
+        return self._result(query, reading)
 
     def result_of(self, query: Query) -> Retrieved:
-        """As `retrieved`, without a charge, for another look at the result."""
-        return self._retrieved(query, self._reading(query))
+        """As `charged_result`, without a charge, for another look at the result."""
+        return self._result(query, self._reading(query))
 
     def _reading(self, query: Query) -> Reading:
-        """Where the query could not be ranked, charge its cost and raise the error."""
+        """The ranking of a query. If it could not be ranked, its cost is charged and the error raised."""
         if self.rankings is None:
-            raise RuntimeError("prepare() comes before retrieved()")
+            raise RuntimeError("prepare() comes before charged_result()")
         known = None if self._readings is None else self._readings.get(query.id)
         if known is not None:
             return known
@@ -259,7 +260,7 @@ class Retrieval:
         of_documents = documents(entry.ranking, self.corpus)
         return Reading(entry, of_documents, self._answer_score(query, entry.ranking, of_documents))
 
-    def _retrieved(self, query: Query, reading: Reading) -> Retrieved:
+    def _result(self, query: Query, reading: Reading) -> Retrieved:
         entry, ranking = reading.entry, reading.entry.ranking
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         contexts = self._contexts(query, reading)
@@ -379,7 +380,7 @@ class Retrieval:
         known = self.corpus.document_by_id
         is_open = not gold or not retrieved.is_known  # it is unknown whether retrieval failed
         if is_open and query.answerable:
-            return _unexplained(declined, right)
+            return _unexplained_stage(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
             gold_in_corpus=is_open or not self.corpus.documents or any(id in known for id in gold),
@@ -427,7 +428,7 @@ class Retrieval:
         """Values by their names in rows. The relevant documents, which do not depend on k, are added to `known`."""
         if prefix not in known:
             depth = self.cutoffs[-1] if self._readings is None else self.depth
-            known[prefix] = found_in(ids, relevance, depth)
+            known[prefix] = relevant_hits(ids, relevance, depth)
         names, values_of = self._row_names(prefix)
         return dict(zip(names, values_of(values_at(known[prefix], tuple(self.cutoffs))), strict=True))
 
@@ -449,7 +450,7 @@ def _is_answer_alone(query: Query) -> bool:
     return given.answer is not None and given.ranking is None and given.contexts is None
 
 
-def _unexplained(declined: bool | None, right: bool | None) -> str:
+def _unexplained_stage(declined: bool | None, right: bool | None) -> str:
     """The stage of an answerable question whose retrieved or gold documents are unknown."""
     if right or (right is None and not declined):
         return "none"

@@ -117,7 +117,7 @@ class Points:
     facets: Sequence[Sequence[str]]
 
     def part(self, start: int, end: int) -> Points:
-        """Those from `start`, before `end`, of points that begin with 0."""
+        """The points from `start` to before `end`, counted from 0."""
         texts, facets = [*self.texts[start:end]], self.facets[start:end]
         return Points(start, [*self.ids[start:end]], texts, self.vectors[start:end], facets)
 
@@ -171,7 +171,7 @@ class Transfer:
     setting: str = "store"
 
 
-def _checked_by(problem: Callable[[str], str | None]) -> AfterValidator:
+def _validator(problem: Callable[[str], str | None]) -> AfterValidator:
     def check(value: str) -> str:
         if fault := problem(value):
             raise PydanticCustomError(NOT_SHOWN, "{message}", {"message": fault})
@@ -180,8 +180,8 @@ def _checked_by(problem: Callable[[str], str | None]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Address = Annotated[str, _checked_by(address_problem)]  # http:// or https://, without a user, a password and parameters
-Variable = Annotated[str, _checked_by(variable_problem)]  # the NAME of an environment variable
+Address = Annotated[str, _validator(address_problem)]  # http:// or https://, without a user, a password and parameters
+Variable = Annotated[str, _validator(variable_problem)]  # the NAME of an environment variable
 
 
 def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
@@ -198,7 +198,7 @@ def lacking(store: str, packages: str, error: Exception) -> InputError:
     return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
 
 
-def refused(transfer: Transfer, setting: str, reason: str) -> StopRunError:
+def refusal_error(transfer: Transfer, setting: str, reason: str) -> StopRunError:
     """The error for a store that refuses the user or password."""
     return StopRunError(
         f"{setting}: the store at {transfer.place} refuses access ({reason}); {setting}=NAME names the environment "
@@ -296,7 +296,7 @@ class Among(Protocol):
     """A collection of a store that filters."""
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
-        """As `search`, among the points that have a facet of each group."""
+        """Like `search`, among the points that have a facet of each group."""
 
 
 @runtime_checkable
@@ -411,7 +411,7 @@ class StoreIndex:
         return self._collection.size
 
     def fill(self, points: Points, *, anew: bool = False) -> int:
-        """Send the missing ones of all points, or with `anew` all, and return their number. Raises StopRunError."""
+        """Send the points that the store lacks, or all with `anew`, and return their number. Raises StopRunError."""
         return self._loop.run(self._fill(points, anew=anew))
 
     def facts(self, vectors: NDArray[np.float32]) -> dict[str, Any]:
@@ -429,7 +429,7 @@ class StoreIndex:
 
     def is_whole(self) -> bool:
         """Whether it has all points."""
-        return self._loop.run(self._opened()).n_points >= self.size
+        return self._loop.run(self._ensure_open()).n_points >= self.size
 
     def nearest(self, vectors: NDArray[np.float32], wanted: int, where: Where = ()) -> list[Hits]:
         """The nearest points of each query that pass a filter; a batch of queries is one request. Raises
@@ -441,7 +441,7 @@ class StoreIndex:
                 return await cast("Among", opened).search_among(batch, wanted, where)
             return await opened.search(batch, wanted)
 
-        return self._found(find, len(vectors))
+        return self._in_batches(find, len(vectors))
 
     def ranked(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
         """The best texts of a collection with `words` for each query. Raises StopRunError, and EvaluationError for a
@@ -450,16 +450,16 @@ class StoreIndex:
         async def find(opened: OpenCollection, start: int) -> Sequence[WordHits]:
             return await cast("Worded", opened).search_words(texts[start : start + FIND_BATCH], wanted, where)
 
-        return self._found(find, len(texts))
+        return self._in_batches(find, len(texts))
 
-    def _found(self, find: Callable[[OpenCollection, int], Awaitable[Sequence[H]]], n_queries: int) -> list[H]:
+    def _in_batches(self, find: Callable[[OpenCollection, int], Awaitable[Sequence[H]]], n_queries: int) -> list[H]:
         """What `find` returns for the queries from a place on, FIND_BATCH at a time."""
 
         async def ask(start: int) -> Sequence[H]:
             async def search() -> Sequence[H]:
-                return await find(await self._opened(), start)
+                return await find(await self._ensure_open(), start)
 
-            return self._checked(await self._repeated(search), min(FIND_BATCH, n_queries - start))
+            return self._check_hits(await self._retry(search), min(FIND_BATCH, n_queries - start))
 
         async def ask_all() -> list[H]:
             return [hits for start in range(0, n_queries, FIND_BATCH) for hits in await ask(start)]
@@ -473,9 +473,9 @@ class StoreIndex:
             batch = numbers[start : start + self._store.transfer.batch_size]
 
             async def read() -> Sequence[str]:
-                return await cast("Told", await self._opened()).texts(batch)
+                return await cast("Told", await self._ensure_open()).texts(batch)
 
-            texts = await self._repeated(read)
+            texts = await self._retry(read)
             if len(texts) != len(batch):
                 name = type(self._store).__name__
                 raise StopRunError(f"store ({name}): returned {len(texts)} texts of {len(batch)} points")
@@ -495,9 +495,9 @@ class StoreIndex:
 
     # --- requests -----------------------------------------------------------------------------------
 
-    async def _opened(self) -> OpenCollection:
+    async def _ensure_open(self) -> OpenCollection:
         if self._open is None:
-            self._open = await self._repeated(lambda: self._store.open(self._collection))
+            self._open = await self._retry(lambda: self._store.open(self._collection))
         return self._open
 
     async def _forget(self) -> None:
@@ -506,18 +506,18 @@ class StoreIndex:
             await opened.close()
 
     async def _fill(self, whole: Points, *, anew: bool) -> int:
-        opened = await self._opened()
+        opened = await self._ensure_open()
         size = self._store.transfer.batch_size
         there = 0 if anew else opened.n_points
         first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
             points = whole.part(start, start + size)
-            await self._repeated(lambda points=points: opened.add(points))  # type: ignore[misc]
+            await self._retry(lambda points=points: opened.add(points))  # type: ignore[misc]
         if there < self.size:
-            await self._repeated(opened.finish, is_long=True)
+            await self._retry(opened.finish, is_long=True)
         return self.size - first
 
-    async def _repeated(self, ask: Callable[[], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
+    async def _retry(self, ask: Callable[[], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
         """Call `ask` with retries. `is_long`: without a deadline."""
         transfer = self._store.transfer
         wait_s, reason = FIRST_WAIT_S, ""
@@ -534,7 +534,7 @@ class StoreIndex:
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         raise away(transfer, reason, transfer.retries + 1)
 
-    def _checked(self, hits_of_queries: Sequence[H], n_queries: int) -> Sequence[H]:
+    def _check_hits(self, hits_of_queries: Sequence[H], n_queries: int) -> Sequence[H]:
         """Check the hits of a store: unknown numbers would become wrong scores later."""
         name = type(self._store).__name__
         if len(hits_of_queries) != n_queries:

@@ -1,5 +1,5 @@
-"""What a run needs later, made ready beside what it does: the client of servers while the cost is counted, and what its
-end takes, a third of a second, while it waits for models."""
+"""Prepares in threads what a run needs later: the client of servers while the cost is estimated, and, while the run
+waits for models, the hashes and modules for its end, which take a third of a second."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from runner.llm.tokens import is_exact
+
 CLIENT = "aiohttp"
 PAUSE_S = 0.05  # in which the first requests are sent
 
 
-def ready_client() -> None:
-    """Import the client of servers in a thread. Half of its time is spent on the certificates of the system, which it
-    reads for all servers, and does not keep other threads waiting."""
+def ready_requests() -> None:
+    """Read the encoding by which tokens are counted, and import the client of servers, in a thread. Most of that, the
+    encoding and the certificates of the system, which the client reads for all servers, keeps no other thread
+    waiting."""
     if CLIENT not in sys.modules:
-        threading.Thread(target=_import_client, name="client of servers").start()
+        threading.Thread(target=_ready_requests, name="requests").start()
 
 
-def _import_client() -> None:
-    """What fails here fails again where it is needed, and is told there."""
+def _ready_requests() -> None:
+    """An error here is raised again, and reported, where the client is used."""
     with suppress(Exception):
+        is_exact()
         importlib.import_module(CLIENT)
 
 
 @asynccontextmanager
-async def readied(judges: Iterable[object], *, reports: bool, is_waiting: bool) -> AsyncIterator[None]:
-    """In a thread beside the body, where that `is_waiting` for somebody else. `judges`: whose code is hashed;
+async def prepare_ahead(judges: Iterable[object], *, reports: bool, is_waiting: bool) -> AsyncIterator[None]:
+    """Prepare the end of a run in a thread, if the body `is_waiting` for servers. `judges`: their code is hashed;
     `reports`: whether a report will be written."""
     if not is_waiting:
         yield
@@ -39,7 +43,7 @@ async def readied(judges: Iterable[object], *, reports: bool, is_waiting: bool) 
     try:
         yield
     finally:
-        task.cancel()  # what is under way in the thread goes on to its end
+        task.cancel()  # the call in the thread runs to its end
         with suppress(asyncio.CancelledError):
             await task
 
@@ -50,7 +54,7 @@ async def _after_a_pause(modules: Sequence[str], *, reports: bool) -> None:
 
 
 def _ready(modules: Sequence[str], *, reports: bool) -> None:
-    """What fails here is tried again by who needs it, and told there."""
+    """An error here is raised again, and reported, where the result is used."""
     with suppress(Exception):
         from runner.run.score_identity import metric_code
         from runner.system.sources import syntax_digest

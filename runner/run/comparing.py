@@ -23,7 +23,7 @@ from runner.config.options import thresholds_of
 from runner.config.references import NAMES
 from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError
 from runner.metrics import thresholds
-from runner.metrics.catalogue import declared_by
+from runner.metrics.catalogue import catalogue_of
 from runner.metrics.metric import Catalogue
 from runner.protocols import Case
 from runner.run.job import Job, Outcome
@@ -109,23 +109,23 @@ def _undeclared_thresholds(cfg: DictConfig) -> Iterator[Problem]:
     """Problems of thresholds on metrics that the evaluation does not declare, or that these runs cannot have."""
     if wanted := thresholds_of(cfg)[0]:
         try:
-            catalogue = declared_by(build(cfg.evaluation).root)
+            catalogue = catalogue_of(build(cfg.evaluation).root)
         except Exception:  # its own run reports it, with a log
             return
-        yield from thresholds.undeclared(wanted, catalogue, list(cfg.cutoffs))
+        yield from thresholds.metric_problems(wanted, catalogue, list(cfg.cutoffs))
 
 
 def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:
     """Raises ConfigError for thresholds of slices without cases, before the first case is run."""
-    wanted = thresholds_of(cfg)[0]
-    if not any(threshold.dimension for threshold in wanted):
+    limits = thresholds_of(cfg)[0]
+    if not any(threshold.dimension for threshold in limits):
         return
     labels: dict[str, set[str]] = {"language": set(), "difficulty": set(), "tag": set()}
     for case in cases:
         labels["language"] |= {case.language} if case.language else set()
         labels["difficulty"] |= {case.difficulty} if case.difficulty else set()
         labels["tag"].update(case.tags)
-    if problems := list(thresholds.unlabelled(wanted, labels)):
+    if problems := list(thresholds.slice_problems(limits, labels)):
         raise ConfigError(problems)
 
 

@@ -11,7 +11,7 @@ from runner.config.options import options_of
 from runner.records import CaseSet, DataProblem
 from runner.run.comparing import look_up
 from runner.run.preflight import preflight
-from runner.run.run import selected
+from runner.run.run import select_cases
 from runner.system import terminal
 from runner.words.bilingual import in_language
 from runner.words.wording import LANGUAGES, Wording
@@ -39,7 +39,7 @@ def dry_run(plan: Plan, *, demands_gold: bool = False) -> int:
     for cell in plan.runs:
         options = options_of(cell.cfg)
         case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
-        chosen = selected(case_set.cases, options)
+        chosen = select_cases(case_set.cases, options)
         problems = [(problem.severity, str(problem)) for problem in case_set.problems]
         lines = problem_lines(problems, say, verbose=options.verbose)
         lines.append(say("dry_run.cases", experiment=cell.experiment, n=len(chosen), total=len(case_set.cases)))

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from runner.config.doors import kept_of
-from runner.errors import InputError, RunnerError, StopRunError, text_of, unexpected
+from runner.config.doors import record_and_timings
+from runner.errors import InputError, RunnerError, StopRunError, describe_unexpected, text_of
 from runner.llm.metering import asking_for, charge, metering, so_far
 from runner.protocols import Case, Evaluation, Rejudging
 from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status, Timing
@@ -120,7 +120,7 @@ class _Crew:
         except (RunnerError, OSError):
             raise
         except Exception as error:
-            reason = f"the row of the case cannot be written: {unexpected(error)}"
+            reason = f"the row of the case cannot be written: {describe_unexpected(error)}"
             empty = replace(row, metrics={}, output=None, judgements={}, labels={}, weights={}, timings={})
             self.record(replace(empty, status="failed", unscored=tuple(row.metrics), stage="score", error=reason))
 
@@ -145,14 +145,14 @@ async def _run_case(
     judgements: dict[str, Judgement] = {}
     try:
         async with deadline(timeout_s):
-            output = await _restored(evaluation, case, earlier)
+            output = await _restore(evaluation, case, earlier)
             if output is None or earlier is None:
                 with stopwatch() as watch:
                     output = await evaluation.run(case)
                 output_record = _output_record(evaluation, output, watch)
             else:
-                output_record = _OutputRecord(*kept_of(evaluation, output), earlier["latency_ms"])
-                judgements = _scored(earlier["judgements"])
+                output_record = _OutputRecord(*record_and_timings(evaluation, output), earlier["latency_ms"])
+                judgements = _whole_judgements(earlier["judgements"])
                 charge({role: RoleCost(**cost) for role, cost in (earlier.get("cost") or {}).items()})
             place.stage = "judge"
             await _judge(evaluation, case, output, judgements)
@@ -167,14 +167,14 @@ async def _run_case(
         return _row(case, status, scores, output_record, judgements, stage=stage, error=_text(error, timeout_s))
 
 
-async def _restored(evaluation: Evaluation[Any, Any], case: Case, earlier: Mapping[str, Any] | None) -> Any | None:
+async def _restore(evaluation: Evaluation[Any, Any], case: Case, earlier: Mapping[str, Any] | None) -> Any | None:
     """The output that an earlier row holds; None where the case must be run."""
     if earlier is None or earlier["output"] is None or not _can_rejudge(evaluation):
         return None
     return await evaluation.restored(case, earlier)
 
 
-def _scored(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, Judgement]:
+def _whole_judgements(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, Judgement]:
     """The judgements of a row that did not fail."""
     found = {rubric: Judgement(**said) for rubric, said in judgements.items()}
     return {rubric: said for rubric, said in found.items() if said.score is not None and not said.error}
@@ -209,7 +209,7 @@ NOTHING = _OutputRecord(None, {}, None)
 def _output_record(evaluation: Evaluation[Any, Any], output: Any, run: Watch) -> _OutputRecord:
     """Read the record and the timings before the judge is called: an output without them fails its case and costs no
     judgement."""
-    record, timings = kept_of(evaluation, output)
+    record, timings = record_and_timings(evaluation, output)
     if not timings:
         return _OutputRecord(record, timings, run.ms if run.live else None)
     times = [timing.ms for timing in timings.values()]
@@ -286,7 +286,7 @@ def _text(error: BaseException, timeout_s: float) -> str:
     text = text_of(error)
     if isinstance(error, TimeoutError):
         return text or f"the case did not end within {timeout_s:g} s (case_timeout_ms)"
-    return text if type(error).__module__.startswith("runner.") else unexpected(error)
+    return text if type(error).__module__.startswith("runner.") else describe_unexpected(error)
 
 
 def _forget_cancellation() -> None:

@@ -26,13 +26,13 @@ def run_folder(plan: Plan) -> Iterator[Path]:
         folder = from_here(Path(out))
         _check_is_ours(folder, plan)
     else:
-        folder = _unfinished(plan) or _new(plan)
-    with locked(folder):
+        folder = _unfinished_folder(plan) or _new(plan)
+    with lock_folder(folder):
         yield folder
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Lock a folder for this process, and make it where it is missing. Raises InputError where another process holds
     it."""
     try:
@@ -55,7 +55,7 @@ def _lock_out(descriptor: int, folder: Path) -> None:
         raise InputError(f"out: {folder} is in use by another run; wait for it or choose another folder") from None
 
 
-def _unfinished(plan: Plan) -> Path | None:
+def _unfinished_folder(plan: Plan) -> Path | None:
     """The newest default folder of the same command; None where it is in use or complete."""
     for folder in sorted(Path("outputs").glob(f"*-{_suffix(plan)}"), reverse=True)[:1]:
         state = read_json(folder / ("sweep.json" if plan.is_sweep else "run.json"))

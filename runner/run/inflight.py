@@ -14,7 +14,7 @@ NAMED = 3
 
 @dataclass(slots=True)
 class Place:
-    """What one worker works on; `case` is None while it is idle."""
+    """The work of one worker; `case` is None while it is idle."""
 
     case: str | None = None
     stage: str = "run"

@@ -10,13 +10,13 @@ from typing import Any
 from omegaconf import DictConfig
 
 from runner.config.frozen import source_of
-from runner.config.options import evaluation_name, experiment_name, resolved, run_fingerprint
+from runner.config.options import evaluation_name, experiment_name, plain_config, run_fingerprint
 from runner.metrics.judged import ANSWER_MEANS
 from runner.run.engine import Stop
 from runner.run.waves import WAVES, Wave
 from runner.system.metadata import SCHEMA, git_state, now, read_json, versions, write_json
 from runner.system.redaction import redacted_value
-from runner.system.shared import shared
+from runner.system.shared import make_once
 from runner.words.wording import LANGUAGES, Wording
 
 OUTCOME = ".outcome.json"
@@ -24,9 +24,9 @@ OUTCOME = ".outcome.json"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a pass over a run ended. Status `running`: it ended well, and a later pass resumes the run. `elapsed_s`: over
-    all passes so far; `told`: the message was printed; `unfinished`: cases whose row lacks a judgement; `cases`: number
-    of cases of the whole run, where a later pass resumes it."""
+    """How a pass over a run ended. Status `running`: the pass ended well, and a later pass resumes the run.
+    `elapsed_s`: over all passes so far; `told`: whether the message was printed already; `unfinished`: number of cases
+    whose row lacks a judgement; `cases`: number of cases of the whole run, where a later pass resumes it."""
 
     status: str  # running | completed | partial | failed
     exit_code: int
@@ -112,9 +112,9 @@ def head_of(job: Job) -> dict[str, Any]:
         "overrides": redacted_value(list(job.overrides)),
         **({"config_folders": list(job.config_folders)} if job.config_folders else {}),
         "choices": dict(job.choices),
-        "config": resolved(job.cfg),
+        "config": plain_config(job.cfg),
         "versions": versions(),
-        "git": shared("git", str(Path.cwd()), git_state),
+        "git": make_once("git", str(Path.cwd()), git_state),
         "identity": {},
         **dict.fromkeys(ANSWER_MEANS),
         "created_at": before.get("created_at") or now(),

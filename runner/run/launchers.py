@@ -1,5 +1,4 @@
-"""What Hydra's launchers need besides their settings to run the cells of a sweep in other processes or on other
-machines."""
+"""Settings that Hydra's launchers need to run the cells of a sweep in other processes or on other machines."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ def prepare(nodes: Iterable[DictConfig | None]) -> None:
 
 
 def _ray_init(hydra: DictConfig | None) -> DictConfig | None:
-    """What Ray is started with; None for other launchers."""
+    """The settings that Ray is started with; None for other launchers."""
     if hydra is None or str(hydra.launcher.get("_target_")) != RAY:
         return None
     init: DictConfig | None = OmegaConf.select(hydra, "launcher.ray.init")
@@ -77,8 +76,8 @@ def _ray_init(hydra: DictConfig | None) -> DictConfig | None:
 
 
 def _cluster(init: DictConfig) -> str | None:
-    """host:port of the running cluster that Ray joins: the one that is named, by the environment perhaps, or the last
-    one that was started on this machine. None where it starts one of its own. Raises InputError."""
+    """The host:port of the running cluster that Ray joins: the configured one (perhaps by the environment), else the
+    last one that was started on this machine. None where Ray starts its own cluster. Raises InputError."""
     from ray._private.services import canonicalize_bootstrap_address
 
     address = init.get("address")

@@ -14,7 +14,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from runner.config.arguments import as_typed, parse, single_quoted
+from runner.config.arguments import as_typed, parse, single_quote
 from runner.config.compose import Cell, Plan, initialise
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import as_written, start, yaml_of
@@ -39,7 +39,7 @@ TOGETHER = 8  # runs of a sweep that are handed over at once: Hydra keeps 1.5 MB
 MOST_FAILURES = 2  # of a launcher one after the other: then it is no single run that it fails with
 HELD_OUT = "held_out-"  # prefix of a run's number: the folder of the same configuration over the held-out questions
 SUBFOLDER = "hydra.sweep.subdir="  # before the name of a run's folder
-LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
+LAUNCHED = "multirun.yaml"  # where the launcher writes its own arguments
 
 
 def serve(plan: Plan, folder: Path) -> int:
@@ -152,7 +152,8 @@ def _round(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None
 
 
 def _launch_part(plan: Plan, folder: Path, part: Mapping[str, Cell]) -> bool:
-    """Launch some of many runs. What Hydra kept of them is let go, and what the others share is not walked again."""
+    """Launch some of many runs. Hydra's results are released afterwards, and what the other runs share is not traversed
+    again."""
     went_well = _launch(plan, folder, plan.overrides, part)
     collect(settles=True)
     return went_well
@@ -186,13 +187,13 @@ def _commands(plan: Plan) -> Iterator[list[str]]:
 def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[str, Cell] | None = None) -> bool:
     """Launch the jobs. Returns False where the launcher failed, which may have lost workers. `jobs`: single runs by the
     names of their folders, instead of the grid."""
-    words = [f"out={single_quoted(str(folder))}", *overrides]
+    words = [f"out={single_quote(str(folder))}", *overrides]
     if not launchers.is_here(plan.cells[0].hydra):  # a worker may start in another folder
-        words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
+        words = [f"out={single_quote(str(folder.resolve()))}", *_without_out(overrides)]
     cells = plan.runs if jobs is None else [*jobs.values()]
     try:
         frozen = None if plan.frozen is None else folder / UNFOLDED
-        with initialise(frozen), _watched(plan, folder, words, jobs):
+        with initialise(frozen), _watch(plan, folder, words, jobs):
             launchers.prepare(cell.hydra for cell in plan.runs)
             told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
             start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)
@@ -207,7 +208,7 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     return True
 
 
-def _watched(
+def _watch(
     plan: Plan, folder: Path, words: Sequence[str], jobs: Mapping[str, Cell] | None
 ) -> AbstractContextManager[None]:
     """One view of the progress of the runs or shards that a launcher makes elsewhere."""
@@ -232,7 +233,7 @@ def _job(out: str, name: str, cell: Cell) -> list[str]:
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
     """The first reason why a run did not finish its part of this wave. A run that failed by itself, for example with
-    unreadable data, is left out and the others go on."""
+    unreadable data, is left out and the others continue."""
     for name in plan.folders:
         outcome = Outcome.read(folder / name)
         if outcome is None or (outcome.wave != wave.number and outcome.status != "failed"):

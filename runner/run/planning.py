@@ -22,13 +22,13 @@ from runner.llm.projection import Projection
 from runner.llm.rehearsal import Expected, Rehearsal
 from runner.protocols import Case, JudgeChecking, Workspace, offered
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
-from runner.run.run import selected
-from runner.run.serving import opened_with
+from runner.run.run import select_cases
+from runner.run.serving import open_evaluation
 from runner.system import terminal
 from runner.system.shared import sharing
 from runner.system.spool import Part
 from runner.system.store import Store
-from runner.words.wording import spoken
+from runner.words.wording import current_wording
 
 SECONDS = 1.5  # assumed duration of a request
 SAMPLED = 100  # cases from which the requests of twice as many and more are estimated
@@ -132,7 +132,7 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], *, may_est
     options = options_of(cell.cfg)
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
-    cases = selected(built.root.load().cases, options)
+    cases = select_cases(built.root.load().cases, options)
     projection = offered(built.root, "projection")
     if models is None:
         return CellPlan(cell.swept, len(cases), {}, projection=projection)
@@ -148,7 +148,8 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], *, may_est
 
 
 def _sample(n_cases: int) -> Sequence[int]:
-    """The places of cases that stand for all; none where most of them would be needed."""
+    """The places of a sample of cases from which the cost of all is estimated; empty where the sample would hold most
+    of them."""
     return random.Random(0).sample(range(n_cases), SAMPLED) if n_cases > 2 * SAMPLED else ()
 
 
@@ -170,7 +171,7 @@ async def rehearse(
 ) -> Rehearsed:
     """Run the cases with requests that are counted into `rehearsal` instead of sent. `sample`: places of cases from
     which the requests of all are estimated, where they can be."""
-    async with models.opened(), opened_with(evaluation):
+    async with models.opened(), open_evaluation(evaluation):
         try:
             await evaluation.prepare(cases, workspace)
         except StopRunError as error:
@@ -188,7 +189,7 @@ async def rehearse(
             others = sorted({*range(len(cases))}.difference(sample))
             await _rehearse_cases(evaluation, Part(cases, others))
     if (aside := models.replies_set_aside) is not None:
-        terminal.note(spoken()("progress.aside.replies", aside=aside))
+        terminal.note(current_wording()("progress.aside.replies", aside=aside))
     return Rehearsed(is_estimated=is_estimated)
 
 

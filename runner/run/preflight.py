@@ -16,7 +16,7 @@ from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
 from runner.llm.models import Models, models_among
-from runner.metrics.catalogue import declared_by
+from runner.metrics.catalogue import catalogue_of
 from runner.protocols import Preflight
 from runner.system import terminal
 from runner.words.wording import LANGUAGES
@@ -102,11 +102,11 @@ def _servers(node: Any) -> Iterator[str]:
 
 
 def _problems(built: Built) -> Iterator[Problem]:
-    """What components lack, and the errors in the metrics that the evaluation declares."""
+    """The problems of components, and the errors in the metrics that the evaluation declares."""
     for part in built.parts.values():
         if isinstance(part, Preflight):
             yield from part.preflight()
     try:
-        declared_by(built.root)
+        catalogue_of(built.root)
     except ConfigError as error:
         yield from error.problems

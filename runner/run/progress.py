@@ -60,12 +60,12 @@ class Plain:
         left = passed / self.done * (self.total - self.done)
         eta = say("progress.left", seconds=left) if self.done < self.total else say("progress.took", seconds=passed)
         cases = say("progress.cases", done=self.done, total=self.total)
-        bad = [say("progress.failed", failed=self.failed), _unscored(self.unscored, say)]
+        bad = [say("progress.failed", failed=self.failed), _unscored_note(self.unscored, say)]
         parts = [cases, *bad, self.spent(), eta]
         return f"{self.label}: {', '.join(part for part in parts if part)}"
 
 
-def _unscored(count: int, say: Wording) -> str:
+def _unscored_note(count: int, say: Wording) -> str:
     return say("progress.unscored", unscored=count) if count else ""
 
 
@@ -82,7 +82,7 @@ class Bar:
     def advance(self, *, failed: bool, unscored: bool = False) -> None:
         self.failed += failed
         self.unscored += unscored
-        lacking = _unscored(self.unscored, self.say)
+        lacking = _unscored_note(self.unscored, self.say)
         self.bar.update(self.task, advance=1, failed=self.failed, unscored=lacking, spent=self.spent())
 
     def note(self, text: str) -> None:

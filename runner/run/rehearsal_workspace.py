@@ -90,7 +90,7 @@ class RehearsalWorkspace:
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
         code = module_of(build)
-        if (found := self._real.found(kind, key, code)) is not None:
+        if (found := self._real.find_folder(kind, key, code)) is not None:
             return found
 
         replies = self._rehearsal.n_made_up

@@ -14,7 +14,7 @@ from runner.config.components import Built
 from runner.config.options import RunOptions
 from runner.llm.models import models_among
 from runner.metrics.aggregate import Costs, Known, Times, aggregate
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.judging import RubricVotes
 from runner.protocols import Summing, offered
@@ -23,7 +23,7 @@ from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome
 from runner.system.journal import Journal, is_finished
 from runner.system.metadata import SCHEMA
-from runner.system.shared import shared
+from runner.system.shared import make_once
 from runner.system.writing import replacing
 
 SHOWN_CHARS = 300  # characters of an error among many
@@ -69,8 +69,8 @@ def summary_of(
     """summary.json of a run, from the rows of its journal."""
     ids, tally = finished.ids, finished.tally
     rows = tally.passing(journal.rows(ids))
-    known: Known = shared("estimates", "", dict)
-    numbers = aggregate(rows, declared_in(head), seed=options.seed, total=len(ids), known=known)
+    known: Known = make_once("estimates", "", dict)
+    numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), known=known)
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
     idle |= set(offered(built.root, "idle"))  # an evaluation counts in whole groups
     baselines = [

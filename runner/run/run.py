@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 from runner.config.arguments import shell
 from runner.config.components import Built, build
 from runner.config.doors import missing_methods
-from runner.config.options import RunOptions, identified, options_of
+from runner.config.options import RunOptions, config_for_hash, options_of
 from runner.errors import (
     BudgetSpentError,
     ComponentError,
@@ -24,13 +24,13 @@ from runner.errors import (
     InputError,
     RunnerError,
     TrackingError,
+    describe_unexpected,
     did_you_mean,
-    unexpected,
 )
 from runner.llm.calls import FILE as CALLS
 from runner.llm.models import models_among
 from runner.metrics.aggregate import aggregate
-from runner.metrics.catalogue import DECLARED, declared_by, declared_in
+from runner.metrics.catalogue import DECLARED, catalogue_in, catalogue_of
 from runner.metrics.judged import ANSWER_MEANS
 from runner.protocols import Case, Evaluation, Reference
 from runner.records import CaseSet, DataProblem, Preparation, Row
@@ -71,32 +71,32 @@ def execute(job: Job) -> Outcome:
     """Run, write the files of the folder, upload and print."""
     speak(job.say.language)
     with read_once(job.folder / ROWS):
-        outcome = _executed(job, head_of(job))
+        outcome = _execute(job, head_of(job))
     if job.sweep_id:
         collect()  # the configuration and the event loop are cycles, which would grow with the runs
     return outcome
 
 
-def _executed(job: Job, head: dict[str, Any]) -> Outcome:
+def _execute(job: Job, head: dict[str, Any]) -> Outcome:
     summary: dict[str, Any] | None = None
     try:
         write_json(job.folder / "run.json", head)
         outcome, summary = _evaluate(job, head)
     except ComponentError as error:
-        outcome = _unexpected(job.folder, error)
+        outcome = _unexpected_outcome(job.folder, error)
     except RunnerError as error:
-        outcome = Outcome("failed", error.exit_code, f"{error}{_nothing_done(error, job.cfg)}")
+        outcome = Outcome("failed", error.exit_code, f"{error}{_budget_note(error, job.cfg)}")
     except KeyboardInterrupt:
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     except (Exception, BaseExceptionGroup, SystemExit) as error:
-        outcome = _unexpected(job.folder, error)
+        outcome = _unexpected_outcome(job.folder, error)
     outcome = replace(outcome, error_message=redacted_value(outcome.error_message))
     if job.wave.sums_up or outcome.status == "failed":
         outcome = _close(job, head, outcome, summary)
     return outcome
 
 
-def _nothing_done(error: RunnerError, cfg: DictConfig) -> str:
+def _budget_note(error: RunnerError, cfg: DictConfig) -> str:
     """Explains an error before the first case: a budget that was spent on preparation."""
     if not isinstance(error, BudgetSpentError):
         return ""
@@ -111,12 +111,12 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     started = time.perf_counter()
     built = build(job.cfg.evaluation)
     try:
-        return _evaluated(job, head, built, started)
+        return _run_cases(job, head, built, started)
     finally:
         _log(job.folder, built.tracebacks.values())
 
 
-def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> tuple[Outcome, dict[str, Any] | None]:
+def _run_cases(job: Job, head: dict[str, Any], built: Built, started: float) -> tuple[Outcome, dict[str, Any] | None]:
     options = options_of(job.cfg)
     missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()
@@ -126,11 +126,11 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     write_errors(errors, case_set.problems, ())
     search = (options.search.questions, options.search.holdout)
     chosen = (options.case, options.sample, options.takes_all, options.seed, *search)
-    cases = shared_of("cases", case_set.cases, chosen, lambda: selected(case_set.cases, options))
+    cases = shared_of("cases", case_set.cases, chosen, lambda: select_cases(case_set.cases, options))
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
-    head[DECLARED] = declared_by(built.root).record()
+    head[DECLARED] = catalogue_of(built.root).record()
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
     head |= _reference(built.parts.values())
@@ -140,35 +140,35 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     with Journal(job.folder / ROWS, again=job.before is None and not job.wave.is_closing) as journal:
         service = Service(job, options, built, cases, journal, started)
         try:
-            preparation, stop = _served(service, head)
+            preparation, stop = _serve(service, head)
         except FallsShortError as error:
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
             summary = redacted_value(summary_of(job, head, options, built, finished, journal))
             return _fallen_short(job, head, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
-            return _passed(stop, elapsed_s, len(cases)), None
+            return _outcome_of_pass(stop, elapsed_s, len(cases)), None
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
-        if job.sweep_id is None:  # of a run of a sweep, whoever lists its cases first makes it
-            _index_cases(journal, service.ids, declared_in(head).telling_right)
+        if job.sweep_id is None:  # whichever run of a sweep lists its cases first makes it
+            _index_cases(journal, service.ids, catalogue_in(head).telling_right)
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
-    summary |= thresholds_in(job, summary, declared_in(head))
+    summary |= thresholds_in(job, summary, catalogue_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
 
 
-def _served(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | None]:
-    """The pass over the run. What its scores depend on, which takes a while to hash, comes to the head after it: a run
-    that waits for models has made it ready by then."""
+def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | None]:
+    """Run one pass over the cases, then add the identity of the scores to `head`. It takes a while to hash, so a run
+    that waits for models has computed it by then."""
     try:
         return serve(service)
     finally:
-        head |= score_identity(service.built, identified(service.job.cfg))
+        head |= score_identity(service.built, config_for_hash(service.job.cfg))
 
 
 def _index_cases(journal: Journal, ids: Sequence[str], telling: Sequence[str]) -> None:
@@ -180,7 +180,7 @@ def _index_cases(journal: Journal, ids: Sequence[str], telling: Sequence[str]) -
     if state[0] < case_index.LARGE:
         return
     indexing = case_index.Indexing(telling)
-    for place, row in journal.placed(ids):
+    for place, row in journal.rows_with_places(ids):
         indexing.add(place, row)
     if len(indexing) == len(journal):  # every row is of a case of this command
         case_index.write(indexing.cases(journal.path), state)
@@ -202,7 +202,7 @@ def _fallen_short(
         Row(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags)
         for case in cases
     )
-    numbers = aggregate(rows, declared_in(head), seed=job.cfg.seed)
+    numbers = aggregate(rows, catalogue_in(head), seed=job.cfg.seed)
     measured = {"measured": "retrieval", "metrics": numbers["metrics"], "slices": numbers["slices"]}
     summary = {**summary, **measured, "status": "failed"}
     write_json(job.folder / "summary.json", summary)
@@ -215,21 +215,21 @@ def _reference(parts: Iterable[Any]) -> dict[str, str]:
     return {"reference": names[0]} if names else {}
 
 
-def _passed(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outcome:
+def _outcome_of_pass(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outcome:
     """The outcome of a pass before the last one."""
     if stop is None:
         return Outcome("running", 0, elapsed_s=elapsed_s, cases=n_cases)
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
 
 
-def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
+def select_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     """One case, a seeded sample in file order, or all; in a search, the seen or the held-out part of them. Raises
     InputError where none is left."""
-    chosen = _chosen(cases, options)
+    chosen = _choose_cases(cases, options)
     return chosen if options.case is not None else of_search(chosen, options.search)
 
 
-def _chosen(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
+def _choose_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     if not cases:
         raise InputError(
             "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
@@ -273,12 +273,12 @@ def _claim(job: Job, origin: Mapping[str, Any]) -> None:
         journal.rename(aside)
         if (calls := journal.with_name(CALLS)).exists():
             calls.rename(aside.with_name(f"calls{aside.name.removeprefix('per_item')}.zst"))
-        what = job.say("progress.and").join(job.say(f"progress.{name}") for name in _changed(before, origin))
+        what = job.say("progress.and").join(job.say(f"progress.{name}") for name in _changed_parts(before, origin))
         terminal.note(job.say("progress.starting_over", what=what, folder=job.folder, aside=aside.name))
     write_json(journal.with_name(PROVENANCE), origin)
 
 
-def _changed(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
+def _changed_parts(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
     """The parts of the origin that changed; model-calling components have identities beside that of the data."""
     found, data = before.get("data"), origin["data"]
     known = found if isinstance(found, dict) else {}
@@ -300,7 +300,7 @@ def _log(folder: Path, tracebacks: Iterable[str]) -> None:
             write_text(folder / LOG, text)
 
 
-def _unexpected(folder: Path, error: BaseException) -> Outcome:
+def _unexpected_outcome(folder: Path, error: BaseException) -> Outcome:
     """The outcome after a bug or a failing disk. The journal stays, and the same command resumes from it."""
     if isinstance(error, OSError) and error.errno is not None:
         return Outcome("failed", 3, in_words(error, folder))
@@ -309,7 +309,7 @@ def _unexpected(folder: Path, error: BaseException) -> Outcome:
         write_text(log, "".join(traceback.format_exception(error)))
     if isinstance(error, ComponentError):
         return Outcome("failed", error.exit_code, f"{error}; {log} has the details")
-    return Outcome("failed", 3, f"unexpected {unexpected(error)}; {log} has the details")
+    return Outcome("failed", 3, f"unexpected {describe_unexpected(error)}; {log} has the details")
 
 
 def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[str, Any] | None) -> Outcome:
@@ -329,7 +329,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             if job.sweep_id and are_several():
                 outputs(job.folder / ROWS)
     except (Exception, BaseExceptionGroup, SystemExit) as error:
-        failure = _unexpected(job.folder, error)
+        failure = _unexpected_outcome(job.folder, error)
         if outcome.exit_code == 0:
             outcome = failure
             with suppress(OSError):
@@ -380,5 +380,5 @@ def tracking_failure(error: Exception, folder: Path, say: Wording) -> str:
     """The warning for an error of the tracking store: results are complete without their upload."""
     if isinstance(error, TrackingError):
         return in_language(str(error), say.language)
-    text = str(error) if isinstance(error, ComponentError) else unexpected(error)
+    text = str(error) if isinstance(error, ComponentError) else describe_unexpected(error)
     return say("progress.untracked", reason=text, command=f"python -m runner track {shell(str(folder))}")

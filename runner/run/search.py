@@ -26,7 +26,7 @@ from runner.config.compose import Cell, Plan
 from runner.config.options import SearchOptions, options_of
 from runner.config.space import Axis, Space
 from runner.errors import ConfigError, Problem
-from runner.metrics.catalogue import declared_by
+from runner.metrics.catalogue import catalogue_of
 from runner.metrics.metric import Catalogue, K
 from runner.metrics.thresholds import name_problem
 from runner.run.job import Outcome
@@ -64,7 +64,7 @@ class Objective:
 def objectives_of(cell: Cell, axes: Sequence[Axis]) -> list[Objective]:
     """The metrics to optimise. Raises ConfigError for a name that is no metric of the evaluation, and for a metric
     without a direction."""
-    catalogue, options = declared_by(build(cell.cfg.evaluation).root), options_of(cell.cfg)
+    catalogue, options = catalogue_of(build(cell.cfg.evaluation).root), options_of(cell.cfg)
     wanted, is_k_searched = options.search.metric, any(axis.name == K for axis in axes)
     names = [wanted] if isinstance(wanted, str) else wanted or _main(catalogue, options.cutoffs, is_k_searched)
     problems = []
@@ -314,7 +314,7 @@ def _distribution(axis: Axis) -> Any:
     return FloatDistribution(axis.low, axis.high, log=axis.is_log, step=axis.step)
 
 
-# --- what came of it ------------------------------------------------------------------------------
+# --- the outcome of a search -----------------------------------------------------------------------
 
 
 def _conclude(trials: _Trials) -> tuple[Plan, int]:

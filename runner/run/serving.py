@@ -20,7 +20,7 @@ from runner.llm.calls import CallLog
 from runner.llm.models import Models
 from runner.protocols import Case, JudgeChecking, Opened
 from runner.records import Preparation, Row
-from runner.run.ahead import readied
+from runner.run.ahead import prepare_ahead
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
 from runner.run.inflight import PATIENCE_S, patient
 from runner.run.job import Job
@@ -96,7 +96,7 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
 
 
 def kept_preparation(folder: Path) -> Preparation | None:
-    """The preparation of an earlier pass; None where there is none or the file is damaged."""
+    """The preparation of an earlier pass; None where it is missing or the file is damaged."""
     found = read_json(folder / PREPARATION) or {}
     told, seal = found.get("told"), found.get("seal")
     with suppress(ValueError):  # NaN, which is never written, has no fingerprint
@@ -125,8 +125,8 @@ async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[
             calls = opened.enter_context(closing(CallLog(path, keep, service.journal.__contains__)))
             for door in models:
                 await opened.enter_async_context(door.opened(service.job.cell, calls if keep != "none" else None))
-            await opened.enter_async_context(opened_with(service.built.root))
-            fresh = await _prepared(service, models, checks=earlier is None)
+            await opened.enter_async_context(open_evaluation(service.built.root))
+            fresh = await _prepare(service, models, checks=earlier is None)
             if earlier is None:
                 preparation = fresh
                 keep_preparation(fresh, service.job.folder)
@@ -146,12 +146,12 @@ async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[
     return preparation, stop
 
 
-def opened_with(evaluation: object) -> AbstractAsyncContextManager[None]:
+def open_evaluation(evaluation: object) -> AbstractAsyncContextManager[None]:
     """The context manager of an evaluation; an empty one where it has none."""
     return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
 
 
-async def _prepared(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
+async def _prepare(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
     """Prepare the evaluation, in every pass; check the judge in the first one."""
     root, options, cases = service.built.root, service.options, service.cases
     cold = options.cold_start and service.job.before is None
@@ -172,10 +172,10 @@ async def _prepared(service: Service, models: Sequence[Models], *, checks: bool)
 async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> Stop | None:
     say = service.job.say
 
-    def spent() -> str:
-        return ", ".join(filter(None, (door.spent(say("progress.tokens")) for door in models)))
+    def describe_spending() -> str:
+        return ", ".join(filter(None, (door.describe_spending(say("progress.tokens")) for door in models)))
 
-    with progress(len(service.pending), service.job.title, spent, say) as bar:
+    with progress(len(service.pending), service.job.title, describe_spending, say) as bar:
 
         def record(row: Row) -> None:
             is_ok = row.status == "ok"
@@ -189,7 +189,7 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
         judges = [part for key, part in service.built.parts.items() if key.split(".")[0] == "judge"]
         reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
-        async with readied(judges, reports=reports, is_waiting=is_waiting):
+        async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting):
             return await run_cases(service.built.root, service.pending, limits, record, tell, service.journal.earlier)
 
 

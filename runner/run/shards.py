@@ -30,17 +30,17 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from runner.config.components import build
 from runner.config.hydra_internals import as_written
-from runner.config.options import options_of, reached
-from runner.errors import ConfigError, InputError, Problem, RunnerError, unexpected
+from runner.config.options import options_of, used_keys
+from runner.errors import ConfigError, InputError, Problem, RunnerError, describe_unexpected
 from runner.llm.calls import FILE as CALLS
-from runner.llm.calls import joined
+from runner.llm.calls import append_calls
 from runner.llm.limiter import sharing_rates
 from runner.run.engine import INTERRUPTED
-from runner.run.folders import locked
+from runner.run.folders import lock_folder
 from runner.run.job import OUTCOME, Job, Outcome
 from runner.run.parts import place_of
 from runner.run.progress import progress
-from runner.run.run import ROWS, selected
+from runner.run.run import ROWS, select_cases
 from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
 from runner.system.journal import Journal, ids_in
@@ -77,7 +77,7 @@ def problems(cfg: DictConfig, *, is_one: bool, is_here: bool) -> list[Problem]:
     if not is_one and not is_here:
         needs = "the launcher makes whole runs of a sweep side by side; expected shards=1, or no launcher"
         return [Problem("shards", needs)]
-    if "models" in reached(cfg) and count > cfg.max_concurrency:
+    if "models" in used_keys(cfg) and count > cfg.max_concurrency:
         needs = f"the shards share max_concurrency={cfg.max_concurrency} requests; expected max_concurrency={count}"
         return [Problem("shards", f"{needs} or more, or shards={cfg.max_concurrency}")]
     return []
@@ -93,24 +93,24 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 
 
 def serve_shard(job: Job, number: int) -> None:
-    """The cases of one shard that have no row yet. How it ended stands in its folder, whatever happens."""
+    """Serve the cases of one shard that have no row yet. The outcome is written to its folder, also after an error."""
     folder, started = place_in(job.folder, number), time.perf_counter()
-    with locked(folder), sharing_rates(folder.parent):
+    with lock_folder(folder), sharing_rates(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
         try:
-            outcome = _served(_part(job, number), folder, number, started)
+            outcome = _serve_shard(_part(job, number), folder, number, started)
         except RunnerError as error:
             outcome = Outcome("partial", error.exit_code, str(error))
-        except Exception as error:  # a bug; the run tells of it
-            outcome = Outcome("partial", 3, f"unexpected {unexpected(error)} in shard {number}")
+        except Exception as error:  # a bug; the run reports it
+            outcome = Outcome("partial", 3, f"unexpected {describe_unexpected(error)} in shard {number}")
         finally:
             elapsed_s = time.perf_counter() - started
             replace(outcome, elapsed_s=elapsed_s, wave=job.wave.number).write(folder)
 
 
-def _served(job: Job, folder: Path, number: int, started: float) -> Outcome:
+def _serve_shard(job: Job, folder: Path, number: int, started: float) -> Outcome:
     options, built, count = options_of(job.cfg), build(job.cfg.evaluation), count_of(job.cfg)
-    cases = selected(built.root.load().cases, options)
+    cases = select_cases(built.root.load().cases, options)
     done = ids_in(job.folder / ROWS)
 
     def takes(id: str) -> bool:
@@ -155,8 +155,8 @@ def join(run: Path) -> float:
         return longest
     with Journal(run / ROWS, again=False) as journal:
         for folder in sorted(folders, key=lambda folder: int(folder.name)):
-            with locked(folder):
-                joined(folder / CALLS, run / CALLS)
+            with lock_folder(folder):
+                append_calls(folder / CALLS, run / CALLS)
                 journal.adopt(folder / ROWS)
                 outcome = Outcome.read(folder)
                 longest = max(longest, 0.0 if outcome is None else outcome.elapsed_s)
@@ -166,8 +166,8 @@ def join(run: Path) -> float:
 
 
 def settle(job: Job) -> str | None:
-    """Take in what the shards of a run came to, and note how they ended where the last part of its pass looks for it.
-    Returns why the run does not get to its end, None where it does."""
+    """Merge the results of the shards into the run, and write their outcome to where the last part of the pass looks
+    for it. Returns why the run cannot complete, None where it can."""
     found = [Outcome.read(place_in(job.folder, number)) for number in range(count_of(job.cfg))]
     lost = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     bad = next((outcome or lost for outcome in found if outcome is None or outcome.status != "completed"), None)
@@ -196,7 +196,7 @@ class _Worker:
         return place_in(self.job.folder, self.number)
 
     def start(self) -> None:
-        """In a process of its own, whose words go to a file."""
+        """Start a process for the shard, whose output goes to a file."""
         self.attempts += 1
         context = multiprocessing.get_context("spawn")
         self.process = context.Process(target=_begin, args=(self.job, self.number, os.getpid()), daemon=True)
@@ -237,7 +237,7 @@ def make_here(jobs: Sequence[Job]) -> None:
             for worker in workers:
                 Outcome("completed", 0).write(worker.folder)
             continue
-        with progress(pending, job.title, lambda: "", job.say) as shown, _ended(workers):
+        with progress(pending, job.title, lambda: "", job.say) as shown, _ending(workers):
             for worker in workers:
                 worker.start()
 
@@ -262,14 +262,14 @@ def drop_outcome(folder: Path) -> None:
 
 def _n_pending(job: Job) -> int:
     """Cases of this pass without a row."""
-    cases = selected(build(job.cfg.evaluation).root.load().cases, options_of(job.cfg))
+    cases = select_cases(build(job.cfg.evaluation).root.load().cases, options_of(job.cfg))
     done = ids_in(job.folder / ROWS)
     return sum(case.id not in done for case in job.wave.of(cases, job.cfg.seed))
 
 
 @contextmanager
-def _ended(workers: Sequence[_Worker]) -> Iterator[None]:
-    """No process outlives the command. What is interrupted is told so, and may keep what is in flight."""
+def _ending(workers: Sequence[_Worker]) -> Iterator[None]:
+    """End all worker processes on exit. Interrupted workers get a signal, and may finish the cases in flight."""
     try:
         yield
     finally:
@@ -311,7 +311,7 @@ def _as_ctrl_c(_: int, frame: FrameType | None) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Where Linux is asked, a process ends with the one that started it."""
+    """On Linux, make this process end together with the one that started it."""
     if sys.platform == "linux":
         import ctypes
 

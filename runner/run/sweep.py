@@ -15,7 +15,7 @@ from runner.config.frozen import UNFOLDED, unfold
 from runner.errors import REFUSED, SPENT, InputError, RunnerError
 from runner.llm import ledger
 from runner.run import launchers, shards
-from runner.run.ahead import ready_client
+from runner.run.ahead import ready_requests
 from runner.run.comparing import look_up
 from runner.run.cost import agree_on_cost
 from runner.run.engine import INTERRUPTED
@@ -37,10 +37,10 @@ GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
 def launch(plan: Plan) -> int:
     """Run all cells. Returns the most severe exit code."""
-    return launched(plan)[1]
+    return launch_in_folder(plan)[1]
 
 
-def launched(plan: Plan) -> tuple[Path, int]:
+def launch_in_folder(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
     with sharing(several=len(plan.runs) > 1), collecting_seldom():
         return _launch(plan)
@@ -58,7 +58,7 @@ def _launch(plan: Plan) -> tuple[Path, int]:
     if hosts := preflight(checked):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
         if is_here and shards.count_of(plan.cells[0].cfg) == 1:  # other processes have their own
-            ready_client()
+            ready_requests()
     check_cache(Path(plan.cells[0].cfg.cache_dir))
     baseline = look_up(plan.cells)
     agree_on_cost(plan.runs, 1 if plan.space is None else int(plan.cells[0].cfg.search.trials))
@@ -78,7 +78,7 @@ def _launch(plan: Plan) -> tuple[Path, int]:
 
 
 def _prepare(plan: Plan, folder: Path, names: Collection[str]) -> None:
-    """Make the folders `names` and clear their outcomes, so that a stale outcome is not taken for a new one."""
+    """Make the folders `names` and delete their old outcomes, which would otherwise be read as new ones."""
     before = read_json(folder / "sweep.json") or {}
     for name in names:
         try:
@@ -144,7 +144,7 @@ def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wor
 
 
 def _final(folder: Path) -> Outcome | None:
-    """None for a run that was not summed up by this command."""
+    """The final outcome of a run; None for a run that was not summed up by this command."""
     outcome = Outcome.read(folder)
     return None if outcome is None or outcome.status == "running" else outcome
 

@@ -1,4 +1,4 @@
-"""The garbage collector of Python, of which a command has little need: most objects of a case are freed without it."""
+"""The garbage collector of Python, which a command hardly needs: most objects of a case are freed without it."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def put_off() -> None:
 
 
 def end_quickly() -> None:
-    """When this process ends, cycles are not collected before its memory is given back as a whole: a fifth of a second
-    of a run. Files that are still open are flushed, as they would be if they were collected."""
+    """At the end of this process, do not collect cycles before its memory is freed: that would take a fifth of a second
+    of a run. Open files are flushed, as they would be if they were collected."""
     global _is_last
     _is_last = getattr(atexit, "_ncallbacks", lambda: None)() == 0  # private, and missing elsewhere
     atexit.register(_leave_all)
@@ -98,7 +98,7 @@ def _leaves_nothing(objects: Sequence[object]) -> bool:
 
 
 def _are_flushed() -> bool:
-    """Of a stream that cannot be written any more, Python tells at its end."""
+    """Whether all streams are flushed. Python itself reports a stream that cannot be written any more, at its end."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

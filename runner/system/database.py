@@ -69,18 +69,19 @@ class Database:
         self._lock = threading.Lock()
 
     def read(self, action: Callable[[sqlite3.Connection], T]) -> T:
-        """What `action` returns, which may be called twice. Raises StopRunError: no case can do without."""
+        """The result of `action`, which may be called twice. Raises StopRunError: no case can do without the
+        database."""
         with self._lock:
             try:
                 return self._with_connection(action)
             except (sqlite3.Error, OSError) as error:
-                raise self._refused(error) from error
+                raise self._error_for(error) from error
             finally:
                 if self._connection is not None and self._connection.in_transaction:
                     self._connection.rollback()
 
     def write(self, action: Callable[[sqlite3.Connection], T]) -> T:
-        """The same in one transaction, which begins by waiting for whoever else writes."""
+        """The same in one transaction, which begins when no other process writes."""
 
         def whole(connection: sqlite3.Connection) -> T:
             connection.execute("BEGIN IMMEDIATE")
@@ -108,27 +109,27 @@ class Database:
 
     def _attempt(self, action: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return action(self._opened())
+            return action(self._ensure_open())
         except UnicodeDecodeError:  # of a name, in what SQLite says of the damage
-            raise damaged("database disk image is malformed: a name in it is no text") from None
+            raise damage_error("database disk image is malformed: a name in it is no text") from None
 
-    def _opened(self) -> sqlite3.Connection:
+    def _ensure_open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._file = _identity(self.path)
             if self.path is None:
-                self._connection = _connected(":memory:", self._schema)
+                self._connection = _connect(":memory:", self._schema)
             elif self._read_only:
-                self._connection = _connected_to_read(self.path, self._schema)
+                self._connection = _connect_to_read(self.path, self._schema)
             else:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._connection = _connected(self.path, self._schema)
+                self._connection = _connect(self.path, self._schema)
             self._file = _identity(self.path)
             # One that is dropped unclosed, as where an error ends its owner, frees its file at once.
             self._dropped = weakref.finalize(self, self._connection.close)
             self._dropped.atexit = False
         return self._connection
 
-    def _refused(self, error: sqlite3.Error | OSError) -> StopRunError:
+    def _error_for(self, error: sqlite3.Error | OSError) -> StopRunError:
         if isinstance(error, sqlite3.Error) and self._is_full(_code(error)):
             error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if isinstance(error, OSError):
@@ -138,7 +139,8 @@ class Database:
         return StopRunError(f"{self.path}: {error}" + (f"; {GOES_ON}" if _code(error) == sqlite3.SQLITE_IOERR else ""))
 
     def _is_full(self, code: int) -> bool:
-        """Where the file beside this one cannot grow that its readers share, SQLite speaks of I/O only."""
+        """Whether the disk is full: SQLite reports an I/O error only, where the file shared by its readers cannot
+        grow."""
         place = None if self.path is None else self.path.parent
         if code == sqlite3.SQLITE_IOERR and place is not None and place.exists():
             return shutil.disk_usage(place).free < ROOM
@@ -159,7 +161,7 @@ class Database:
             self._connection = self._dropped = None
 
 
-def _connected(address: Path | str, schema: str, *, read_only: bool = False) -> sqlite3.Connection:
+def _connect(address: Path | str, schema: str, *, read_only: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(address, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=read_only)
     try:
         _check_tables(connection, schema, may_create=not read_only)
@@ -195,14 +197,14 @@ def file_system_of(path: Path) -> str:
     return found
 
 
-def _connected_to_read(path: Path, schema: str) -> sqlite3.Connection:
+def _connect_to_read(path: Path, schema: str) -> sqlite3.Connection:
     address = path.absolute().as_uri()
     try:
-        return _connected(f"{address}?mode=ro", schema, read_only=True)
+        return _connect(f"{address}?mode=ro", schema, read_only=True)
     except sqlite3.OperationalError as error:
         if _code(error) not in UNWRITABLE:
             raise
-    return _connected(f"{address}?immutable=1", schema, read_only=True)
+    return _connect(f"{address}?immutable=1", schema, read_only=True)
 
 
 def _check_tables(connection: sqlite3.Connection, schema: str, *, may_create: bool) -> None:
@@ -219,11 +221,11 @@ def _check_tables(connection: sqlite3.Connection, schema: str, *, may_create: bo
             connection.execute(f"PRAGMA user_version = {version}")
         connection.execute("COMMIT")
     if _version(connection) != version:
-        raise damaged("a file of another program, or of another version of this one")
+        raise damage_error("a file of another program, or of another version of this one")
 
 
-def damaged(reason: str) -> sqlite3.DatabaseError:
-    """As SQLite raises it for a file that it cannot use."""
+def damage_error(reason: str) -> sqlite3.DatabaseError:
+    """The error that SQLite raises for a file that it cannot use."""
     error = sqlite3.DatabaseError(reason)
     error.sqlite_errorcode = sqlite3.SQLITE_FORMAT
     return error

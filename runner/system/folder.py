@@ -38,7 +38,7 @@ class RunFolder:
 
 
 def case_counts(summary: Mapping[str, Any]) -> dict[str, int]:
-    """`done` are the cases that have a result, whatever it is."""
+    """`done` are the cases with a result."""
     counts = {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, **(summary.get("cases") or {})}
     return {**counts, "done": counts["ok"] + counts["failed"] + counts["timeout"]}
 
@@ -65,8 +65,7 @@ def open_run(folder: Path) -> RunFolder:
 
 
 def open_sweep(folder: Path) -> Mapping[str, Any]:
-    """sweep.json. Raises InputError when `folder` is not the folder of a sweep, or runs in it are not told as they
-    are written."""
+    """sweep.json. Raises InputError when `folder` is not the folder of a sweep, or when its runs are damaged."""
     path = folder / "sweep.json"
     sweep = read_json(path, "sweep")
     for kind in ("cells", "references"):
@@ -80,7 +79,7 @@ def open_sweep(folder: Path) -> Mapping[str, Any]:
 
 
 def _wrong(cell: Any) -> str | None:
-    """What is wrong with an entry of a run in sweep.json."""
+    """The fault of an entry of a run in sweep.json."""
     if not isinstance(cell, dict):
         return f": expected an object, found {type(cell).__name__}"
     if not isinstance(cell.get("folder"), str):
@@ -93,7 +92,7 @@ def _wrong(cell: Any) -> str | None:
 
 
 def near_runs(folder: Path) -> str:
-    """What else may have been meant by a folder that is not there: one of a like name, or the newest run beside it."""
+    """A suggestion for a missing folder: one with a similar name, or the newest run beside it."""
     if folder.exists():
         return ""
     runs = sorted(path.parent for name in ("run.json", "sweep.json") for path in folder.parent.glob(f"*/{name}"))
@@ -117,7 +116,7 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
 
 @contextmanager
 def legible(folder: Path) -> Iterator[None]:
-    """What files say that were damaged or edited fits nothing that is made of it: an InputError, whatever it was."""
+    """Raise an InputError for any error inside: the content of a damaged or edited file does not fit."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -143,7 +142,7 @@ class _Kept:
         """The value of a line of the file."""
         value = self.values.get(place)
         if value is None:
-            value = parsed(line)
+            value = parse_line(line)
             if value is not None and len(line) <= self._room:
                 self._room -= len(line)
                 self.values[place] = value
@@ -170,7 +169,7 @@ def read_once(path: Path) -> Iterator[None]:
 def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     """A function of the place of a line in a file and the line, which returns its JSON object, or None."""
     kept = _kept.get(path)
-    return (lambda _, line: parsed(line)) if kept is None else kept.at
+    return (lambda _, line: parse_line(line)) if kept is None else kept.at
 
 
 def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any]], None] | None:
@@ -204,7 +203,7 @@ def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             place += len(line)
 
 
-def parsed(line: bytes) -> Mapping[str, Any] | None:
+def parse_line(line: bytes) -> Mapping[str, Any] | None:
     """The JSON object of a line; None where it is none."""
     try:
         value = orjson.loads(line)

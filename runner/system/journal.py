@@ -48,7 +48,7 @@ class Journal:
         self._index = {id: place for id, (place, _) in whole.items() if id not in unfinished}
         self._earlier = self._set_aside(unfinished)
         if path.exists() and sum(length for _, length in self._index.values()) < path.stat().st_size:
-            self._index = _copied([(path, self._index)], path)
+            self._index = _copy_rows([(path, self._index)], path)
         self._file = path.open("ab", buffering=0)
         self._end = self._file.tell()
         self._synced = time.monotonic()
@@ -96,9 +96,9 @@ class Journal:
 
     def rows(self, ids: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         """The rows of these cases, in this order; cases without a row are passed over."""
-        return (row for _, row in self.placed(ids))
+        return (row for _, row in self.rows_with_places(ids))
 
-    def placed(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def rows_with_places(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The same, each with its place in the file, in bytes."""
         read, kept = reader(self.path), kept_values(self.path)
         with self.path.open("rb") as file:
@@ -116,7 +116,7 @@ class Journal:
         return row
 
     def take_back(self) -> None:
-        """Earlier rows whose cases have no other count again: nothing more is asked in this command."""
+        """Count earlier rows again whose cases have no other row: this command asks for nothing more."""
         if self._earlier:
             with self._waiting.open("rb") as file:
                 for id in [id for id in self._earlier if id not in self._index]:
@@ -145,11 +145,11 @@ class Journal:
         older = {id: place for id, place in waiting.items() if id not in self._index and id not in unfinished}
         if not unfinished and len(older) == len(waiting):
             return older
-        return _copied([(self._waiting, older), (self.path, unfinished)], self._waiting)
+        return _copy_rows([(self._waiting, older), (self.path, unfinished)], self._waiting)
 
 
 def ids_in(path: Path) -> set[str]:
-    """Of the cases that have a row in a file, which is only read."""
+    """The ids of the cases that have a row in a file, which is only read."""
     return set(_offsets(path))
 
 
@@ -164,8 +164,8 @@ def _is_whole(judgement: Mapping[str, Any]) -> bool:
 
 
 def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:
-    """Of each row of a file that is as it was written: where it begins and its length; and whether it is finished. Of
-    two of one case the first counts."""
+    """Where each intact row of a file begins and its length; and whether it is finished. Of two rows of one case the
+    first counts."""
     if not path.exists():
         return {}
     rows: dict[str, tuple[tuple[int, int], bool]] = {}
@@ -184,7 +184,7 @@ def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
     return file.read(place[1])
 
 
-def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
+def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
     """Write a file of these rows of others, of itself perhaps, by one rename."""
     copies: Places = {}
     with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
@@ -210,7 +210,7 @@ def _json(row: Row) -> tuple[bytes, bool]:
         return orjson.dumps(_written(row), option=orjson.OPT_SERIALIZE_NUMPY), True
     except TypeError:  # a lone surrogate in a text, or a key that is no text
         output = dict(row.output) if type(row.output) is SharedRecord else row.output
-        return orjson.dumps(_cleaned(asdict(replace(row, output=output)))), False
+        return orjson.dumps(_clean(asdict(replace(row, output=output)))), False
 
 
 def _written(row: Row) -> Any:
@@ -267,18 +267,18 @@ def _seal(text: bytes) -> bytes:
 SEAL = len(_seal(b""))
 
 
-def _cleaned(value: Any) -> Any:
+def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):
-        return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
+        return {_clean(str(key)): _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(item) for item in value]
+        return [_clean(item) for item in value]
     if isinstance(value, np.ndarray | np.bool_ | np.integer | np.floating):
-        return _cleaned(np.asarray(value, np.float64 if value.dtype.kind == "f" else None).tolist())
+        return _clean(np.asarray(value, np.float64 if value.dtype.kind == "f" else None).tolist())
     if value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
-    return _cleaned(str(value))
+    return _clean(str(value))
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
@@ -290,8 +290,7 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 
 def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Those of a file that are as they were written, or that were edited and have the types of such: a row that is
-    neither is passed over."""
+    """The rows of a file that are intact, or that were edited and still have the right types; others are skipped."""
     if not path.is_file():
         return
     place, read = 0, reader(path)
@@ -304,7 +303,7 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:
-    """What components say in details of judgements has any type."""
+    """Whether a row is as it was written. Details of judgements, which components choose, may have any type."""
     return _seal(line[:-SEAL]) == line[-SEAL:] and all(map(_is_judgement, row["judgements"].values()))
 
 

@@ -11,7 +11,7 @@ from runner.errors import InputError
 
 
 class NoLocksError(InputError):
-    """The file system does not lock files: processes could not tell that another one writes."""
+    """The file system does not lock files: processes could not notice that another one writes."""
 
 
 def lock(descriptor: int, setting: str, place: Path, *, shared: bool = False, waits: bool = False) -> None:

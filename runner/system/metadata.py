@@ -96,7 +96,7 @@ def indent_json(value: Any) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a file; None when there is none or it cannot be read as one."""
+    """The object in a file; None when the file is missing or holds no object."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -41,18 +41,18 @@ def write_names(folder: Path, names: Iterable[str]) -> int:
 
 
 class Names(Lazy[str]):
-    """What `write_names` wrote; a name is read when it is asked for. Threads may ask at once."""
+    """The names that `write_names` wrote; each is read on access. Threads may read at once."""
 
     def __init__(self, folder: Path) -> None:
         self._bytes, self._ends, self._hashes, self._places = (
-            mapped(folder / name) for name in ("names.bin", "names_ends.npy", "names_hashes.npy", "names_places.npy")
+            map_array(folder / name) for name in ("names.bin", "names_ends.npy", "names_hashes.npy", "names_places.npy")
         )
 
     def __len__(self) -> int:
         return len(self._hashes)
 
     def record(self, place: int) -> str:
-        return self._encoded(place).decode("utf-8", "surrogatepass")
+        return self._bytes_at(place).decode("utf-8", "surrogatepass")
 
     def place(self, name: str) -> int | None:
         """The place of a name; None where it is not there."""
@@ -61,12 +61,12 @@ class Names(Lazy[str]):
         at = int(self._hashes.searchsorted(number))
         while at < len(self._hashes) and self._hashes[at] == number:  # two names may have one hash
             place = int(self._places[at])
-            if self._encoded(place) == encoded:
+            if self._bytes_at(place) == encoded:
                 return place
             at += 1
         return None
 
-    def _encoded(self, place: int) -> bytes:
+    def _bytes_at(self, place: int) -> bytes:
         begin, end = self._ends[place : place + 2].tolist()
         return self._bytes[begin:end].tobytes()
 
@@ -94,7 +94,7 @@ def _hash(encoded: bytes) -> bytes:
     return hashlib.blake2b(encoded, digest_size=HASH_BYTES).digest()
 
 
-def mapped(path: Path) -> NDArray[Any]:
+def map_array(path: Path) -> NDArray[Any]:
     """An array in a file, as a plain view of the map, which is cheaper to slice; bytes where it is no file of numpy."""
     if path.suffix == ".npy":
         return np.asarray(np.load(path, mmap_mode="r" if path.stat().st_size > SMALL else None))

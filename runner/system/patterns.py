@@ -1,4 +1,4 @@
-"""Searching a text for a pattern of somebody's own, which may take for ever: in a process that can be ended."""
+"""Searches a text for a user's pattern, which may take for ever, in a process that can be ended."""
 
 from __future__ import annotations
 

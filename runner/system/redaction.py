@@ -43,7 +43,7 @@ SHORTEST, SHORTEST_WORD = 8, 16  # characters of a secret, and of one of a singl
 LONG = 10 ** (SHORTEST_WORD - 1)  # the least number of so many digits
 WORD = re.compile(r"[a-z_.\- ]+|[A-Z_.\- ]+|[\d_.\- ]+")
 PLACES = frozenset({"HOME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "HOSTNAME", "SHELL", "LANG"})
-ADDRESSES = frozenset({"MLFLOW_TRACKING_URI"})  # of which only user and password are secrets
+ADDRESSES = frozenset({"MLFLOW_TRACKING_URI"})  # whose user and password alone are secret
 SECRET_VARIABLE = re.compile(
     r"(^|_)(PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_KEY|CREDENTIALS?)(_|$)", re.I
 )
@@ -64,7 +64,7 @@ VARIABLE = re.compile(r"\$\{oc\.env:\s*([^},\s]+)")
 
 
 class _Known:
-    """Secrets of this process: what is looked for -> what stands there instead. Only grows."""
+    """Secrets of this process: text -> its replacement. Only grows."""
 
     def __init__(self) -> None:
         self.forms: dict[str, str] = {}
@@ -108,7 +108,7 @@ def is_secret(value: str) -> bool:
 
 def _spellings(secret: str) -> Iterator[str]:
     lines = [line for line in secret.split("\n") if "\n" in secret and len(line) >= SHORTEST_WORD]
-    folded = " ".join(secret.split())  # as errors are told on one line
+    folded = " ".join(secret.split())  # as in the one-line form of errors
     for plain in dict.fromkeys((secret, unquote(secret), unquote_plus(secret), secret.strip(), folded, *lines)):
         quoted = dict.fromkeys((quote(plain, safe=""), quote(plain), quote_plus(plain), quote(plain, safe="/:")))
         twice = [quote(text, safe="") for text in quoted]
@@ -128,7 +128,8 @@ def _in_base64(text: str) -> Iterator[str]:
 
 
 def learn(value: Any, key: str = "") -> None:
-    """Of a configuration as plain values with its interpolations as they stand, of a command line, or of a text."""
+    """Learn the secrets in the plain values of a configuration with unresolved interpolations, in a command line, or in
+    a text."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             learn(item, str(name))
@@ -194,8 +195,8 @@ def learn_environment() -> None:
 # --- what is written --------------------------------------------------------------------------------
 
 
-def redacted(text: str) -> str:
-    """Without the secrets that are known, and without user and password of any URL."""
+def redact(text: str) -> str:
+    """A text without the known secrets, and without user and password of any URL."""
     for form, instead in _known.texts:
         if form in text:
             text = text.replace(form, instead)
@@ -203,18 +204,18 @@ def redacted(text: str) -> str:
 
 
 def by_form(text: str) -> str:
-    """Without what a URL holds before @, and without the values of parameters such as ?password=."""
+    """A text without the user part of URLs, and without the values of parameters such as ?password=."""
     text = USER.sub("", text) if "://" in text else text
     return PARAMETER.sub(lambda match: match[0].removesuffix(match["value"]) + HIDDEN, text)
 
 
 def redacted_value(value: Any) -> Any:
-    """A JSON value, each of its texts `redacted`, and each number that is a secret."""
-    return _map(value, cache(redacted))  # the names of metrics are there many times
+    """A JSON value, each of its texts through `redact`, and each number that is a secret."""
+    return _map(value, cache(redact))  # the names of metrics are there many times
 
 
 def redacted_bytes(data: bytes) -> bytes:
-    """Of a file of texts: the secrets that are known. What was JSON stays JSON."""
+    """The content of a file of texts without the known secrets. JSON stays JSON."""
     changed = data
     for form, instead in _known.encoded:
         if form in changed:
@@ -225,14 +226,14 @@ def redacted_bytes(data: bytes) -> bytes:
 
 
 def _pairs(data: bytes, changed: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Line by line where each is a document of its own, else as a whole."""
+    """Line by line where each line is a document, else as a whole."""
     old, new = data.splitlines(keepends=True), changed.splitlines(keepends=True)
     is_each_one = len(old) > 1 and all(re.fullmatch(rb"[{\[].*[}\]]\s*", line) for line in old)
     yield from zip(old, new, strict=True) if is_each_one else [(data, changed)]
 
 
 def _still_json(data: bytes, changed: bytes) -> bytes:
-    """A secret of digits may stand where a number does."""
+    """A secret of digits may be the value of a number."""
     try:
         orjson.loads(changed)
     except ValueError:
@@ -245,7 +246,7 @@ def _still_json(data: bytes, changed: bytes) -> bytes:
 
 
 def redact_file(path: Path) -> None:
-    """In its place, where it holds a secret. One that holds none is read a piece at a time."""
+    """Redact a file in place, if it holds a secret. A file without secrets is read block by block."""
     if path.is_file() and _holds_a_secret(path):
         path.write_bytes(redacted_bytes(path.read_bytes()))
 
@@ -280,13 +281,14 @@ def _map(value: Any, change: Callable[[str], str]) -> Any:
 
 
 class _Guarded:
-    """A stream of text that lets no secret through, whoever writes to it: a component, a warning, a traceback."""
+    """A stream of text that lets no secret through, whichever code writes to it: a component, a warning, a
+    traceback."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        self.stream.write(redacted(text))
+        self.stream.write(redact(text))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -319,7 +321,7 @@ TOKEN = re.compile(r"__env_([0-9a-f]+)_env__")
 
 
 def watch() -> None:
-    """From now on `${oc.env:NAME}` makes a secret of what it takes from the environment."""
+    """From now on, treat each value that `${oc.env:NAME}` takes from the environment as a secret."""
     from omegaconf import OmegaConf
 
     OmegaConf.register_new_resolver("oc.env", _variable, replace=True)
@@ -349,16 +351,16 @@ def _as(mode: str) -> Iterator[None]:
         _shown.reset(before)
 
 
-def unresolved(resolve: Callable[[], Any]) -> Any:
-    """What `resolve` makes of a configuration, with `${oc.env:NAME}` where it takes a value from the environment, and
-    without passwords."""
+def resolve_for_files(resolve: Callable[[], Any]) -> Any:
+    """The result of `resolve`, which reads a configuration, with `${oc.env:NAME}` in place of values from the
+    environment, and without passwords."""
     with _as("shown"):
         found = resolve()
     return redacted_value(_map(found, _decode))
 
 
 def marking() -> AbstractContextManager[None]:
-    """What a configuration takes from the environment is, for as long as this lasts, what `marked` reads."""
+    """While this lasts, values of a configuration from the environment are marks that `mark_secrets` reads."""
     return _as("marked")
 
 
@@ -367,7 +369,7 @@ def as_it_is() -> AbstractContextManager[None]:
     return _as("")
 
 
-def marked(value: Any) -> Any:
+def mark_secrets(value: Any) -> Any:
     """A JSON value for a hash: with the mark of each secret, and of each value from the environment, in its place. So
     another value is another identity."""
     return _map(value, _marked_text)
@@ -377,7 +379,7 @@ def marked_bytes(data: bytes) -> bytes:
     """The same for what is JSON already."""
     if not any(form in data for form, _ in _known.encoded):
         return data
-    return orjson.dumps(marked(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(mark_secrets(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
 
 
 def _decode(text: str) -> str:
@@ -389,7 +391,7 @@ def _marked_text(text: str) -> str:
     for secret in sorted(_known.secrets, key=len, reverse=True):
         if secret in text:
             text = text.replace(secret, f"{HIDDEN}{mark(secret)}")
-    return redacted(text)
+    return redact(text)
 
 
 @cache

@@ -1,11 +1,11 @@
-"""What the cells of a sweep share in one process: made for the first that asks, let go when the command ends.
+"""Objects that the cells of a sweep share in one process: made on first use, released when the command ends.
 
     with sharing():
-        shared("data", key, read)      # reads
-        shared("data", key, read)      # has it
+        make_once("data", key, read)      # reads
+        make_once("data", key, read)      # returns the same object
 
-Outside of `sharing` everything is made anew. Of each kind the latest few are kept, so that a sweep over data sets does
-not hold all of them.
+Outside of `sharing` each call makes a new object. Of each kind the latest few are kept, so that a sweep over data sets
+does not hold all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _settings: dict[int, tuple[weakref.ref[Any], Callable[[], Hashable]]] = {}
 
 @contextmanager
 def sharing(*, several: bool = True) -> Iterator[None]:
-    """For one command, of `several` cells or of one; within another one this changes nothing."""
+    """Shares objects in one command, of one or `several` cells; no effect within another one."""
     global _depth, _are_several
     _are_several = _are_several if _depth else several
     _depth += 1
@@ -55,15 +55,15 @@ def is_sharing() -> bool:
 
 
 def share_in_worker(command: str) -> None:
-    """A worker process is told no end: what was made for a command is let go when the next one begins."""
+    """A worker process does not learn when a command ends: its objects are released when the next command begins."""
     global _command
     if not _depth and _command != command:
         _made.clear()
         _command = command
 
 
-def shared(kind: str, key: Hashable, make: Callable[[], T]) -> T:
-    """What was made for this key before, else what `make` makes."""
+def make_once(kind: str, key: Hashable, make: Callable[[], T]) -> T:
+    """The object made for this key before, else the result of `make`."""
     if not (_depth or _command):
         return make()
     known = _made.setdefault(kind, {})
@@ -75,13 +75,13 @@ def shared(kind: str, key: Hashable, make: Callable[[], T]) -> T:
 
 
 def shared_of(kind: str, source: S, rest: Hashable, make: Callable[[], T]) -> T:
-    """What was made of this very object, which is kept as long."""
-    made: tuple[S, T] = shared(kind, (id(source), rest), lambda: (source, make()))
+    """The object made from this very `source` before, kept as long as the source, else the result of `make`."""
+    made: tuple[S, T] = make_once(kind, (id(source), rest), lambda: (source, make()))
     return made[1]
 
 
 def digest_of(value: object) -> bytes | None:
-    """Of a value that JSON can say, records included; None for another one."""
+    """The digest of a JSON value or record; None for another value."""
     try:
         return blake2b(orjson.dumps(value), digest_size=16).digest()
     except TypeError:
@@ -89,7 +89,7 @@ def digest_of(value: object) -> bytes | None:
 
 
 def settle(component: Any, settings: Callable[[], Hashable]) -> None:
-    """Note what a component was made from, by which `settings_of` tells that another one is like it."""
+    """Remember the settings of a component, by which `settings_of` recognises an equal one."""
     place = id(component)
 
     def forget(_: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from runner.system.shared import are_several, shared
+from runner.system.shared import are_several, make_once
 
 ROOM = 24_000_000  # bytes of encoded records that a command keeps, four times as large in memory
 
@@ -55,7 +55,7 @@ def _encoded(record: Mapping[str, Any]) -> bytes | None:
 
 
 def _takes(size: int) -> bool:
-    left: list[int] = shared("room of records", "", lambda: [ROOM])
+    left: list[int] = make_once("room of records", "", lambda: [ROOM])
     if left[0] < size:
         return False
     left[0] -= size

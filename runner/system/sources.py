@@ -45,6 +45,9 @@ IMPORT = re.compile(
     r"|import[ \t]+(?P<modules>\w[^\n;#]*))",
     re.MULTILINE,
 )
+STATEMENT = re.compile(  # how a match of IMPORT begins, all of it in one line
+    r"(?:^|[;:])[ \t]*(?:from[ \t]*\.*[ \t]*[\w.]*[ \t]*import\b|import[ \t]+\w)", re.MULTILINE
+)
 BY_CALL = re.compile(r"""\b(?:import_module|__import__)\(\s*["'](?P<name>[.\w]+)["']""")
 FOR_TYPES = re.compile(r"^if (?:typing\.)?TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 COMMENT = re.compile(r"#[^\n]*")
@@ -67,8 +70,8 @@ def syntax_digest(modules: Iterable[str]) -> str:
 
 
 def data_files(component: Any) -> list[Path]:
-    """What the `data_files` of a class, and of those that it inherits from, name; of a folder all that is in it.
-    Raises FileNotFoundError for what is not there."""
+    """The files that `data_files` of a class, and of its bases, names; all files of a folder. Raises FileNotFoundError
+    for a missing one."""
     files = []
     for cls in inspect.getmro(component) if inspect.isclass(component) else (component,):
         names = getattr(cls, "__dict__", {}).get("data_files", ())
@@ -86,7 +89,7 @@ def data_digest(component: Any) -> list[list[str]]:
 
 
 def modules_of(component: Any, target: str) -> tuple[str, ...]:
-    """Where a class is found by the name `target`, and where it is written."""
+    """The modules in which a class is found by the name `target`, and in which it is written."""
     names = (target.rpartition(".")[0], getattr(component, "__module__", None))
     return tuple(dict.fromkeys(name for name in names if name))
 
@@ -94,18 +97,20 @@ def modules_of(component: Any, target: str) -> tuple[str, ...]:
 # --- what counts ------------------------------------------------------------------------------------
 
 
+@cache
 def builds(name: str) -> bool:
     """Whether a module of the program decides what an index or embedding is like."""
     return _is_within(name, OWN) and not _is_within(name, NOT_BUILDING) and not TELLING.fullmatch(name)
 
 
+@cache
 def scores(name: str) -> bool:
     """Whether a module of the program decides what a score is like."""
     return _is_within(name, SCORING) and name != RECORDS and not TELLING.fullmatch(name)
 
 
 def _closure(modules: Iterable[str], counts: Callable[[str], bool]) -> set[str]:
-    """`counts` tells which modules of this program do."""
+    """`counts` decides which modules of this program belong to the closure."""
     pending = list(modules)
     own_tops = {_top(name) for name in pending} - {*OWN}
     closure: set[str] = set()
@@ -132,7 +137,7 @@ def _top(name: str) -> str:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Whether a top-level name belongs to Python or to an installed package; also when nobody knows it."""
+    """Whether a top-level name belongs to Python or to an installed package; true also for an unknown name."""
     spec = None if top in sys.stdlib_module_names else _spec(top)
     if spec is None:
         return True
@@ -170,6 +175,7 @@ def _folders(package: str) -> list[str]:
     return list(places)
 
 
+@cache
 def _file(name: str) -> Path | None:
     spec = _spec(name)
     path = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
@@ -186,14 +192,15 @@ def _imports(name: str) -> frozenset[str]:
     """Modules that are imported for it: the packages that it lies in, and what its source names."""
     text = _source(name).decode("utf-8", "replace").replace("\r\n", "\n").replace("\\\n", " ")
     package = name if _folders(name) else name.rpartition(".")[0]
-    found = {name, *_imported_names(FOR_TYPES.sub("", text), package)}
+    found = {name, *_imported_names(FOR_TYPES.sub("", text) if "TYPE_CHECKING" in text else text, package)}
     return frozenset(part for each in found if _exists(each) for part in _with_parents(each)) - {name}
 
 
 def _imported_names(text: str, package: str) -> Iterator[str]:
-    for match in BY_CALL.finditer(text):
-        yield _absolute(match["name"], package)
-    for match in IMPORT.finditer(text):
+    if "import_module" in text or "__import__" in text:
+        for match in BY_CALL.finditer(text):
+            yield _absolute(match["name"], package)
+    for match in _import_statements(text):
         if match["modules"] is not None:
             yield from _names(match["modules"])
             continue
@@ -203,8 +210,23 @@ def _imported_names(text: str, package: str) -> Iterator[str]:
             yield from (f"{start}.{each}" for each in (_beneath(start) if name == "*" else [name]))
 
 
+def _import_statements(text: str) -> Iterator[re.Match[str]]:
+    """`IMPORT.finditer(text)` in a tenth of the time: only lines with the word are looked at."""
+    start = 0
+    while (place := text.find("import", start)) >= 0:
+        end = text.find("\n", place)
+        end = end if end >= 0 else len(text)
+        begun = STATEMENT.search(text, max(start, text.rfind("\n", 0, place) + 1), end)
+        match = None if begun is None else IMPORT.match(text, begun.start())
+        if match is not None:
+            yield match
+            start = match.end()
+        else:
+            start = end if begun is None else begun.start() + 1
+
+
 def _names(text: str) -> list[str]:
-    """Of `(a, b as c)`, without what they are called here."""
+    """The names in `(a, b as c)`, without their aliases."""
     parts = COMMENT.sub("", text).strip("() \t\n").split(",")
     return [match.group() for part in parts if (match := NAME.match(part.strip(" \t\n()")))]
 
@@ -226,7 +248,7 @@ def _absolute(name: str, package: str) -> str:
 
 
 def _exists(name: str) -> bool:
-    """Nothing is looked for within a package that does not count anyway."""
+    """Whether a module exists. Packages that do not count are not searched."""
     top = _top(name)
     if top in sys.stdlib_module_names or not top:
         return False
@@ -247,13 +269,13 @@ def _digest(value: list[list[str]]) -> str:
 
 @cache
 def _file_digest(path: Path) -> str:
-    """Of what was there when it was first looked at, as Python loads a module once."""
+    """The digest of a file as it was first read, as Python loads a module once."""
     return hashlib.blake2b(path.read_bytes()).hexdigest()
 
 
 @cache
 def _syntax(name: str) -> str | None:
-    """None for a module that holds nothing but a docstring."""
+    """The digest of the syntax of a module; None for a module that holds nothing but a docstring."""
     path = _file(name)
     if path is None:
         return None

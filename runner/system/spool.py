@@ -1,4 +1,4 @@
-"""Records that wait on disk until they are asked for, so that memory does not grow with a data set."""
+"""Records that stay on disk until they are accessed, so that memory does not grow with a data set."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Lazy(Sequence[T], Generic[T]):
 
     @abstractmethod
     def record(self, place: int) -> T:
-        """The record at a place from 0; what is asked for twice is made twice."""
+        """The record at a place from 0, made anew on each access."""
 
     @overload
     def __getitem__(self, place: int) -> T: ...
@@ -48,7 +48,7 @@ class Lazy(Sequence[T], Generic[T]):
 
 
 class Part(Lazy[T], Generic[T]):
-    """The records of `whole` at these places, in this order; they are looked up when they are asked for."""
+    """The records of `whole` at these places, in this order, each looked up on access."""
 
     def __init__(self, whole: Sequence[T], places: Sequence[int]) -> None:
         self._whole, self._places = whole, places

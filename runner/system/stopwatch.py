@@ -1,5 +1,5 @@
-"""How long a stage took by itself: what stood in line, or came from a cache, is no latency, and standing in line
-takes nothing of the time that a case has."""
+"""Measures the time of a stage: time in queues, and results from a cache, are no latency, and time in queues does not
+count against the limit of a case."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _running: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
 def stopwatch() -> Watch:
-    """For one `with`. What a stage inside of this one notes counts for both."""
+    """A watch for one `with`. Notes of a stage within another one count for both."""
     return Watch()
 
 
 def note(*, waited_s: float = 0.0, live: bool = True) -> None:
-    """Called where work is done, for whoever holds a stopwatch."""
+    """Report work to the stopwatch of the caller, if any."""
     watch = _running.get()
     if watch is not None:
         watch.waited_s += waited_s
@@ -60,7 +60,7 @@ def note(*, waited_s: float = 0.0, live: bool = True) -> None:
 
 @contextmanager
 def in_line() -> Iterator[None]:
-    """For what waits for its turn on behalf of a case, in whatever task that the case began."""
+    """Marks time in a queue on behalf of a case, in any task that the case began."""
     clock = _deadline.get()
     if clock is None:
         yield
@@ -102,7 +102,7 @@ class Deadline:
             self._timeout.reschedule(None)
 
     def go_on(self) -> None:
-        """The time goes on with what was left, after the last of the calls of `stop`."""
+        """Continue the stopwatch, after the last of the calls of `stop`."""
         self._in_line -= 1
         if self._in_line == 0 and not self._has_ended:
             self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)

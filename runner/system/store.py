@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.system.locks import lock
-from runner.system.redaction import marked
+from runner.system.redaction import mark_secrets
 from runner.system.sources import code_digest
-from runner.system.writing import ignored_in_git
+from runner.system.writing import ignore_in_git
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
@@ -43,7 +43,7 @@ def fingerprint(value: Any) -> str:
 
 
 class ListFingerprint:
-    """`fingerprint` of a list whose values come one by one, of which none is held."""
+    """`fingerprint` of a list whose values come one by one; none of them stays in memory."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256(b"[")
@@ -62,7 +62,7 @@ class ListFingerprint:
 
 
 def fingerprint_of_each(values: Iterable[Any]) -> str:
-    """`fingerprint` of the list of these values, of which one at a time is held."""
+    """`fingerprint` of the list of these values, one of which is in memory at a time."""
     digest = ListFingerprint()
     for value in values:
         digest.add(value)
@@ -105,13 +105,13 @@ class Store:
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._ignore_in_git()
-        with _locked(folder.with_suffix(".lock")):
+        with _lock_file(folder.with_suffix(".lock")):
             if not self._usable(folder, key):
                 self._build(folder, key, build)
         self._fresh.add(folder)
         return folder
 
-    def found(self, kind: str, key: Mapping[str, Any], module: str) -> Path | None:
+    def find_folder(self, kind: str, key: Mapping[str, Any], module: str) -> Path | None:
         """The folder that is there, built by code of `module`; None where it would have to be built."""
         folder, key = self._place(kind, key, module)
         return folder if self._usable(folder, key) else None
@@ -121,12 +121,12 @@ class Store:
         place = self.root / folder.parent.name / folder.name
         place.parent.mkdir(parents=True, exist_ok=True)
         self._ignore_in_git()
-        with _locked(place.with_suffix(".lock")), suppress(OSError):
+        with _lock_file(place.with_suffix(".lock")), suppress(OSError):
             if not place.exists():
                 folder.rename(place)
 
     def _place(self, kind: str, key: Mapping[str, Any], module: str) -> tuple[Path, Mapping[str, Any]]:
-        key = marked({**key, "code": code_digest(module)})
+        key = mark_secrets({**key, "code": code_digest(module)})
         return self.root / kind / fingerprint([SCHEMA, kind, key])[:32], key
 
     def _usable(self, folder: Path, key: Mapping[str, Any]) -> bool:
@@ -158,7 +158,7 @@ class Store:
             shutil.rmtree(scratch.with_name(scratch.name + "-old"), ignore_errors=True)
 
     def _ignore_in_git(self) -> None:
-        ignored_in_git(self.root)
+        ignore_in_git(self.root)
 
 
 def module_of(build: Callable[[Path], None]) -> str:
@@ -182,7 +182,7 @@ def _intact(folder: Path, key: Mapping[str, Any]) -> bool:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """What builds left behind that were killed more than a day ago."""
+    """Remove the folders of builds that were killed more than a day ago."""
     for path in folder.glob(f"{SCRATCH}*"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > DAY_S:
@@ -190,7 +190,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock_file(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         lock(descriptor, "cache_dir", path, waits=True)

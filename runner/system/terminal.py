@@ -1,5 +1,5 @@
-"""The door to the terminal: results on stdout, notes and errors on stderr. Whatever passes it was made harmless:
-without secrets, without characters that steer a terminal, and nothing in it is taken for markup."""
+"""The door to the terminal: results on stdout, notes and errors on stderr. All output is made harmless: without
+secrets, without control characters, and not interpreted as markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from runner.system.redaction import redacted
+from runner.system.redaction import redact
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -22,9 +22,9 @@ JOINERS = "\u200c\u200d"  # which letters and emoji need
 
 
 def harmless(text: str) -> str:
-    """Without secrets, and with U+FFFD for what a terminal takes for a command, for the direction to write in, or for
-    nothing; line breaks and tabs stay, and lone surrogates become question marks."""
-    text = redacted(text)
+    """A text without secrets, and with U+FFFD in place of characters that control a terminal, change the writing
+    direction or are invisible; line breaks and tabs stay, and lone surrogates become question marks."""
+    text = redact(text)
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     lines = text.replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8")
@@ -39,11 +39,11 @@ def visible(character: str) -> str:
 
 
 class Harmless:
-    """A Rich renderable, each text of which is `harmless`: before it is laid out, as a secret may be cut by the end of
-    a line, and once more when it is shown."""
+    """A Rich renderable, each text of which is `harmless`: before it is laid out, since a line break may cut a secret,
+    and once more when it is shown."""
 
     def __init__(self, renderable: Any) -> None:
-        self.renderable = _laid_out(renderable)
+        self.renderable = _lay_out(renderable)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         from rich.segment import Segment
@@ -52,7 +52,7 @@ class Harmless:
             yield segment if segment.control else Segment(harmless(segment.text), segment.style)
 
 
-def _laid_out(part: Any) -> Any:
+def _lay_out(part: Any) -> Any:
     """A text, panel, group or table with what is in it; it is changed in place."""
     from rich.console import Group
     from rich.panel import Panel
@@ -65,14 +65,14 @@ def _laid_out(part: Any) -> Any:
         if (plain := harmless(part.plain)) != part.plain:
             part.plain = plain
     elif isinstance(part, Group):
-        return Group(*map(_laid_out, part.renderables), fit=part.fit)
+        return Group(*map(_lay_out, part.renderables), fit=part.fit)
     elif isinstance(part, Panel):
-        part.renderable, part.title, part.subtitle = map(_laid_out, (part.renderable, part.title, part.subtitle))
+        part.renderable, part.title, part.subtitle = map(_lay_out, (part.renderable, part.title, part.subtitle))
     elif isinstance(part, Table):
-        part.title, part.caption = _laid_out(part.title), _laid_out(part.caption)
+        part.title, part.caption = _lay_out(part.title), _lay_out(part.caption)
         for column in part.columns:
-            column.header, column.footer = _laid_out(column.header), _laid_out(column.footer)
-            column._cells = [_laid_out(cell) for cell in column._cells]
+            column.header, column.footer = _lay_out(column.header), _lay_out(column.footer)
+            column._cells = [_lay_out(cell) for cell in column._cells]
     return part
 
 
@@ -94,7 +94,7 @@ def _nobody_reads() -> None:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Nothing is shown meanwhile (`show`): the command says at its end what matters of it. Notes and errors come."""
+    """Suppresses results (`show`) meanwhile: the command prints a summary at its end. Notes and errors are printed."""
     token = _HELD_BACK.set(True)
     try:
         yield
@@ -113,7 +113,7 @@ def show(*renderables: Any) -> None:
 
 
 def write(text: str) -> None:
-    """On stdout, as it is however wide the terminal, so that `file:line` can be searched for."""
+    """Write a line to stdout, not wrapped to the terminal, so that `file:line` can be searched for."""
     sys.stdout.write(harmless(text))
 
 
@@ -129,7 +129,7 @@ def note(text: str) -> None:
 
 
 def ask(text: str) -> None:
-    """On stderr, without the end of a line: somebody answers there."""
+    """Write a question to stderr, without a line break: the answer is typed there."""
     sys.stderr.write(harmless(text))
     sys.stderr.flush()
 

@@ -16,8 +16,9 @@ T = TypeVar("T")
 
 
 async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Returns when all has ended well. When one raises, or this is cancelled, the others are cancelled, once: what
-    they clean up then is not cut off, as it is where asyncio.gather is cancelled and its tasks are told so again."""
+    """Run all at once; return when all have ended well. When one raises, or this is cancelled, the others are
+    cancelled, once: their cleaning up is not interrupted, as it is where asyncio.gather is cancelled and cancels its
+    tasks a second time."""
     tasks = [asyncio.create_task(each) for each in work]
     if not tasks:
         return
@@ -73,7 +74,7 @@ class _Call(Generic[T]):
         except BaseException as error:
             outcome = (None, error)
         self.done = True
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: there is no waiting caller any more
             self.loop.call_soon_threadsafe(self._settle, *outcome)
 
     def _settle(self, value: Any, error: BaseException | None) -> None:
@@ -102,7 +103,7 @@ class _Lane:
                 self._thread.start()
 
     def abandon(self, call: _Call[Any]) -> None:
-        """Nobody waits for this call. If it is being made, its thread serves no other."""
+        """Give up a call that has no waiting caller any more. If it is running, its thread serves no other call."""
         with self._lock:
             if self._current is call:
                 self._thread = threading.Thread(target=self._serve, name="compute", daemon=True)
@@ -167,7 +168,7 @@ def _answer(calls: SimpleQueue[Any]) -> None:
         function, outcome = task
         try:
             outcome.put((function(), None))
-        except BaseException as error:  # whatever it is, it belongs to the caller
+        except BaseException as error:  # any error belongs to the caller
             outcome.put((None, error))
 
 
@@ -183,7 +184,7 @@ class LoopThread:
         self._lock = threading.Lock()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What it returns or raises. Not for the thread of an event loop, which would stand still."""
+        """The result of a coroutine, or its error. Not for the thread of an event loop, which it would block."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

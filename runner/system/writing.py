@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from runner.system.redaction import redact_file, redacted, redacted_bytes
+from runner.system.redaction import redact, redact_file, redacted_bytes
 from runner.system.terminal import harmless
 
-OUTPUTS = Path("outputs")  # of commands that are not told where to put theirs
+OUTPUTS = Path("outputs")  # of commands without a folder in their arguments
 SCRATCH = re.compile(r"\..+\.(json|jsonl|csv|md|html|xml|yaml|txt)\.\d+")  # of `replacing`
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.A)
@@ -47,7 +47,7 @@ def from_here(path: Path) -> Path:
 
 
 def no_place_for_a_file(path: Path) -> str | None:
-    """Why no file can be written there; told before there is anything to write."""
+    """Why no file can be written there; checked before there is anything to write."""
     try:
         if path.is_dir():
             return f"{path} is a folder; expected the name of a file"
@@ -61,7 +61,7 @@ def no_place_for_a_file(path: Path) -> str | None:
 
 def write_text(path: Path, text: str) -> None:
     """In place, without the secrets of this process."""
-    path.write_text(redacted(text), encoding="utf-8")
+    path.write_text(redact(text), encoding="utf-8")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -89,8 +89,8 @@ def replacing(path: Path, *, redacts: bool = True) -> Iterator[Path]:
 
 
 def remove_half_written(folder: Path) -> None:
-    """What processes that were killed left of files that they were `replacing` in a folder and in those right below it.
-    Only where nobody else writes."""
+    """Delete the temporary files that killed processes left while `replacing` files in a folder and in those directly
+    below it. Only where no other process writes."""
     for path in (*folder.glob(".*"), *folder.glob("*/.*")):
         if SCRATCH.fullmatch(path.name):
             with suppress(OSError):
@@ -104,17 +104,17 @@ def in_words(error: OSError, place: Path | str) -> str:
     return f"{error.filename or place}: {error.strerror}" + (f"; {GOES_ON}" if error.errno in FULL else "")
 
 
-def ignored_in_git(folder: Path) -> None:
-    """A folder whose content nobody commits says so to git, unless somebody has said something there already."""
+def ignore_in_git(folder: Path) -> None:
+    """Make git ignore a folder whose content is not committed, unless it has a .gitignore already."""
     with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
         file.write("*\n")
 
 
 def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
-    """With the folders around it. When ./outputs comes to be with it, git is told to leave that alone; a folder that
-    somebody chose elsewhere may be meant to be committed. Raises OSError."""
+    """Make a folder with its parents. A new ./outputs is ignored by git; a folder elsewhere may be meant to be
+    committed. Raises OSError."""
     outputs = OUTPUTS.absolute()
     is_first = outputs in folder.absolute().parents and not outputs.exists()
     folder.mkdir(parents=True, exist_ok=exist_ok)
     if is_first:
-        ignored_in_git(outputs)
+        ignore_in_git(outputs)

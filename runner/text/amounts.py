@@ -311,20 +311,20 @@ _REST = late("[가-힣]*")
 
 
 @cache
-def _compiled() -> tuple[tuple[str, tuple[re.Pattern[str], ...], re.Pattern[str]], ...]:
+def _compiled_patterns() -> tuple[tuple[str, tuple[re.Pattern[str], ...], re.Pattern[str]], ...]:
     """Each pattern with its name and what a text must hold; compiled when they are needed first."""
     return tuple((name, _NEEDS.get(name, (_DIGIT,)), re.compile(pattern)) for name, pattern in _PATTERNS)
 
 
 @lru_cache(maxsize=2048)
 def amounts(plain: str) -> tuple[Amount, ...]:
-    """By their place; what was read once is not read again as a part of something else."""
+    """The amounts by their place; text that was read is not read again as a part of another amount."""
     if not _HINT.search(plain):
         return ()
     readings: list[Amount] = []
     text = plain
     occurs = {needed: needed.search(plain) is not None for needed in (_DIGIT, _KOREAN_NUMERAL, _ENGLISH_NUMERAL)}
-    for name, needs, pattern in _compiled():
+    for name, needs, pattern in _compiled_patterns():
         if not any(occurs[needed] for needed in needs):
             continue
         spans = []
@@ -335,10 +335,10 @@ def amounts(plain: str) -> tuple[Amount, ...]:
                 spans.append((amount.start, amount.end))
         for start, end in spans:
             text = text[:start] + "\0" * (end - start) + text[end:]
-    return tuple(_joined(plain, sorted(readings, key=lambda amount: amount.start)))
+    return tuple(_join_durations(plain, sorted(readings, key=lambda amount: amount.start)))
 
 
-def _joined(plain: str, found: list[Amount]) -> Iterator[Amount]:
+def _join_durations(plain: str, found: list[Amount]) -> Iterator[Amount]:
     """A duration of two units as one: 1시간 30분, 1 year and 6 months."""
     last: Amount | None = None
     for amount in found:
@@ -499,10 +499,10 @@ def _number(match: re.Match[str]) -> Amount | None:
     unit = parts["latin"] or parts["hangul"] or parts["mark"] or (parts["sign"] or "").strip()
     if scale == "m" and not (parts["sign"] or unit):  # metres
         number, unit = number / 1e6, "m"
-    return _measured(match, number, unit, is_large=is_large)
+    return _amount_of(match, number, unit, is_large=is_large)
 
 
-def _measured(match: re.Match[str], number: float, unit: str, *, is_large: bool = False) -> Amount:
+def _amount_of(match: re.Match[str], number: float, unit: str, *, is_large: bool = False) -> Amount:
     half = 0.5 if match.groupdict().get("halfunit") else 0.0
     kind, factor = _UNITS[unit] if unit else (BARE, 1.0)
     bare = math.nan if re.search(r"\d[a-z]+$", match[0]) else number  # 10GB, 10k: no 10
@@ -533,16 +533,16 @@ def _english(match: re.Match[str]) -> Amount | None:
         else:
             current += NUMBER_WORDS.get(word, 0)
     number = total + current + (0.5 if match["andhalf"] else 0.0)
-    return _measured(match, number, match["latin"] or match["latin2"] or "")
+    return _amount_of(match, number, match["latin"] or match["latin2"] or "")
 
 
 def _sino(match: re.Match[str]) -> Amount | None:
-    return _measured(match, _korean_value(match["num"]), match["hangul"], is_large=match["num"][-1] in "조억만천")
+    return _amount_of(match, _korean_value(match["num"]), match["hangul"], is_large=match["num"][-1] in "조억만천")
 
 
 def _native(match: re.Match[str]) -> Amount:
     unit = "명" if match["hangul"] == "분" else match["hangul"]
-    return _measured(match, _native_value(match["num"]), unit if unit in _UNITS else "")
+    return _amount_of(match, _native_value(match["num"]), unit if unit in _UNITS else "")
 
 
 def _alone(match: re.Match[str]) -> Amount | None:
@@ -591,7 +591,7 @@ _PIECE = late(r"\d+(?:\.\d+)?|\.\d+|[일이삼사오육칠팔구영공]|[조억�
 
 
 def _korean_value(numeral: str) -> float:
-    """Of digits and Korean numerals mixed: 1억 5천만, 삼백오십만, 2.5천."""
+    """The value of mixed digits and Korean numerals: 1억 5천만, 삼백오십만, 2.5천."""
     total = group = number = 0.0
     has_number = False
     for piece in _PIECE.findall(numeral):

@@ -59,20 +59,20 @@ class Cutter:
         """In document order; none for a blank text."""
         if not self.headings:
             return list(self._section(text, 0, len(text), ()))
-        parts = _joined(sections(text), self.min_chars, self.max_chars)
+        parts = _join_short(sections(text), self.min_chars, self.max_chars)
         return [passage for part in parts for passage in self._section(text, *part)]
 
     def _section(self, text: str, start: int, end: int, headings: tuple[str, ...]) -> Iterator[Passage]:
-        start, end = _trimmed(text, start, end)
+        start, end = _trim(text, start, end)
         if end - start <= self.max_chars:
             if start < end:
                 yield Passage(start, end, headings)
             return
         cuts = list(_cuts(text, start, end, self.max_chars - self.overlap, (_paragraphs, _sentences, _hard)))
         begin = start
-        for first, last in pairwise(_packed([start, *cuts, end], self.max_chars - self.overlap)):
+        for first, last in pairwise(_even_bounds([start, *cuts, end], self.max_chars - self.overlap)):
             begin = _overlapping(text, cuts, max(first - self.overlap, begin + 1), first)
-            begin, stop = _trimmed(text, begin, last)
+            begin, stop = _trim(text, begin, last)
             if begin < stop:
                 yield Passage(begin, stop, headings)
 
@@ -82,8 +82,8 @@ PLAIN, AT_HEADINGS = Cutter(), Cutter(headings=True)
 Section = tuple[int, int, tuple[str, ...]]
 
 
-def _joined(parts: Sequence[Section], min_chars: int, max_chars: int) -> list[Section]:
-    """Short sections together with the one that follows, the last one with the one before."""
+def _join_short(parts: Sequence[Section], min_chars: int, max_chars: int) -> list[Section]:
+    """Joins short sections with the one that follows, the last one with the one before."""
     joined: list[Section] = []
     for part in parts:
         is_last = part is parts[-1]
@@ -108,7 +108,7 @@ def _together(first: Section, second: Section) -> Section:
     return first[0], second[1], tuple(title for title, _ in shared)
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -131,7 +131,7 @@ def _cuts(text: str, start: int, end: int, limit: int, levels: Sequence[Cut]) ->
 
 
 def _paragraphs(text: str, start: int, end: int, limit: int) -> list[int]:
-    """Behind blank lines, those in fenced code excepted."""
+    """Cuts after blank lines, except in fenced code."""
     fences = [(start + first, start + last) for first, last in fenced_spans(text[start:end])]
     ends = (match.end() for match in _BLANK_LINES.finditer(text, start, end))
     return [cut for cut in ends if cut < end and not _inside(cut, fences)]
@@ -183,8 +183,8 @@ def _between_letters(text: str, cut: int) -> bool:
 # --- how much goes together -------------------------------------------------------------------------
 
 
-def _packed(bounds: Sequence[int], limit: int) -> list[int]:
-    """Those of `bounds` between which the pieces are as few and as equally long as may be."""
+def _even_bounds(bounds: Sequence[int], limit: int) -> list[int]:
+    """Those of `bounds` that make the fewest pieces, of similar length."""
     chosen = [bounds[0]]
     for index in range(1, len(bounds) - 1):
         remaining = bounds[-1] - chosen[-1]
@@ -196,7 +196,8 @@ def _packed(bounds: Sequence[int], limit: int) -> list[int]:
 
 
 def _overlapping(text: str, cuts: Sequence[int], earliest: int, first: int) -> int:
-    """Where a passage begins that repeats what stands between `earliest` and `first`, as far as it is whole."""
+    """Where a passage begins that overlaps the one before: at the first cut from `earliest` on, else behind the first
+    space, else at `first`."""
     known = bisect_left(cuts, earliest)
     if known < len(cuts) and cuts[known] < first:
         return cuts[known]

@@ -104,26 +104,28 @@ def _conflict(
     foreign = [each for each in given if not _matches_any(each, [*reference.quantities, *question.quantities])]
     if instead := [each.text for number in unsaid for each in foreign if each.unit == number.unit]:
         return Conflict("number", tuple(dict.fromkeys(instead)))
-    return Conflict("denied") if _opposed(question, reference, closest) else None
+    return Conflict("denied") if _is_contradiction(question, reference, closest) else None
 
 
-def _opposed(question: Statement, reference: Statement, closest: Statement) -> bool:
+def _is_contradiction(question: Statement, reference: Statement, closest: Statement) -> bool:
     if reference.denied and closest.denied:  # in other words, perhaps
         return False
-    known = _affirmed(question) | _affirmed(reference)
+    known = _affirmed_forms(question) | _affirmed_forms(reference)
     denied_too = all_forms([*question.denied, *reference.denied])
     if any(
-        not word.forms.isdisjoint(known) and word.forms.isdisjoint(denied_too | _affirmed(closest))
+        not word.forms.isdisjoint(known) and word.forms.isdisjoint(denied_too | _affirmed_forms(closest))
         for word in closest.denied
     ):
         return True
     ours = all_forms(closest.denied)
-    if any(not word.forms.isdisjoint(_affirmed(closest)) and word.forms.isdisjoint(ours) for word in reference.denied):
+    if any(
+        not word.forms.isdisjoint(_affirmed_forms(closest)) and word.forms.isdisjoint(ours) for word in reference.denied
+    ):
         return True
     return not denied_too and any(_is_denied(closest.text, each) for each in _values(reference))
 
 
-def _affirmed(statement: Statement) -> frozenset[str]:
+def _affirmed_forms(statement: Statement) -> frozenset[str]:
     starts = {word.start for word in statement.denied}
     return all_forms(word for word in words(statement.text) if word.start not in starts)
 

@@ -37,7 +37,7 @@ _PART = re.compile(r"[^\W_]+")
 _HANGUL = re.compile(r"[가-힣]")
 _KOREAN_WEEKDAY = re.compile(r"[월화수목금토일]요일")
 _LABEL = re.compile(r"^\W*[A-Z][\w'’/-]*(?:[ ,&]+(?:[A-Z][\w'’/-]*|and|or|of|the|to|for|in|a|with|your)){0,8}:(?=\s|$)")
-_NEAR = 20  # characters before a word that tell whether a sentence starts with it
+_NEAR = 20  # characters before a word that show whether a sentence starts with it
 _SENTENCE_START = re.compile(r"(?:[.!?:;\n]\s+|[-*•]\s+|\*\*|[\"“(])$")
 _COMMON_ACRONYMS = frozenset(["TV", "OK", "ID", "FAQ", "AKA", "US", "USA", "UK"])
 
@@ -53,14 +53,14 @@ def names(text: str) -> list[str]:
             unique[match[0]] = None
     plain = _IDENTIFIER.sub(lambda match: "0" * len(match[0]), plain)
     if other_language(text) != "de":
-        unique.update(dict.fromkeys(_capitalised(plain)))
+        unique.update(dict.fromkeys(_capitalised_names(plain)))
     for match in _KOREAN_NAME.finditer(plain):
         unique[match["person"] or match["place"]] = None
     unique.update(dict.fromkeys(_KOREAN_WEEKDAY.findall(plain)))
     return list(unique)
 
 
-def _capitalised(text: str) -> Iterator[str]:
+def _capitalised_names(text: str) -> Iterator[str]:
     """Capitalised words, those next to each other as one name."""
     name, end = "", -1
     for match in _CAPITALISED.finditer(text):
@@ -100,7 +100,7 @@ class NameIndex:
 
     @cached_property
     def _folded(self) -> str:
-        return _folded(self._text)
+        return _fold(self._text)
 
     @cached_property
     def _parts(self) -> list[str]:
@@ -120,18 +120,18 @@ class NameIndex:
 
     @cached_property
     def _after_capital(self) -> frozenset[str]:
-        return frozenset(map(_folded, re.findall(r"\b[A-Z][\w.'’-]*\s+([A-Z]\w+)", self._text)))
+        return frozenset(map(_fold, re.findall(r"\b[A-Z][\w.'’-]*\s+([A-Z]\w+)", self._text)))
 
     def __contains__(self, name: str) -> bool:
-        """Whatever case, accents and hyphens: American matches America, an acronym the initials of words, a
-        full name its family name alone (Greg Daniels: Daniels, unless another capitalised word stands before it)."""
+        """Regardless of case, accents and hyphens: American matches America, an acronym the initials of words, a full
+        name its family name alone (Greg Daniels: Daniels, unless another capitalised word precedes it)."""
         if not name.isascii() and _HANGUL.search(name):
-            return _folded(name) in self._folded
+            return _fold(name) in self._folded
         *first, last = name.split()
-        return self._holds(last) and (all(map(self._holds, first)) or _folded(last) not in self._after_capital)
+        return self._holds(last) and (all(map(self._holds, first)) or _fold(last) not in self._after_capital)
 
     def _holds(self, word: str) -> bool:
-        parts = _PART.findall(_folded(word))
+        parts = _PART.findall(_fold(word))
         joined = "".join(parts)
         acronym = word.removesuffix("s")
         return (
@@ -150,7 +150,7 @@ def _same_nation(first: str, second: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     letters = unicodedata.normalize("NFKD", text.casefold())
     return unicodedata.normalize(
         "NFC", "".join(letter for letter in letters if not unicodedata.combining(letter) or "ᄀ" <= letter <= "ᇿ")

@@ -1,4 +1,4 @@
-"""What a sentence denies, in Korean and English: the words that its negations stand to."""
+"""The words that a sentence denies, in Korean and English."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _AUXILIARY = re.compile(
 _GENERIC = frozenset(["수", "것", "것이", "것은", "할", "될", "일", "되", "됩니다", "됨", "된다", "돼요", "되나요"])
 
 
-def denied(text: str) -> list[Word]:
+def denied_words(text: str) -> list[Word]:
     """The denied words, in no order; idioms that deny nothing (not only, 뿐만 아니라, 수밖에 없다) do not count.
 
     English: the first full word after the negation, within its clause (not be *refunded*). Korean: the word

@@ -1,4 +1,4 @@
-"""How notes are named: a path relative to their folder, a title or an alias, whatever the spelling."""
+"""How notes are named: a path relative to their folder, a title or an alias, in any spelling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 
 def note_key(name: str) -> str:
-    """What two spellings of one name share: no difference in case, `.md`, space/underscore/hyphen, NFC."""
+    """The common form of spellings of one name: without case, `.md`, the difference of space, underscore and hyphen,
+    and in NFC."""
     name = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
     name = name.strip().replace("\\", "/").removeprefix("./").removesuffix(".md")
     return name.replace("_", " ").replace("-", " ")

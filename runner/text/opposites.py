@@ -1,6 +1,6 @@
-"""Words that make another statement of a sentence: opposites, quantifiers, and roles that change places.
+"""Words that turn a sentence into another statement: opposites, quantifiers, and exchanged roles.
 
-Opposites that tell one thing from both ends are left out ("A sold it to B" and "B bought it from A" agree; so do
+Opposites that describe one event from both ends are left out ("A sold it to B" and "B bought it from A" agree; so do
 before and after, parent and child, win and lose).
 """
 
@@ -104,27 +104,26 @@ def opposites(word: Word) -> frozenset[str]:
     return frozenset().union(*(_OPPOSITES.get(form, ()) for form in word.forms))
 
 
-def compared_with(text: str) -> str:
-    """What follows `than` or stands before 보다: "A is dearer than B" and "B is cheaper than A" agree."""
+def comparison_standard(text: str) -> str:
+    """The words after `than` or before 보다: "A is dearer than B" and "B is cheaper than A" agree."""
     match = _THAN.search(text)
     return (match[1] or match[2]).lower() if match else ""
 
 
 def unheld_quantifiers(claim: str, sources: str) -> list[str]:
-    """Korean quantifiers of a claim (모든, 가장, -만) that the sources have nothing like.
-
-    English ones (all, only) told nothing on sentences that people labelled.
-    """
+    """Korean quantifiers of a claim (모든, 가장, -만) without a counterpart in the sources. English ones (all, only)
+    had no effect on sentences that people labelled."""
     found = ((pattern.search(claim), like) for pattern, like in _QUANTIFIERS)
     return [match[0] for match, like in found if match and not like.search(sources)]
 
 
 def exchanged_roles(claim: str, witness: str) -> tuple[str, str] | None:
-    """Two words that have changed places: who does it, and to whom. None where they stand as in the witness."""
-    return _exchanged_in_korean(claim, witness) or _exchanged_in_english(claim, witness)
+    """Two words that have exchanged places: the agent and the one affected. None where both are placed as in the
+    witness."""
+    return _korean_exchange(claim, witness) or _english_exchange(claim, witness)
 
 
-def _exchanged_in_korean(claim: str, witness: str) -> tuple[str, str] | None:
+def _korean_exchange(claim: str, witness: str) -> tuple[str, str] | None:
     if bool(_PASSIVE.search(claim)) != bool(_PASSIVE.search(witness)):
         return None
     roles = [(word, particle(word.text)) for word in content_words(witness)]
@@ -138,7 +137,7 @@ def _exchanged_in_korean(claim: str, witness: str) -> tuple[str, str] | None:
     return (subjects[0].text, objects[0].text) if subjects and objects else None
 
 
-def _exchanged_in_english(claim: str, witness: str) -> tuple[str, str] | None:
+def _english_exchange(claim: str, witness: str) -> tuple[str, str] | None:
     """Two names with the same words between them, the other way round."""
     there = list(_between_names(witness))
     for first, between, second in _between_names(claim):
@@ -147,7 +146,7 @@ def _exchanged_in_english(claim: str, witness: str) -> tuple[str, str] | None:
             continue
         for left, others, right in there:
             same = stems == [english_stem(word.text) for word in others]
-            if same and _shared(first, right) and _shared(second, left) and not _shared(first, left):
+            if same and _share_a_word(first, right) and _share_a_word(second, left) and not _share_a_word(first, left):
                 return first, second
     return None
 
@@ -159,5 +158,5 @@ def _between_names(text: str) -> Iterator[tuple[str, Sequence[Word], str]]:
         yield first[0], words(text[first.end() : second.start()]), second[0]
 
 
-def _shared(first: str, second: str) -> bool:
+def _share_a_word(first: str, second: str) -> bool:
     return not all_forms(words(first)).isdisjoint(all_forms(words(second)))

@@ -13,7 +13,7 @@ STEP = 16
 
 @runtime_checkable
 class Ordered(Protocol):
-    """Ids of which it is known where each stands in ascending byte order."""
+    """Ids with the known place of each in ascending byte order."""
 
     @property
     def ranks(self) -> NDArray[Any]:
@@ -43,7 +43,8 @@ def best(scores: NDArray[np.float64], ranks: NDArray[Any], depth: int, *, above:
 
 
 def _may_be_best(scores: NDArray[np.float64], depth: int, above: float) -> NDArray[np.bool_]:
-    """Which scores are `above` and not below the `depth`-th of every STEP-th one, which is no more than that of all."""
+    """Which scores are `above` and not below the `depth`-th of every STEP-th one, which is at most the `depth`-th of
+    all."""
     sample = scores[::STEP]
     sample = sample[sample > above]
     is_cut = 0 < depth < len(sample)

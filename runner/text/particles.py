@@ -17,10 +17,10 @@ _FINAL_RIEUL = 8
 
 def with_particles(text: str) -> str:
     """Every choice made. After ㄹ, 으로 is 로."""
-    return _CHOICE.sub(_chosen, text)
+    return _CHOICE.sub(_fitting_particle, text)
 
 
-def _chosen(match: re.Match[str]) -> str:
+def _fitting_particle(match: re.Match[str]) -> str:
     last, closed = match["last"], match["closed"]
     takes_open = not _ends_closed(last) or (closed.startswith("으로") and _ends_with_rieul(last))
     return last + match["between"] + (match["open"] if takes_open else closed)

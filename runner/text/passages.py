@@ -9,7 +9,7 @@ from runner.system.spool import Lazy
 
 
 def passages(corpus: Corpus) -> Sequence[str]:
-    """One text for each chunk; those of a corpus on disk are made when they are asked for."""
+    """One text for each chunk; those of a corpus on disk are made on access."""
     made = _Passages(corpus)
     return [*made] if corpus.shelf is None else made
 

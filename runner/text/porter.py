@@ -45,7 +45,7 @@ def stem(word: str) -> str:
     word = _past(_plural(word))
     if word.endswith("y") and len(word) > 2 and _shape(word[:-1])[-1] == "c":
         word = word[:-1] + "i"
-    return _last(_without(_replaced(_second(word), _STEP_3)))
+    return _last(_without(_replace_ending(_second(word), _STEP_3)))
 
 
 def _shape(stem: str) -> str:
@@ -63,7 +63,7 @@ def _measure(stem: str) -> int:
 
 
 def _ends_cvc(stem: str) -> bool:
-    """With a short syllable; two letters, of which the first is a vowel, are one too."""
+    """With a short syllable; two letters of which the first is a vowel count as one, too."""
     shape = _shape(stem)
     return (shape.endswith("cvc") and stem[-1] not in "wxy") or shape == "vc"
 
@@ -84,11 +84,11 @@ def _past(word: str) -> str:
     for ending in ("ed", "ing"):
         if word.endswith(ending):
             left = word.removesuffix(ending)
-            return _mended(left) if "v" in _shape(left) else word
+            return _mend_stem(left) if "v" in _shape(left) else word
     return word
 
 
-def _mended(stem: str) -> str:
+def _mend_stem(stem: str) -> str:
     """What is left of a word without -ed or -ing."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
@@ -102,10 +102,10 @@ def _second(word: str) -> str:
         return _second(word[:-2])
     if word.endswith("logi"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
-    return _replaced(word, _STEP_2)
+    return _replace_ending(word, _STEP_2)
 
 
-def _replaced(word: str, endings: tuple[tuple[str, str], ...]) -> str:
+def _replace_ending(word: str, endings: tuple[tuple[str, str], ...]) -> str:
     """The first ending that fits decides, whether it can be replaced or not."""
     for ending, instead in endings:
         if word.endswith(ending):

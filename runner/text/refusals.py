@@ -311,7 +311,7 @@ def refusal_for(query: Query) -> str:
     return REFUSAL[languages.get(query.language) or detect_language(query.text)]
 
 
-def delivered(answer: Answer, question: str) -> Answer:
+def mark_refusal(answer: Answer, question: str) -> Answer:
     """The answer, refused where its generator says so or where its text does: what its reader gets decides."""
     if answer.refused or not is_refusal(answer.text, question):
         return answer
@@ -370,7 +370,7 @@ def _is_refusal_ko(clause: str) -> bool:
 
 
 def _before(text: str) -> set[_Before]:
-    """What stands before a Korean predicate; nobody (아무도) is no speaker."""
+    """What precedes a Korean predicate; nobody (아무도) is no speaker."""
     if not _FILLER_KO.sub("", text).strip(" ,"):
         return {"anything", "nothing"}
     elsewhere = _ELSEWHERE_KO.search(_PLACE_KO.sub(" ", text) + " ") is not None

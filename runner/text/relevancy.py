@@ -86,12 +86,12 @@ def relevancy(question: str, answer: str) -> Relevancy:
 
 
 def asked_kind(question: str) -> Kind | None:
-    """What kind of answer a question asks for, where its words show it."""
+    """The kind of answer that a question asks for, where its words show it."""
     return next((kind for kind, pattern in _KINDS.items() if re.search(pattern, question, re.IGNORECASE)), None)
 
 
 def holds_kind(answer: str, kind: Kind | None) -> bool:
-    """Whether a text holds what is asked for. A name cannot be ruled out: Korean has no capitals."""
+    """Whether a text holds an answer of the kind. A name cannot be ruled out: Korean has no capitals."""
     if kind == "quantity":
         return bool(quantities(answer)) or _NO_NUMBER.search(answer) is not None
     if kind == "time":

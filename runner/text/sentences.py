@@ -156,7 +156,7 @@ def _ends(block: str, match: re.Match[str]) -> bool:
     if not following:
         return False  # the end of the block anyway
     before = block[max(0, match.start() - NEAR) : match.start()]
-    if following == rest:  # Korean text goes on without a space
+    if following == rest:  # Korean text continues without a space
         return not closers and (mark[-1] != "." or _KOREAN_END.search(before) is not None) and not _QUOTING.match(rest)
     if closers and (following[0].islower() or _QUOTING.match(following)):
         return False

@@ -49,7 +49,7 @@ _REST = late(r"[가-힣]*")
 _LAST_WORD = late(r"[가-힣]+$")
 _AMOUNT_END = late(r"\d\s?[가-힣%]{0,5}$")
 
-# What may not stand before and after a number, and before and after one that ends with 억 and the like.
+# What may not precede or follow a number, and a number that ends with 억 and the like.
 _BEFORE = late(r"(?:\d|\d[.:/]|(?<!\w)[.\-−]|[^\W\d가-힣])$")
 _AFTER = late(r"\d|[.:/]\d|[^\W\d가-힣]|\s?[조억만천백십]|\s?(?:hundred|thousand|million|billion|trillion|bn)(?![a-z])")
 _LARGE = late(r"\d\s?[조억만천백십]+$")
@@ -65,8 +65,8 @@ _SHORTENED = {
 _SHORT = late(
     "|".join(_SHORTENED).replace("알바", "알바(?!니)").replace("인스타", "인스타(?!그램)") + "|(?<=[월화수목금토일])욜"
 )
-WRAPPED = 60  # characters of a line that may go on in the next one
-NEAR = 12  # characters before a number that tell whether it goes on there
+WRAPPED = 60  # characters of a line that may continue in the next one
+NEAR = 12  # characters before a number that show whether it continues there
 
 _WORD = late(r"[^\W_가-힣]+(?:['’][a-z]{1,2}(?![a-z]))?|[가-힣]+")
 _SKIPPED = {
@@ -100,7 +100,7 @@ def shows(text: str, forms: Iterable[str], *, besides: Iterable[str] = ()) -> bo
     one of `besides` does not count: 5월 shows in nothing that says 5월 20일, where that is what it was changed to."""
     from runner.text.stance import stance  # its patterns take a while to compile
 
-    lined = _lined(text)
+    lined = _join_wrapped_lines(text)
     return any(stance(lined, *span) == "stated" for span in _free(_plain(text), forms, besides))
 
 
@@ -114,30 +114,30 @@ def gives(answer: str, known: Iterable[str]) -> bool:
 
 
 def mentions(text: str, forms: Iterable[str]) -> bool:
-    """Whether one of the forms stands in the text, whatever the text says of it."""
+    """Whether one of the forms occurs in the text, whether or not the text states it."""
     plain = _plain(text)
     return any(True for _ in _free(plain, forms, ()))
 
 
 def shows_inside(text: str, forms: Iterable[str]) -> bool:
-    """The same where words, but not numbers, may go on before and after: for what must show nowhere."""
+    """The same where longer words, but not longer numbers, may contain a form: for texts that must show nowhere."""
     plain = _plain(text)
     return any(_is_whole_number(plain, span) for form in forms for span in _occurrences(plain, form))
 
 
 def _free(plain: str, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
-    """Where the forms stand outside of what is given beside them."""
+    """The places of the forms outside of the spans of `besides`."""
     others = [span for form in besides for span in _spans(plain, form)]
     return (span for form in forms for span in _spans(plain, form) if not any(_within(span, other) for other in others))
 
 
 def _plain(text: str) -> str:
-    return _lined(text).replace("\n", " ")
+    return _join_wrapped_lines(text).replace("\n", " ")
 
 
 @lru_cache(maxsize=256)
-def _lined(text: str) -> str:
-    """One space for white space, and for the end of a line that ends no sentence: one that was wrapped."""
+def _join_wrapped_lines(text: str) -> str:
+    """One space for white space, and for a line break that does not follow the end of a sentence: a wrapped line."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).casefold())
     if not folded.isascii():
         folded = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", folded)))
@@ -325,8 +325,8 @@ def _value(form: str) -> _Value:
 
 
 def _with_names(form: str, units: Sequence[_Unit]) -> tuple[_Unit, ...]:
-    """Capitalised words are taken for names, which have no inflection; so is the first of several only where the next
-    one is a name, too."""
+    """Capitalised words count as names, which have no inflection; the first of several only where the next one is a
+    name, too."""
     capitals = {match[0].casefold() for match in re.finditer(r"[^\W\d_]+", form) if match[0][0].isupper()}
     words = [unit for unit in units if unit.stem]
     named = [unit.word.split("'")[0] in capitals and not unit.word.endswith(("day", "days")) for unit in words]
@@ -373,7 +373,7 @@ def _stem(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The units of a text that say something, and the numbers of those that may say a unit of a value: by stem, by
+    """The units of a text that state something, and the numbers of those that may match a unit of a value: by stem, by
     the first syllable of a Korean word, and all amounts."""
 
     units: tuple[_Unit, ...]
@@ -390,8 +390,8 @@ def _reading(plain: str) -> _Reading:
 
 
 def _key(unit: _Unit) -> str:
-    """What two units have in common of which one says the other; the first consonant of a Korean word, since its
-    vowel may change (걷다, 걸어요)."""
+    """What two units share if one matches the other; the first consonant of a Korean word, since its vowel may change
+    (걷다, 걸어요)."""
     if unit.amount is not None:
         return "0"
     return unicodedata.normalize("NFD", unit.word[0])[0] if _HANGUL.match(unit.word) else unit.stem

@@ -28,7 +28,7 @@ _LABEL = re.compile(
 
 
 def stance(plain: str, start: int, end: int) -> Stance:
-    """Of the characters from `start` to `end` of a text in lower case."""
+    """The stance towards the characters from `start` to `end` of a text in lower case."""
     before, after, asks = _sentence(plain, start, end)
     if _LABEL.search(before):
         return "denied"
@@ -56,7 +56,7 @@ def is_refuted(plain: str, start: int, end: int) -> bool:
 
 
 def _sentence(plain: str, start: int, end: int) -> tuple[str, str, bool]:
-    """What stands in the sentence before and after the place, and whether the sentence asks."""
+    """The sentence before and after the place, and whether the sentence is a question."""
     before = plain[max(0, start - WINDOW) : start]
     starts = [match.end() for match in _SENTENCE_END.finditer(before) if match.end() < len(before) or match[0] != "."]
     before = before[starts[-1] :] if starts else before
@@ -379,7 +379,7 @@ def _clause(before: str) -> str:
 
 
 def _predicate(after: str) -> tuple[str, str]:
-    """What follows down to the end of the clause, and what comes then."""
+    """The rest of the clause, and the text after it."""
     comma = re.search(r"[,;()]|\s[-–—]\s", after)
     limit = comma.start() if comma else len(after)
     words = list(_WORD.finditer(after, 0, limit))

@@ -24,22 +24,22 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from runner.system.shared import are_several, shared
+from runner.system.shared import are_several, make_once
 from runner.text.names import NameIndex, names
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 from runner.text.numbers import Quantity, quantities
-from runner.text.opposites import compared_with, exchanged_roles, opposites, unheld_quantifiers
+from runner.text.opposites import comparison_standard, exchanged_roles, opposites, unheld_quantifiers
 from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words, particle
 
 PASSAGE = 5  # sentences: about a paragraph
 CHANCE = 1 / 3  # coverage below which words are shared by chance: any two texts on one subject share some
-CLOSE = 0.75  # share of a claim's words from which a sentence says the same thing
+CLOSE = 0.75  # share of a claim's words from which a sentence states the same
 MARGIN = 0.15  # a sentence this little behind the closest one is as good a witness
 PART = 2  # syllables of a Korean word that may be part of a longer one
 COMPOUND = 4  # syllables of a Korean word that may be written as several
 COPIED = 3  # words in common from which one sentence may copy another
-RELATED = 0.5  # share of a claim's words above which a sentence is about the same thing
+RELATED = 0.5  # share of a claim's words above which a sentence has the same subject
 # What a claim needs. Chosen on two thirds of samples of KLUE-NLI, WiCE and FEVER Symmetric (benchmarks/judge.py).
 SHORT, LONG = 8, 16  # words: between these lengths the share that must be covered falls to ENOUGH
 SPARE = 1.5  # words that may miss of a short claim: one, but not two
@@ -79,8 +79,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What of a claim contradicts the sources: numbers and names that they do not hold, those for which they hold
-    others, those that change places, or nothing but that one of the two denies."""
+    """The contradictions of a claim to the sources: numbers and names that they lack, those for which they have others,
+    exchanged words, or only a denial on one side."""
 
     kind: Literal["absent", "number", "name", "word", "role", "denied"]
     words: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class Statement:
     @cached_property
     def denied(self) -> list[Word]:
         """The words that it denies."""
-        return denied(self.text)
+        return denied_words(self.text)
 
     @cached_property
     def affirmed(self) -> frozenset[str]:
@@ -167,7 +167,7 @@ def _passage(text: str) -> _Passage:
     """Taken apart; each cell of a sweep holds its claims against the same texts."""
     if not are_several():
         return _recent(text)
-    known: dict[str, _Passage] = shared("passages", "", dict)
+    known: dict[str, _Passage] = make_once("passages", "", dict)
     passage = known.get(text) or _recent(text)
     if len(known) < OF_SWEEP:
         known[text] = passage
@@ -175,10 +175,8 @@ def _passage(text: str) -> _Passage:
 
 
 class Sources:
-    """Texts that claims are held against, numbered from 1 in the order given.
-
-    `known` is text that a claim may take names from without support, such as the question.
-    """
+    """The texts that claims are compared with, numbered from 1 in the order given. `known` is text that a claim may
+    take names from without support, such as the question."""
 
     def __init__(self, texts: Sequence[str], known: str = "") -> None:
         passages = [_passage(text) for text in texts]
@@ -255,10 +253,8 @@ class Sources:
         return Conflict("absent", tuple(dict.fromkeys(wrong))) if wrong else None
 
     def _contradiction(self, claim: Statement) -> Conflict | None:
-        """What every sentence that says nearly the same thing says differently.
-
-        Names do not count in what is close (they may be what differs), but in what is closest.
-        """
+        """A difference between the claim and every sentence that is nearly the same. Names do not count for which
+        sentences are close (they may be the difference), but for which are closest."""
         named = {part for name in claim.names for part in name.split()}
         without_names = self._shares([word for word in claim.words if word.text not in named] or claim.words)
         shares = self._shares(claim.words)
@@ -275,7 +271,7 @@ class Sources:
         turned = {word: opposites(word) for word in claim.words if not self._places(word)}
         opposite_words: dict[str, None] = {}
         for sentence in self.sentences if any(turned.values()) else ():
-            opposite_words.update(dict.fromkeys(_turned(claim, sentence, turned)))
+            opposite_words.update(dict.fromkeys(_contradicted_words(claim, sentence, turned)))
         if opposite_words:
             return Conflict("word", tuple(opposite_words))
         copies = (
@@ -300,10 +296,10 @@ class Sources:
 
 def _score(coverage: float, claim: Statement, size: int) -> float:
     spare = SPARE + ANCHOR * (len(claim.quantities) + len(claim.names))
-    return coverage if coverage >= _needed(size, spare) else min(coverage, LACKING)
+    return coverage if coverage >= _needed_share(size, spare) else min(coverage, LACKING)
 
 
-def _needed(size: int, spare: float) -> float:
+def _needed_share(size: int, spare: float) -> float:
     """The share of a claim of so many words that must be covered."""
     short = max(1 - spare / min(size, SHORT), ENOUGH)
     far = min(1.0, max(0.0, (size - SHORT) / (LONG - SHORT)))
@@ -314,9 +310,9 @@ def _copies(claim: Statement, sentence: Statement) -> bool:
     return all(not word.forms.isdisjoint(sentence.forms) for word in claim.words)
 
 
-def _turned(claim: Statement, sentence: Statement, turned: Mapping[Word, frozenset[str]]) -> list[str]:
-    """Words of the claim for which a sentence, that holds nearly all others, has the opposite; none where exactly one
-    of the two denies it or they compare with different things."""
+def _contradicted_words(claim: Statement, sentence: Statement, turned: Mapping[Word, frozenset[str]]) -> list[str]:
+    """Words of the claim whose opposite is in a sentence that has nearly all of its other words; empty where exactly
+    one of the two is a denial, or where they compare with different things."""
     held = sum(not word.forms.isdisjoint(sentence.forms) for word in claim.words)
     opposite_forms = {
         word: forms & sentence.forms for word, forms in turned.items() if not forms.isdisjoint(sentence.forms)
@@ -324,7 +320,7 @@ def _turned(claim: Statement, sentence: Statement, turned: Mapping[Word, frozens
     others = len(claim.words) - held - len(opposite_forms)
     if not opposite_forms or not held or others > 1 or others > len(claim.words) * (1 - CLOSE):
         return []
-    if compared_with(claim.text) != compared_with(sentence.text):
+    if comparison_standard(claim.text) != comparison_standard(sentence.text):
         return []
     denied, there = {word.start for word in claim.denied}, all_forms(sentence.denied)
     return [word.text for word, forms in opposite_forms.items() if (word.start in denied) != forms.isdisjoint(there)]
@@ -346,14 +342,15 @@ def _countable(quantity: Quantity) -> bool:
 
 
 def _difference(claim: Statement, witness: Statement, related: Sequence[Statement]) -> Conflict | None:
-    """Where a claim contradicts a similar sentence: in a number, a name, a word or a negation. None if nowhere."""
+    """The contradiction of a claim to a similar sentence: in a number, a name, a word or a negation. None without
+    any."""
     if wrong := [quantity.text for quantity in claim.quantities if _other_quantity(quantity, claim, witness, related)]:
         return Conflict("number", tuple(dict.fromkeys(wrong)))
     if wrong := [name for name in claim.names if _other_name(name, claim, witness, related)]:
         return Conflict("name", tuple(wrong))
     if wrong := _exchanged_nouns(claim, witness):
         return Conflict("word", tuple(wrong))
-    return Conflict("denied") if _opposed(claim, witness) else None
+    return Conflict("denied") if _differ_in_denial(claim, witness) else None
 
 
 def _other_quantity(quantity: Quantity, claim: Statement, witness: Statement, related: Sequence[Statement]) -> bool:
@@ -371,11 +368,9 @@ def _other_quantity(quantity: Quantity, claim: Statement, witness: Statement, re
 
 
 def _other_name(name: str, claim: Statement, witness: Statement, related: Sequence[Statement]) -> bool:
-    """Whether no related sentence holds the name and the witness holds one that the claim lacks.
-
-    A claim of several names must share one with the witness, else they may speak of different things. Instead of a
-    month or weekday stands another one.
-    """
+    """Whether no related sentence has the name and the witness has one that the claim lacks. A claim of several names
+    must share one with the witness, else they may be about different things. A month or weekday must be replaced by
+    another one."""
     if any(name in sentence.name_index for sentence in related):
         return False
     if len(claim.names) > 1 and not any(each in witness.name_index for each in claim.names):
@@ -385,10 +380,8 @@ def _other_name(name: str, claim: Statement, witness: Statement, related: Sequen
 
 
 def _exchanged_nouns(claim: Statement, witness: Statement) -> list[str]:
-    """Korean nouns that stand where the witness, otherwise the same, has another with the same particle.
-
-    Korean has no capitals that would tell a name, so any noun may be one.
-    """
+    """Korean nouns in whose place the witness, otherwise the same, has another noun with the same particle. Korean has
+    no capitals to recognise a name by, so any noun may be one."""
     missing = [word.text for word in claim.words if word.forms.isdisjoint(witness.forms) and not _part(word, witness)]
     if len(claim.words) - len(missing) < COPIED:
         return []
@@ -396,7 +389,7 @@ def _exchanged_nouns(claim: Statement, witness: Statement) -> list[str]:
     return [word for word in missing if particle(word) in roles]
 
 
-def _opposed(claim: Statement, witness: Statement) -> bool:
+def _differ_in_denial(claim: Statement, witness: Statement) -> bool:
     """Whether one denies a word that the other affirms; as many denials on both sides are a paraphrase."""
     return len(claim.denied) != len(witness.denied) and (_denies(claim, witness) or _denies(witness, claim))
 

@@ -26,7 +26,7 @@ _WORDS = late(r"\w+")
 
 def words(text: str) -> list[str]:
     """Runs of letters and digits of any script: 'BM25는 좋다' -> bm25는, 좋다."""
-    return _WORDS.findall(_normalised(text))
+    return _WORDS.findall(_normalise(text))
 
 
 def bigrams(text: str) -> list[str]:
@@ -34,7 +34,7 @@ def bigrams(text: str) -> list[str]:
     'LSA 검색기는' -> lsa, 검색, 색기, 기는.
     """
     terms: list[str] = []
-    for match in _RUNS.finditer(_normalised(text)):
+    for match in _RUNS.finditer(_normalise(text)):
         run = match[0]
         if match[1] is None or len(run) == 1:
             terms.append(run)
@@ -69,5 +69,5 @@ def _english_stem(word: str) -> str:
     return str(_stemmers().english.stemWord(word)) if len(word) <= LONGEST else word
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     return unicodedata.normalize("NFC", text).lower()

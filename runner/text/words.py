@@ -48,7 +48,7 @@ FUNCTION_WORDS = frozenset(_ENGLISH_FUNCTION_WORDS.split()) | frozenset(_KOREAN_
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word as it stands in the text, where it starts, and the forms under which it may be met elsewhere."""
+    """A word of a text, where it starts, and the forms that it may have elsewhere."""
 
     text: str
     start: int
@@ -168,7 +168,7 @@ def _without_e(word: str) -> str:
 # --- Korean -----------------------------------------------------------------------------------------
 
 
-def _decomposed(pattern: str) -> re.Pattern[str]:
+def _decompose(pattern: str) -> re.Pattern[str]:
     return re.compile(unicodedata.normalize("NFD", pattern))
 
 
@@ -183,14 +183,14 @@ _CASES = {
 }  # fmt: skip
 _CASE = late(rf"(?<=[가-힣])(?:{'|'.join(sorted(_CASES, key=len, reverse=True))})$")
 # In decomposed form: an honorific or a past, then the ending. \u11bb is a final ㅆ, \u11b8 ㅂ, \u11ab ㄴ, \u11af ㄹ.
-_ENDING = _decomposed(
+_ENDING = _decompose(
     r"(?:으?시)?(?:\u11bb|어\u11bb|아\u11bb|여\u11bb|\u11bb었|겠)?"
     r"(?:습니다|습니까|\u11b8니다|\u11b8니까|세요|십시오|\u11ab다|는다|다|네요|군요|지요|죠|고|며|면|으며|으면|는|은|을|던"
     r"|지|지만|게|도록|려고|으려고|려면|으려면|러|기|기가|기를|음|어|아|여|어요|아요|여요|어서|아서|여서|어야|아야|여야|니"
     r"|으니|므로|거나|는데|은데|으므로|나요|는가|\u11ab가요|\u11ab|\u11af|\u11b7|\u11ab데|\u11af지|요|자|면서|으면서"
     r"|(?<=하)(?:야|서|도)|(?<=되)(?:야|서|도))$"
 )
-_LIGHT_VERB = _decomposed(r"(?:하|되|시키|받|당하|드리)$")
+_LIGHT_VERB = _decompose(r"(?:하|되|시키|받|당하|드리)$")
 _CONTRACTED = str.maketrans({"해": "하", "돼": "되", "했": "핬", "됐": "됬"})
 
 
@@ -199,14 +199,14 @@ def _korean_forms(word: str) -> set[str]:
         return {word}
     opened = unicodedata.normalize("NFD", word.translate(_CONTRACTED))
     verb = _ENDING.sub("", opened, count=1)
-    stem, root = _composed(verb), _composed(_LIGHT_VERB.sub("", verb))
+    stem, root = _compose(verb), _compose(_LIGHT_VERB.sub("", verb))
     stems = {word, _PARTICLE.sub("", word, count=1), stem}
     if len(root) >= 2:
         stems.add(root)
     if opened == verb + "\u11ab" and len(stem) >= 2:
-        stems.add(_composed(verb + "\u11af"))  # 만든 -> 만들
+        stems.add(_compose(verb + "\u11af"))  # 만든 -> 만들
     return stems - {""}
 
 
-def _composed(letters: str) -> str:
+def _compose(letters: str) -> str:
     return unicodedata.normalize("NFC", letters)

@@ -1,1 +1,1 @@
-"""What tracking components need: what to keep of a folder, and the door to MLflow."""
+"""The common part of tracking components: which parts of a folder they keep, and the door to MLflow."""

@@ -1,4 +1,4 @@
-"""What a tracking store is told of a run folder or a sweep folder, whichever store it is."""
+"""What a tracking store receives of a run folder or a sweep folder, whichever store it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from runner.config.arguments import command_of
 from runner.config.options import NOT_IN_FINGERPRINT
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.report.trust import warnings
 from runner.report.usage import models
 from runner.system.folder import identities, is_sweep, legible, open_run, open_sweep, read_json
@@ -45,7 +45,7 @@ class DatasetEntry:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """What was evaluated: a name of its components, and what sets it apart."""
+    """The evaluated system: a name of its components, and its distinguishing settings."""
 
     name: str
     params: Mapping[str, str]
@@ -53,9 +53,9 @@ class ModelEntry:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Names are ours; a store that refuses some of their characters translates them. `metrics` are few, and stand
-    against `step`: the number that a sweep gave the run (k of a sweep over k), else 0. `swept`: the settings by which
-    runs of its sweep differ."""
+    """Names are ours; a store that refuses some of their characters translates them. `metrics` are few, and are logged
+    at `step`: the number that a sweep gave the run (k of a sweep over k), else 0. `swept`: the settings by which runs
+    of its sweep differ."""
 
     experiment: str
     name: str
@@ -77,8 +77,8 @@ class Entry:
 
 
 def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
-    """`slices` names the dimensions whose main metrics are kept. Raises InputError when `folder` is no run folder,
-    or a damaged one: here, since what a store makes of its files is no bug of the store."""
+    """The entry of a run. `slices` names the dimensions whose main metrics are kept. Raises InputError when `folder` is
+    no run folder, or a damaged one: checked here, so that it is not reported as a fault of the store."""
     with legible(folder):
         return _run_entry(folder, slices)
 
@@ -95,10 +95,10 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=headlines_of(summary, declared_in(run), _added_choices(run)),
+        metrics=headlines_of(summary, catalogue_in(run), _added_choices(run)),
         step=_step(cells, folder.name),
         swept=_differing(cells),
-        tables=tables_of(opened, slices, declared_in(run)),
+        tables=tables_of(opened, slices, catalogue_in(run)),
         dataset=_dataset(run, summary),
         model=_model(run),
         files=_files(folder),
@@ -133,7 +133,7 @@ def _sweep_entry(folder: Path) -> Entry:
     return Entry(
         experiment=str(sweep["experiment"]),
         name=f"summary of {_swept_values(summary) or sweep['id']}",
-        description=_shown_by_mlflow(report.read_text(encoding="utf-8")) if report.is_file() else "",
+        description=_escape_for_mlflow(report.read_text(encoding="utf-8")) if report.is_file() else "",
         status=str(sweep["status"]),
         tags=_texts(tags),
         params={},
@@ -151,7 +151,7 @@ def _sweep_entry(folder: Path) -> Entry:
     )
 
 
-def _shown_by_mlflow(markdown: str) -> str:
+def _escape_for_mlflow(markdown: str) -> str:
     """Its view of descriptions takes `[0.75, 0.82] (458)` for a link and hides the number, which no other view does."""
     return markdown.replace("] (", r"] \(")
 
@@ -200,7 +200,7 @@ def _added_choices(run: Mapping[str, Any]) -> list[str]:
 
 def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
     """The value of the one setting that is a whole number in all runs of the sweep, so that a store draws a curve over
-    it. 0 where there is none or are several: then bars are clearer."""
+    it. 0 where there is none or where there are several: bars are clearer then."""
     whole = [
         name for name in _differing(cells) if all(re.fullmatch("[0-9]+", cell.get(name, "")) for cell in cells.values())
     ]
@@ -208,7 +208,7 @@ def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
 
 
 def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str] | None) -> str:
-    """What sets a run apart: its overrides in the sweep, else its experiment, retriever and k."""
+    """The distinguishing name of a run: its overrides in the sweep, else its experiment, retriever and k."""
     if run.get("reference"):
         return f"reference: {run['reference']} context"
     if overrides:
@@ -232,7 +232,7 @@ def _run_description(run: Mapping[str, Any], summary: Mapping[str, Any], baselin
         lines.insert(0, f"{run['status']}: {run['error_message']}")
     if baselines != "none":
         lines.insert(0, f"Baselines without a language model: {baselines}. Their scores are rough estimates.")
-    lines[:0] = warnings(summary, LANGUAGES["en"].of(run.get("evaluation_type")).about(declared_in(run)))
+    lines[:0] = warnings(summary, LANGUAGES["en"].of(run.get("evaluation_type")).about(catalogue_in(run)))
     if run.get("reference"):
         lines.insert(0, LANGUAGES["en"](f"reference.{run['reference']}"))
     return "\n\n".join(lines)
@@ -260,7 +260,7 @@ def _run_tags(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str
 
 
 def _comparison_tags(folder: Path) -> dict[str, str]:
-    """Of the comparison with a baseline, where there was one."""
+    """Tags of the comparison with a baseline, if there was one."""
     path = folder / "compare.json"
     if not path.is_file():
         return {}

@@ -1,5 +1,5 @@
-"""The numbers of a run, under the names by which a tracking store lists them: a few that stand for it, and the table
-of all."""
+"""The numbers of a run, under the names by which a tracking store lists them: its headline metrics, and the table of
+all metrics."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ COLUMNS = ("metric", "value", "low", "high", "n_scored", "n")  # of the table
 
 
 def headlines_of(summary: Mapping[str, Any], catalogue: Catalogue, added: Collection[str] = ()) -> dict[str, float]:
-    """What stands for a run: its headlines, the metrics `added` by the group `metric`, what it cost, how long a case
-    took. A store draws a chart of each. Where nobody declared what stands for a run, the first metrics do."""
+    """The headline numbers of a run: its headline metrics, the metrics `added` by the group `metric`, its cost, the
+    duration of a case. A store draws a chart of each. Where no metric is declared a headline, the first metrics are
+    taken."""
     metrics = summary.get("metrics") or {}
     names = (catalogue.headlines(metrics) or list(metrics))[:HEADLINES]
     names += [name for name in metrics if _is_one_of(catalogue.variant(name), added)]
@@ -72,7 +73,7 @@ def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _judge(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """The worst of all rubrics; each stands in summary.json."""
+    """The worst of all rubrics; summary.json has each of them."""
     checks, votes = healths(summary), [agreement for agreement in agreements(summary) if agreement.judge is None]
     rates = {
         f"judge_{name}_rate": max((rate.share for check in checks if (rate := getattr(check, name)).n), default=None)

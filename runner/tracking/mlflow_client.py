@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError, TrackingError
-from runner.system.redaction import redacted, watch
+from runner.system.redaction import redact, watch
 
 STORES = "sqlite:///FILE, another database, or http://ADDRESS"
 SCHEMES, HOSTED = ("http", "https", "sqlite", "postgresql", "mysql", "mssql"), ("databricks", "databricks-uc", "uc")
@@ -37,7 +37,7 @@ _silent_until: dict[str, float] = {}  # by place, on the clock of `time.monotoni
 
 
 def environment(timeout_s: int = 5) -> dict[str, str]:
-    """What MLflow must find in its environment before it is imported. `DO_NOT_TRACK=1` would do nothing."""
+    """The environment that MLflow needs before it is imported. `DO_NOT_TRACK=1` would have no effect."""
     return {
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "DO_NOT_TRACK": "true",
@@ -68,7 +68,7 @@ def connect(uri: str, timeout_s: int = 5) -> Any:
 def with_password(uri: str) -> str:
     """As MLFLOW_TRACKING_URI has it, where that is the same place: what is kept of a run names no user."""
     own = os.environ.get("MLFLOW_TRACKING_URI", "")
-    return own if own and shown(own) == uri else uri
+    return own if own and redact_uri(own) == uri else uri
 
 
 def demand_store(uri: str) -> None:
@@ -88,15 +88,15 @@ def store_fault(uri: str) -> str:
     kind = scheme.partition("+")[0] if colon or scheme in HOSTED else "file"
     is_folder = kind == "file" and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() not in ("true", "1")
     if is_folder or not (kind in ("file", *SCHEMES, *HOSTED) or kind in _schemes_of_packages()):
-        return f"'{shown(uri)}' is not an MLflow store; expected {STORES}"
+        return f"'{redact_uri(uri)}' is not an MLflow store; expected {STORES}"
     database = sqlite_file(uri)
     if scheme == "sqlite" and (database is None or database.name == ":memory:"):
-        return f"'{shown(uri)}' names no file that would keep the runs; expected {STORES}"
+        return f"'{redact_uri(uri)}' names no file that would keep the runs; expected {STORES}"
     return ""
 
 
 def _schemes_of_packages() -> frozenset[str]:
-    """Of stores that other installed packages bring to MLflow."""
+    """The URI schemes of stores that other installed packages add to MLflow."""
     return frozenset(entry.name for entry in entry_points(group="mlflow.tracking_store"))
 
 
@@ -113,9 +113,9 @@ def _demand_sqlite(database: Path) -> None:
 
 @contextmanager
 def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
-    """Whatever MLflow raises becomes a TrackingError of one line. A server that did not answer is left alone for half
-    a minute: each run of a sweep would wait for it."""
-    place = shown(uri)
+    """Turn any error of MLflow into a TrackingError of one line. A server that did not answer is not asked again for
+    half a minute: each run of a sweep would wait for it."""
+    place = redact_uri(uri)
     try:
         if time.monotonic() < _silent_until.get(place, 0.0):
             raise TimeoutError(SILENT)
@@ -130,7 +130,7 @@ def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
 
 
 def download(uri: str, run_id: str, folder: Path, names: Iterable[str] = RESULTS) -> None:
-    """Fetch those of these files that the run or sweep has which was uploaded as `run_id`; by default what tells
+    """Fetch those of the files `names` that exist of the run or sweep uploaded as `run_id`; by default the files with
     its results. Raises TrackingError."""
     with reporting(uri, f"cannot fetch run {run_id}", "check the run id and --uri"):
         client = connect(uri)
@@ -146,9 +146,9 @@ def sqlite_file(uri: str) -> Path | None:
     return Path(match[1]) if match else None
 
 
-def shown(uri: str) -> str:
+def redact_uri(uri: str) -> str:
     """The URI without user and password."""
-    return redacted(uri)
+    return redact(uri)
 
 
 def default_settings() -> dict[str, Any]:
@@ -162,7 +162,7 @@ def default_settings() -> dict[str, Any]:
 
 
 def configured_uri() -> str:
-    """The store that runs are tracked in unless told otherwise."""
+    """The store that runs are tracked in by default."""
     return str(default_settings()["uri"])
 
 
@@ -177,4 +177,4 @@ def _reason(error: BaseException) -> str:
             return REFUSALS[status]
         if status >= "500":
             return f"it answers {status}, as where its own database is away"
-    return shown(text)[:300] or type(error).__name__
+    return redact_uri(text)[:300] or type(error).__name__

@@ -48,7 +48,7 @@ def links(experiment_id: str, say: Wording, sweep_id: str | None = None) -> str:
 
 
 def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None) -> str | None:
-    """Of a page that shows these columns, and the settings that an earlier one shows; None where that is too long."""
+    """The state of a page that shows these columns, with the settings of an earlier one; None where it is too long."""
     names = list(dict.fromkeys([*params, *_params(earlier)]))[:PARAMS]
     metrics = list(metrics)
     columns = [f"metrics.`{name}`" for name in metrics] + [f"params.`{name}`" for name in names]
@@ -70,7 +70,7 @@ def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None) ->
 
 
 def _chart(metric: str) -> Mapping[str, object]:
-    """As MLflow makes one by itself, which it turns into a line where a metric has steps."""
+    """A chart as MLflow makes it by default; it draws a line where a metric has steps."""
     return {
         "uuid": metric, "type": "BAR", "metricKey": metric, "displayName": metric, "runsCountToCompare": 10,
         "metricSectionId": SECTION["uuid"], "deleted": False, "isGenerated": True,
@@ -78,7 +78,7 @@ def _chart(metric: str) -> Mapping[str, object]:
 
 
 def tables_tag(names: Iterable[str]) -> Mapping[str, str]:
-    """By which MLflow knows its tables among the files of a run; the first one is shown first."""
+    """The tag by which MLflow finds its tables among the files of a run; the first one is shown first."""
     tables = [{"path": f"{name}.json", "type": "table"} for name in names]
     return {TABLES_TAG: json.dumps(tables)} if tables else {}
 

@@ -28,13 +28,14 @@ class Table:
 
 
 def tables_of(run: RunFolder, slices: Collection[str], catalogue: Catalogue) -> list[Table]:
-    """Those that are not empty, what is compared first before the rest."""
+    """The tables that are not empty, those for comparison first."""
     numbers = Table("metrics", COLUMNS, list(table_of(run.summary, slices, catalogue)))
     return [table for table in (_cases(run, catalogue), numbers) if table.rows]
 
 
 def _cases(run: RunFolder, catalogue: Catalogue) -> Table:
-    """The question first and what came of it second: by them a store groups and compares. Failing cases come first."""
+    """One row per case, failing cases first. The first columns are the question and its outcome: a store groups and
+    compares by them."""
     rows = [_Case.of(row, catalogue) for row in _choose(run.rows())]
     times_asked = Counter(row.question for row in rows)
     score_names = list(dict.fromkeys(name for row in rows for name in row.scores))

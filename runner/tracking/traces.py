@@ -21,7 +21,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 from runner.llm.calls import FILE, calls_of
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.metric import Catalogue
 from runner.report.calls import in_order
 from runner.report.worst import lost_at, scores
@@ -49,7 +49,7 @@ class Span:
     end_ms: float
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
-    call: Call | None = None  # what is told of a request to a model
+    call: Call | None = None  # what the span of a request shows
     error: str | None = None
 
 
@@ -66,15 +66,15 @@ class CaseTrace:
 
 
 def case_traces(folder: Path, count: int) -> list[CaseTrace]:
-    """Of at most `count` cases: failing ones first, then the others, each in an order that the seed of the run draws.
-    Raises InputError for an unusable folder, and for a damaged file of calls."""
+    """The traces of at most `count` cases: failing ones first, then the others, each in an order that the seed of the
+    run draws. Raises InputError for an unusable folder, and for a damaged file."""
     if not count:
         return []
     with legible(folder):
         run = open_run(folder)
         rows = choose(run, count)
         calls = calls_of(folder / FILE, [str(row["id"]) for row in rows])
-        catalogue = declared_in(run.run)
+        catalogue = catalogue_in(run.run)
         return [_trace(run, row, in_order(calls[str(row["id"])]), catalogue) for row in rows]
 
 
@@ -186,7 +186,7 @@ def _judged_name(rubric: str) -> str:
 
 
 def _judgements(row: Row, answer: str | None, asked: Sequence[Span], end: float) -> Iterator[Span]:
-    """Of each rubric by which the case was judged, or a judge was asked."""
+    """A span for each rubric by which the case was judged, or for which a judge was called."""
     judgements = row.get("judgements") or {}
     rubrics = [*judgements, *(span.call["rubric"] for span in asked if span.call and span.call["rubric"])]
     for rubric in dict.fromkeys(rubrics):

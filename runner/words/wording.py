@@ -32,9 +32,9 @@ class Wording:
     @property
     def catalogue(self) -> Catalogue:
         """The metrics that are spoken of; those of the built-in evaluations where no run is."""
-        from runner.metrics.catalogue import built_in
+        from runner.metrics.catalogue import built_in_catalogue
 
-        return built_in() if self.declared is None else self.declared
+        return built_in_catalogue() if self.declared is None else self.declared
 
     def about(self, declared: Catalogue) -> Wording:
         """Of a run with these metrics."""
@@ -73,7 +73,7 @@ class Wording:
         return self(f"one.{thing}") if n == 1 else self(f"many.{thing}", n=f"{n:,}")
 
     def name(self, group: str, value: str) -> str:
-        """The word for a category; a category that has none stands for itself."""
+        """The word for a category; the category itself where it has none."""
         return self.texts.get(f"{group}.{value}", value)
 
 
@@ -109,16 +109,16 @@ _SPOKEN: ContextVar[str] = ContextVar("spoken", default="en")
 
 
 def speak(language: object) -> None:
-    """From here on, `spoken` is in this language: that of the command line, or of a run that a worker makes."""
-    _SPOKEN.set(supported(language))
+    """Set the language of `current_wording`: that of the command line, or of a run that a worker process makes."""
+    _SPOKEN.set(supported_language(language))
 
 
-def spoken() -> Wording:
+def current_wording() -> Wording:
     """For notes of parts that know of no run: a damaged cache, a server that cannot count."""
     return LANGUAGES[_SPOKEN.get()]
 
 
-def supported(language: object) -> str:
+def supported_language(language: object) -> str:
     """English in place of a language that has no words."""
     return language if isinstance(language, str) and language in SUPPORTED else "en"
 
@@ -127,10 +127,10 @@ def wording_of(run: Mapping[str, Any]) -> Wording:
     """The language that a run was configured with (`report.language`), English where it does not say, in the words
     of its evaluation and about the metrics that this declared. Raises ValueError where those are damaged."""
     options = (run.get("config") or {}).get("report") or {}
-    say = LANGUAGES[supported(options.get("language"))].of(run.get("evaluation_type"))
-    from runner.metrics.catalogue import DECLARED, declared_in
+    say = LANGUAGES[supported_language(options.get("language"))].of(run.get("evaluation_type"))
+    from runner.metrics.catalogue import DECLARED, catalogue_in
 
-    return say.about(declared_in(run)) if DECLARED in run else say
+    return say.about(catalogue_in(run)) if DECLARED in run else say
 
 
 def read(path: Traversable) -> dict[str, str]:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from runner.cli import main
-from runner.commands.labels import picked_of
-from runner.compare.case_index import indexed
+from runner.commands.labels import pick_answers
+from runner.compare.case_index import read_cases
 from runner.metrics.ppi import corrected_mean, labels_to_halve
 from tests.command_line.result_files import read, rows
 from tests.services.models_replies import completion
@@ -176,8 +176,8 @@ def picked(tmp_path: Path) -> Callable[..., list[Any]]:
 
     def of(rows: Sequence[Any], pick: str, n: int, seed: int) -> list[Any]:
         write_jsonl(tmp_path / "per_item.jsonl", rows)
-        cases = indexed(tmp_path / "per_item.jsonl", writes=False)
-        return list(picked_of(cases, tmp_path, "r", pick, n, seed).rows)
+        cases = read_cases(tmp_path / "per_item.jsonl", writes=False)
+        return list(pick_answers(cases, tmp_path, "r", pick, n, seed).rows)
 
     return of
 

@@ -145,7 +145,7 @@ class Judge:
         for step in ("first", "second"):
             asked = f"{{step}} {{rubric}} {{fields['question']}} {{fields['answer']}}"
             request = ChatRequest((Message("user", asked),), max_tokens=64, schema=SCHEMA)
-            score = await self._model.structured(request, self._read)
+            score = await self._model.ask_for_json(request, self._read)
         return Judgement(score)
 
     def _read(self, reply: Mapping[str, Any]) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from runner.cli import main
 from runner.config.space import Axis, axes_of
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.run.parts import is_held_out
 from runner.run.search import _beats, _objective
 from tests.command_line.result_files import read
@@ -176,7 +176,7 @@ def test_values_of_an_axis() -> None:
 
 
 def test_the_direction_is_that_of_the_metric() -> None:
-    catalogue = built_in()
+    catalogue = built_in_catalogue()
     lower = next(metric.name for metric in catalogue.metrics if metric.better == "lower")
     assert _objective(lower, catalogue).direction == "minimize"
     assert (_objective("faithfulness", catalogue).summary, _objective("right", catalogue).direction) == (

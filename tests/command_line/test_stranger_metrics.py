@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from runner.commands.serve import app_of
 from runner.commands.serve.desk import Desk, Settings
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.report import metric
 from runner.report.document import Document
 from runner.report.summary import render
@@ -88,7 +88,7 @@ def test_the_records_travel_with_the_run(folder: Path) -> None:
     for name in ("run.json", "snapshot.json"):
         declared = read(folder / "kind" / name)["declared"]
         assert [record["name"] for record in declared] == ["toxicity", "politeness", "words"]
-        assert declared_in(read(folder / "kind" / name)).direction("toxicity") == "lower"
+        assert catalogue_in(read(folder / "kind" / name)).direction("toxicity") == "lower"
     assert read(folder / "calm" / "run.json")["declared"] == []
     assert len(read(folder / "sweep" / "summary.json")["declared"]) == 3
 

@@ -78,7 +78,7 @@ def test_the_first_command_that_lists_the_cases_of_a_cell_makes_their_columns(
     assert main([*data, JSON, "k=1,2", "out=s"]) == 0
     path = Path("s/1/per_item.jsonl")
     assert not path.with_name(case_index.FILE).exists()
-    listed = case_index.indexed(path, writes=True)
+    listed = case_index.read_cases(path, writes=True)
     assert len(listed) == 8
     assert path.with_name(case_index.FILE).exists()
 

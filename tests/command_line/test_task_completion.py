@@ -10,7 +10,7 @@ from runner.cli import main
 from runner.commands.traces import document
 from runner.config.compose import compose_cells
 from runner.domains.traces.completion import completion_controls
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from runner.run.planning import plan_cells
 from tests.runner.domains.traces.examples import trace
 from tests.services.models_replies import completion
@@ -43,7 +43,7 @@ def test_what_is_asked_is_what_is_planned_and_a_second_run_asks_nothing(
     assert server.count == planned
     assert [row["metrics"]["task_completion"] for row in rows()] == [0.5, 0.5]
     systems = {str(request["messages"][0]["content"])[:40] for request in server.requests}
-    mode = built_in("task_completion").modes["score"]
+    mode = built_in_rubric("task_completion").modes["score"]
     assert systems == {mode.en[:40], mode.ko[:40]}
     report = Path("o", "summary.md").read_text("utf-8")
     assert "| Task Completion (judged) | **0.5000** |" in report

@@ -29,7 +29,7 @@ from runner.domains.traces.chat_logs import read_chat_logs
 from runner.domains.traces.mlflow_traces import read_mlflow
 from runner.domains.traces.otel_spans import read_otel
 from runner.metrics.aggregate import aggregate, latency
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.records import DataSet, Row
 from runner.retrieval.stage import Retrieval
 from runner.run.engine import run_case
@@ -97,7 +97,7 @@ def evaluated(data: DataSet, folder: Path) -> None:
     for row in made:
         assert row.error is None or not FOREIGN.search(row.error), row
         assert orjson.loads(encode(row))["id"] == row.id
-    orjson.dumps([aggregate(made, built_in(), seed=1, resamples=50), latency(made)])
+    orjson.dumps([aggregate(made, built_in_catalogue(), seed=1, resamples=50), latency(made)])
 
 
 @inputs(70)

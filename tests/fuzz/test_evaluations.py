@@ -17,10 +17,10 @@ from runner.config import arguments
 from runner.config.components import build
 from runner.config.compose import plan_of
 from runner.metrics.aggregate import aggregate, latency
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.records import Row
 from runner.run.engine import run_case
-from runner.run.serving import opened_with
+from runner.run.serving import open_evaluation
 from runner.system.journal import encode
 from runner.system.store import Store
 from tests.fuzz.damage import files_of
@@ -53,7 +53,7 @@ def evaluated(cfg: DictConfig, folder: Path) -> list[Row]:
 
     async def rows() -> list[Row]:
         found = built.root.load()
-        async with opened_with(built.root):
+        async with open_evaluation(built.root):
             await built.root.prepare(found.cases, Store(folder / "cache", built.identities))
             return [await run_case(built.root, case, 10) for case in found.cases]
 
@@ -72,4 +72,4 @@ def test_altered_data(composed: dict[str, DictConfig], tmp_path: Path, name: str
     for row in made or ():
         assert row.error is None or not FOREIGN.search(row.error), row
         assert orjson.loads(encode(row))["id"] == row.id
-    orjson.dumps([aggregate(made or [], built_in(), seed=1, resamples=50), latency(made or [])])
+    orjson.dumps([aggregate(made or [], built_in_catalogue(), seed=1, resamples=50), latency(made or [])])

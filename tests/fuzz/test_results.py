@@ -20,7 +20,7 @@ from runner.compare.regression import Regression
 from runner.compare.sides import Side
 from runner.compare.snapshots import Snapshot, parse_snapshot
 from runner.metrics.aggregate import aggregate, latency
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.judging import judging_of
 from runner.records import Row
 from runner.run.results import write_errors
@@ -174,7 +174,7 @@ def test_journals(finished: Path, tmp_path: Path, data: st.DataObject) -> None:
     kept = path.read_bytes()
     assert [row["id"] for row in opened()] == [row["id"] for row in rows]
     assert path.read_bytes() == kept
-    orjson.dumps([aggregate(rows, built_in(), seed=1, resamples=50), latency(rows), judging_of(rows, seed=1)])
+    orjson.dumps([aggregate(rows, built_in_catalogue(), seed=1, resamples=50), latency(rows), judging_of(rows, seed=1)])
     write_errors(tmp_path / "errors.jsonl", (), rows)
 
 

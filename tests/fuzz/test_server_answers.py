@@ -91,7 +91,7 @@ async def chatted(server: ModelsServer, folder: Path) -> None:
     door = models(server.url, folder, patience=SHORT, cache="none", timeout_ms=2000)
     async with door.opened("0"):
         try:
-            found = await door.model("test:m", "judge").structured(question("1"), score)
+            found = await door.model("test:m", "judge").ask_for_json(question("1"), score)
         except (EvaluationError, TimeoutError) as error:
             told(error)
         else:

@@ -131,7 +131,7 @@ async def test_the_schema_reaches_the_model(tmp_path: Path) -> None:
     }
     async with models.opened():
         asked = ChatRequest((Message("user", "How are you?"),), max_tokens=50, temperature=0.0, schema=schema)
-        assert await models.model(MODEL, "judge").structured(asked, lambda said: said["kind"]) in kinds
+        assert await models.model(MODEL, "judge").ask_for_json(asked, lambda said: said["kind"]) in kinds
 
 
 def _without_timing(summary: dict[str, Any]) -> dict[str, Any]:

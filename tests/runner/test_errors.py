@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner import DISTRIBUTION
-from runner.errors import did_you_mean, installing, similar, unexpected
+from runner.errors import describe_unexpected, did_you_mean, installing, similar
 
 
 def raised(call: Callable[[], object]) -> BaseException:
@@ -27,13 +27,13 @@ def test_an_error_of_a_component_from_elsewhere_tells_its_line(tmp_path: Path, m
     monkeypatch.syspath_prepend(tmp_path)
     from strange_part import outer  # type: ignore[import-not-found]
 
-    assert unexpected(raised(outer)).endswith(": line 1 column 2 (char 1) (strange_part, line 9)")
+    assert describe_unexpected(raised(outer)).endswith(": line 1 column 2 (char 1) (strange_part, line 9)")
     del sys.modules["strange_part"]
 
 
 def test_an_error_of_the_library_tells_none() -> None:
-    assert unexpected(raised(lambda: json.loads("{"))).startswith("JSONDecodeError: ")
-    assert unexpected(ValueError("a\n b")) == "ValueError: a b"
+    assert describe_unexpected(raised(lambda: json.loads("{"))).startswith("JSONDecodeError: ")
+    assert describe_unexpected(ValueError("a\n b")) == "ValueError: a b"
 
 
 def test_an_extra_of_a_clone_is_installed_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

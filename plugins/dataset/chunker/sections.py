@@ -12,7 +12,7 @@ from runner.text.chunking import Passage
 
 
 class SectionsChunker:
-    """What each setting means stands at runner.text.chunking.Cutter."""
+    """The meaning of each setting is documented at runner.text.chunking.Cutter."""
 
     def __init__(
         self,

@@ -27,14 +27,14 @@ async def _connect() -> Link:
 
     server = await asyncio.to_thread(acquire)
 
-    def lost() -> str:
+    def describe_loss() -> str:
         return f"{server.fate()}; it kept nothing, and the same command runs from the start what was interrupted"
 
     place = Place(
         name="the server of memory/store=embedded",
         full="end what else needs memory, or choose memory/store=redis",
         access="choose memory/store=local",
-        lost=lost,
+        lost=describe_loss,
     )
     client = Redis(unix_socket_path=str(server.socket), **settings_of(TIMEOUT_S))
     return Link(client, place, retries=RETRIES, closed=lambda: release(server))

@@ -30,6 +30,6 @@ class RedisStore(RedisSessions):
         return self._server.problems()
 
     async def clean(self, key: SessionKey, *, idle_hours: float | None, dry_run: bool) -> str:
-        """Deletes a session that no one can go on with, or that was not used for so long. Returns why: `incomplete`,
-        `endless`, `idle`, or nothing where it stays."""
-        return await self._cleaned(key, idle_hours, dry_run=dry_run)
+        """Delete a session that cannot be continued, or that was idle for so long. Returns why: `incomplete`,
+        `endless`, `idle`, or an empty text where it stays."""
+        return await self._clean(key, idle_hours, dry_run=dry_run)

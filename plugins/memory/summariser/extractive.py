@@ -11,10 +11,10 @@ from runner.system.threads import compute
 
 
 class ExtractiveSummariser:
-    """Keeps statements word for word: of the user all but small talk, wishes, conditions, questions, possibilities and
-    requests for this once, of the assistant those that tell a number or a name nobody had said. Of what is said twice
-    of the same thing, the newest holds; a correction or a cancellation takes out what it is about. It knows the usual
-    ways in which Korean and English say what something is, and no others."""
+    """Keeps statements verbatim: of the user all but small talk, wishes, conditions, questions, possibilities and
+    requests for this once, of the assistant those with a new number or name. Of several statements about the same
+    subject, the newest holds; a correction or a cancellation removes the statement that it is about. It knows the usual
+    ways in which Korean and English state something, and no others."""
 
     baseline: ClassVar[bool] = True
 

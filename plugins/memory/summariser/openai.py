@@ -8,13 +8,13 @@ from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
-from runner.domains.memory.context import rendered
+from runner.domains.memory.context import render_turn
 from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
-from runner.domains.memory.shortening import shortened
-from runner.llm.fencing import Item, fenced
+from runner.domains.memory.shortening import shorten_text
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt, prompt_called
+from runner.llm.prompts import Prompt, prompt, prompt_by_name
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.tokens import count_tokens
 from runner.records import Context
@@ -63,7 +63,7 @@ class OpenaiSummariser:
     @cached_property
     def prompt(self) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
-        return prompt_called(self._prompt or "summary", ("summary",), "memory.summariser.prompt")
+        return prompt_by_name(self._prompt or "summary", ("summary",), "memory.summariser.prompt")
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ class OpenaiSummariser:
         language: str | None,
         bounds: Bounds,
     ) -> Summary:
-        """Raises what `Model.structured` does."""
+        """Raises what `Model.ask_for_json` does."""
         spoken = _language(language, "\n".join(f"{turn.user}\n{turn.assistant}" for turn in turns))
         data: Mapping[str, str | Sequence[Item]] = {
             "memory": memory,
@@ -85,15 +85,15 @@ class OpenaiSummariser:
             "turns": [self._as_context(turn, spoken) for turn in turns],
         }
         request = self._request(self.prompt, data, spoken, bounds, SUMMARY_SCHEMA)
-        return await self.model.structured(request, lambda reply: _summary(reply, had_memory=bool(memory.strip())))
+        return await self.model.ask_for_json(request, lambda reply: _summary(reply, had_memory=bool(memory.strip())))
 
     async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
         spoken = _language(language, memory)
         request = self._request(prompt("summary_shorten"), {"memory": memory}, spoken, bounds, SHORTER_SCHEMA)
-        return await self.model.structured(request, lambda reply: _memory(reply, had_memory=True))
+        return await self.model.ask_for_json(request, lambda reply: _memory(reply, had_memory=True))
 
     def _as_context(self, turn: ChatTurn, language: Language) -> Context:
-        text = shortened(rendered(turn, language), self.max_turn_tokens, count_tokens)
+        text = shorten_text(render_turn(turn, language), self.max_turn_tokens, count_tokens)
         return Context(f"turn-{turn.number}", text, " ".join(turn.said_at.split()))
 
     def _request(
@@ -105,7 +105,7 @@ class OpenaiSummariser:
         schema: Mapping[str, Any],
     ) -> ChatRequest:
         limits = {"max_sentences": str(bounds.max_sentences), "max_tokens": str(bounds.max_tokens)}
-        messages = Message("system", prompt.system(language, **limits)), Message("user", fenced(data, language))
+        messages = Message("system", prompt.system(language, **limits)), Message("user", fence_fields(data, language))
         return self.sampling.request(messages, schema)
 
 

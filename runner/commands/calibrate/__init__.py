@@ -17,12 +17,12 @@ from runner.commands.calibrate import min_score, report
 from runner.commands.calibrate.agreement import Settings, agreement_first
 from runner.commands.calibrate.calibrate import Calibration, calibrate
 from runner.commands.calibrate.correction import demand_same_judge
-from runner.commands.calibrate.judging import fields_seen
+from runner.commands.calibrate.judging import fields_by_rubric
 from runner.commands.calibrate.numbers import wording_in
 from runner.config import arguments
 from runner.config.components import build, identity
 from runner.config.compose import plan_of
-from runner.config.options import RunOptions, resolved, validate
+from runner.config.options import RunOptions, plain_config, validate
 from runner.data.label_sheets import picks_in
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, list_problems
@@ -31,12 +31,12 @@ from runner.errors import ConfigError, InputError, Problem
 from runner.llm.chosen import Chosen
 from runner.llm.criteria import FIELDS, Criteria
 from runner.llm.rubrics import misspelt
-from runner.metrics.catalogue import declared_in
+from runner.metrics.catalogue import catalogue_in
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS
 from runner.protocols import Asking, Scorer
 from runner.run.folders import is_locked
 from runner.run.preflight import announce
-from runner.run.run import selected
+from runner.run.run import select_cases
 from runner.system import terminal
 from runner.system.folder import RunFolder, is_sweep, legible, open_run
 from runner.system.metadata import read_json
@@ -140,7 +140,7 @@ class Own:
         if problems:
             raise ConfigError(problems)
         run = values.get("run")
-        wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]), fields_seen(names, chosen))
+        wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]), fields_by_rubric(names, chosen))
         return cls(wanted, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
 
 
@@ -164,7 +164,7 @@ def _names(text: str, chosen: Collection[str], problems: list[Problem]) -> dict[
 
 
 def _compose(words: Sequence[str]) -> DictConfig:
-    """The configuration of full_rag with these overrides, of which the judge is used."""
+    """Compose the configuration of full_rag with these overrides. Only its judge is used."""
     line = arguments.read(words)
     if line.asks_hydra:
         raise InputError("calibrate composes no run; use python -m runner --cfg job to print a configuration")
@@ -183,8 +183,8 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
     if not run.summary:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
     with legible(folder):
-        demand_same_judge(run, resolved(cfg)["judge"])
-        declared_in(run.run)  # before any request
+        demand_same_judge(run, plain_config(cfg)["judge"])
+        catalogue_in(run.run)  # before any request
     return run
 
 
@@ -204,7 +204,7 @@ def _answered_rows(run: RunFolder) -> dict[str, Mapping[str, Any]]:
 
 def _select(labels: Labels, options: RunOptions) -> Labels:
     """The labels that `sample` and `case` select, with the rubrics that they are rated for."""
-    ids = {answer.id for answer in selected(labels.answers, options)}
+    ids = {answer.id for answer in select_cases(labels.answers, options)}
     answers = tuple(answer for answer in labels.answers if answer.id in ids)
     rated = {rubric for answer in answers for rubric in answer.ratings}
     return replace(labels, answers=answers, rubrics=tuple(name for name in labels.rubrics if name in rated))

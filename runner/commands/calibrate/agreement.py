@@ -18,8 +18,8 @@ from runner.metrics.agreement import (
     alpha_terms,
     cohen_kappa,
     confusion,
-    defined,
     krippendorff_alpha,
+    nan_to_none,
     pearson,
     pearsons,
     pooled_sd,
@@ -213,7 +213,7 @@ def _slice(pairs: Pairs) -> dict[str, Any]:
 
 def _estimate(statistic: Statistic, groups: Codes, seed: int) -> dict[str, float | None]:
     """A statistic with its BCa interval over whole groups; resamples in which it is not defined are left out."""
-    value = defined(statistic(np.ones(len(groups))))
+    value = nan_to_none(statistic(np.ones(len(groups))))
     n_groups = int(groups.max(initial=-1)) + 1
     if value is None or n_groups < 2:
         return {"value": value, "low": None, "high": None}

@@ -19,21 +19,21 @@ from runner.commands.calibrate.agreement import Pairs, Settings, agreement_of
 from runner.commands.calibrate.correction import correction_of, without_models
 from runner.commands.calibrate.judging import RatedAnswers, as_rows, item_of
 from runner.config.components import Built
-from runner.config.options import RunOptions, resolved
+from runner.config.options import RunOptions, plain_config
 from runner.data.labels import Labels
 from runner.errors import ConfigError
 from runner.llm import ledger
 from runner.llm.chosen import Chosen
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Rehearsal
-from runner.metrics.catalogue import DECLARED, built_in, declared_in
+from runner.metrics.catalogue import DECLARED, built_in_catalogue, catalogue_in
 from runner.metrics.judging import judging_of
 from runner.metrics.metric import Catalogue
 from runner.protocols import Preflight, offered
 from runner.records import Row
 from runner.run.cost import agree
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
-from runner.run.folders import locked
+from runner.run.folders import lock_folder
 from runner.run.planning import CellPlan, Planned, rehearse
 from runner.run.progress import progress
 from runner.run.rehearsal_workspace import scratch_for
@@ -83,7 +83,7 @@ def calibrate(calibration: Calibration) -> dict[str, Any]:
     `exit_code` is not 0), the judgements so far are kept. Raises ConfigError or StopRunError before the first request
     where all requests would fail."""
     _check_before_start(calibration)
-    with locked(calibration.folder):
+    with lock_folder(calibration.folder):
         return _record(calibration, time.perf_counter())
 
 
@@ -137,14 +137,14 @@ async def _judge(calibration: Calibration, rows: dict[str, Row]) -> Stop | None:
     limit_ms = options.run_timeout_ms
     say = LANGUAGES[calibration.cfg.report.language]
 
-    def spent() -> str:
-        return "" if models is None else models.spent(say("progress.tokens"))
+    def describe_spending() -> str:
+        return "" if models is None else models.describe_spending(say("progress.tokens"))
 
     try:
         async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000), AsyncExitStack() as opened:
             if models is not None:
                 await opened.enter_async_context(models.opened(CELL))
-            with progress(len(answers), CELL, spent, say) as bar:
+            with progress(len(answers), CELL, describe_spending, say) as bar:
 
                 def record(row: Row) -> None:
                     rows[row.id] = row
@@ -184,7 +184,7 @@ def _error(item: Mapping[str, Any]) -> str | None:
 
 def _head(calibration: Calibration) -> dict[str, Any]:
     labels, settings, root = calibration.labels, calibration.settings, calibration.built.root
-    config = resolved(calibration.cfg)
+    config = plain_config(calibration.cfg)
     config["judge"] = without_models(config["judge"])
     errors = sum(problem.severity == "error" for problem in labels.problems)
     return {
@@ -209,9 +209,9 @@ def _head(calibration: Calibration) -> dict[str, Any]:
 def _catalogue(calibration: Calibration) -> Catalogue:
     """The metrics that the corrected run declares, and the built-in ones."""
     run = calibration.run
-    declared = [] if run is None else declared_in(run.run).metrics
+    declared = [] if run is None else catalogue_in(run.run).metrics
     chosen = [] if calibration.chosen is None else calibration.chosen.metrics
-    return Catalogue([*declared, *chosen, *built_in().metrics])
+    return Catalogue([*declared, *chosen, *built_in_catalogue().metrics])
 
 
 def _cases(calibration: Calibration, items: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from runner.data.labels import Labels
 from runner.data.ratings import RatedAnswer, Seen
 from runner.errors import EvaluationError, StopRunError
 from runner.llm.criteria import LISTS, MAY_BE_MISSING, Criteria
-from runner.llm.rubrics import seen_by
+from runner.llm.rubrics import rubric_fields
 from runner.protocols import Judge, Workspace
 from runner.records import CaseSet, Judgement, Judgements, Preparation, Row, Scores, Timing
 
@@ -45,19 +45,19 @@ class RatedAnswers:
         return Given()
 
     async def judge(self, case: RatedAnswer, output: Given) -> Judgements:
-        return {rubric: await self._judged(rubric, case) for rubric in case.ratings}
+        return {rubric: await self._judge(rubric, case) for rubric in case.ratings}
 
-    async def _judged(self, rubric: str, case: RatedAnswer) -> Judgement:
+    async def _judge(self, rubric: str, case: RatedAnswer) -> Judgement:
         fields: dict[str, Any] = {"question": case.question, "answer": case.answer, "language": case.language}
         if case.history:
             fields["history"] = case.history
         fields |= {"contexts": case.contexts, **case.fields}
         if (criteria := self.criteria.get(rubric)) is not None:
-            shown = criteria.seen(fields)
+            shown = criteria.pick_fields(fields)
             if shown is None:
                 return criteria.nothing(fields)
             fields = shown
-        elif seen := seen_by(rubric):
+        elif seen := rubric_fields(rubric):
             fields = {name: value for name, value in fields.items() if name in (*seen, "language")}
         try:
             return await self.judge_.judge(rubric, fields)
@@ -71,7 +71,7 @@ class RatedAnswers:
         return Scores(values, unscored=tuple(rubric for rubric, value in values.items() if value is None))
 
 
-def fields_seen(rubrics: Iterable[str], criteria: Mapping[str, Criteria]) -> dict[str, list[Seen]]:
+def fields_by_rubric(rubrics: Iterable[str], criteria: Mapping[str, Criteria]) -> dict[str, list[Seen]]:
     """The fields of a rated answer by rubric, for the rubrics of this program and of chosen metrics."""
     chosen = {
         name: [Seen(field, "list" if field in LISTS else "text", field in MAY_BE_MISSING) for field in rubric.fields]
@@ -84,7 +84,7 @@ def _of_program(rubrics: Iterable[str]) -> dict[str, list[Seen]]:
     return {
         rubric: [Seen(field.name, field.kind, field.optional) for field in fields.values()]
         for rubric in rubrics
-        if (fields := seen_by(rubric))
+        if (fields := rubric_fields(rubric))
     }
 
 
@@ -99,11 +99,11 @@ def item_of(answer: RatedAnswer, row: Row) -> dict[str, Any]:
         "answer": answer.answer,
         "status": row.status,
         "error": row.error,
-        "rubrics": {rubric: _judged(rubric, ratings, row) for rubric, ratings in answer.ratings.items()},
+        "rubrics": {rubric: _judgement_row(rubric, ratings, row) for rubric, ratings in answer.ratings.items()},
     }
 
 
-def _judged(rubric: str, ratings: Sequence[float], row: Row) -> dict[str, Any]:
+def _judgement_row(rubric: str, ratings: Sequence[float], row: Row) -> dict[str, Any]:
     said = row.judgements.get(rubric, Judgement(None, error=row.error))
     score = row.metrics.get(rubric)
     error = said.error or (None if score is not None else f"the judge gave no number: {said.score}")

@@ -21,7 +21,7 @@ from runner.errors import EvaluationError, InputError
 from runner.metrics.agreement import ranks
 from runner.report.blocks import EVERYWHERE, Note, Points, Table
 from runner.report.terminal import renderables
-from runner.run.run import selected
+from runner.run.run import select_cases
 from runner.system import terminal
 from runner.system.metadata import write_json
 from runner.system.store import Store
@@ -71,7 +71,7 @@ async def _entry(cell: Cell, name: str) -> dict[str, Any]:
     """An entry of `retrievers` in min_score.json."""
     options = options_of(cell.cfg)
     built = build(cell.cfg.evaluation)
-    cases = selected(built.root.load().cases, options)
+    cases = select_cases(built.root.load().cases, options)
     await built.root.prepare(cases, Store(Path(options.cache_dir), built.identities, cold=options.cold_start))
     scores, unanswerable, failed = [], [], 0
     for case in cases:
@@ -91,7 +91,7 @@ async def _entry(cell: Cell, name: str) -> dict[str, Any]:
 
 
 def _choice(cell: Cell, words: Sequence[str]) -> str:
-    """What was asked for, which only a sweep says in its cells."""
+    """The chosen retriever, which only the cells of a sweep state."""
     asked = dict(word.partition("=")[::2] for word in (*words, *cell.swept))
     return asked["retriever"]
 
@@ -112,13 +112,13 @@ def measure(scores: Floats, unanswerable: Flags, min_score: float, seed: int) ->
         "f1": f1_below(scores, unanswerable, min_score),
         "declined_of_answerable": float(np.mean(scores[~unanswerable] < min_score)),
         "best_min_score": best,
-        "best_f1": _cross_validated(scores, unanswerable, seed),
+        "best_f1": _cross_validate(scores, unanswerable, seed),
         "best_declined_of_answerable": float(np.mean(scores[~unanswerable] < best)),
     }
     return {**numbers, "beats_always_no": numbers["best_f1"] > always}
 
 
-def _cross_validated(scores: Floats, unanswerable: Flags, seed: int) -> float:
+def _cross_validate(scores: Floats, unanswerable: Flags, seed: int) -> float:
     """Cross-validated F1: each part is classified with the best cut of the others. The parts are stratified."""
     order = np.random.default_rng(seed).permutation(len(scores))
     order = order[np.argsort(unanswerable[order], kind="stable")]

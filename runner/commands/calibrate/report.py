@@ -200,7 +200,7 @@ def _in_short(rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], 
     blocks: list[Block] = [Note(answer_count(entry, say))]
     if entry["n_judged"]:
         blocks += [Note(""), _measures(entry, result, say), Note(_confusion_counts(entry["confusion"], say)), Note("")]
-        blocks += [Points(list(findings(entry, say)), "strong"), *_corrected_in_short(rubric, result, say)]
+        blocks += [Points(list(findings(entry, say)), "strong"), *_corrected_notes(rubric, result, say)]
     if result["baseline"]:
         blocks += [Note(""), Note(say("baselines", names=f"judge={result['judge']}"), "quiet")]
     return [replace(block, media=TERMINAL) for block in blocks]
@@ -219,7 +219,7 @@ def _confusion_counts(found: Mapping[str, int], say: Wording) -> str:
     return say("calibration.short.confusion", **{name: found[key] for name, key in names.items()})
 
 
-def _corrected_in_short(rubric: str, result: Mapping[str, Any], say: Wording) -> Iterator[Note]:
+def _corrected_notes(rubric: str, result: Mapping[str, Any], say: Wording) -> Iterator[Note]:
     entry = (result.get("corrected") or {}).get(rubric)
     if entry is None:
         return

@@ -207,7 +207,7 @@ class _Chat:
     def _context(self, question: str) -> str:
         from runner.commands.chat.words import context_text
 
-        shown = self.aside(self.talk.shown(question)) if question else self.talk.last
+        shown = self.aside(self.talk.prepare_message(question)) if question else self.talk.last
         return context_text(shown, self.language)
 
     def _forget(self, _: str) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.domains.memory.context import BuiltContext, ContextBuilder
-from runner.domains.memory.copilot import Stands, answered, search_text
+from runner.domains.memory.copilot import Stands, answer_query, search_text
 from runner.domains.memory.protocols import Memory, prepare
 from runner.domains.memory.recall import tells_something
 from runner.domains.memory.records import ChatTurn, SessionKey, SessionState
@@ -106,10 +106,10 @@ class Talk:
 
     async def answer(self, text: str) -> Said:
         """The answer to a message; `remember` adds it to the memory."""
-        prompt = self.last = await self.shown(text)
+        prompt = self.last = await self.prepare_message(text)
         if prompt.retrieved is None:
             return Said(await self.generator.generate(prompt.query, prompt.contexts), prompt)
-        answer, _ = await answered(
+        answer, _ = await answer_query(
             prompt.query, prompt.retrieved, prompt.context, self.retrieval, self.generator, self.fallback
         )
         return Said(answer, prompt)
@@ -119,8 +119,8 @@ class Talk:
         background."""
         await self.memory.append(self.key, ChatTurn(text, without_citations(answer.text)), detect_language(text))
 
-    async def shown(self, text: str) -> Shown:
-        """What the generator gets for a message: documents are searched, the generator is not called."""
+    async def prepare_message(self, text: str) -> Shown:
+        """The prompt for a message: documents are searched, the generator is not called."""
         remembered = await self.memory.read(self.key, text)
         query = Query("chat", text, True, {}, language=detect_language(text), from_memory=True)
         if not self.has_documents or tells_something(text):

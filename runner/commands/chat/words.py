@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.commands.chat.talk import Said, Shown
 from runner.domains.agent.report import case_facts
-from runner.domains.memory.context import rendered
+from runner.domains.memory.context import render_turn
 from runner.domains.memory.records import SessionState
 from runner.records import Context, Judgement, trajectory_record
 from runner.text.language import Language
@@ -43,7 +43,7 @@ def memory_text(state: SessionState, language: Language) -> str:
         lines = [say("summary_to", language, turn=state.last_turn), *_indent(state.memory)]
     lines.append(say("turns", language, n=len(left)))
     for turn in left:
-        lines += [f"  {say('turn', language, turn=turn.number)}", *_indent(rendered(turn, language), 4)]
+        lines += [f"  {say('turn', language, turn=turn.number)}", *_indent(render_turn(turn, language), 4)]
     return "\n".join(lines)
 
 

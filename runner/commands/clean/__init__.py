@@ -11,7 +11,7 @@ from pydantic import Field
 
 from runner.commands import Command, Option
 from runner.commands.clean import files, stores
-from runner.config.arguments import single_quoted
+from runner.config.arguments import single_quote
 from runner.config.language import language_of
 from runner.domains.memory.protocols import MemoryStore
 from runner.domains.memory.records import SessionKey
@@ -53,7 +53,7 @@ def _settings(argv: Sequence[str]) -> Iterator[str]:
     if options.idle is not None:
         yield f"idle={options.idle}"
     if options.tenant is not None:
-        yield f"tenant={single_quoted(options.tenant)}"
+        yield f"tenant={single_quote(options.tenant)}"
     if options.dry_run:
         yield "dry_run=true"
     yield from (word for word in options.words if not word.startswith("report.language="))
@@ -62,7 +62,7 @@ def _settings(argv: Sequence[str]) -> Iterator[str]:
 async def _clean(cleaning: Cleaning, say: Wording) -> None:
     verb = "would" if cleaning.dry_run else "deleted"
     counts: Counter[str] = Counter()
-    async for key, reason in cleaning.deleted():
+    async for key, reason in cleaning.delete_sessions():
         why = say(f"reason.{reason}", hours=f"{cleaning.idle or 0:g}")
         counts[why] += 1
         terminal.lines(say(verb, tenant=repr(key.tenant), session=repr(key.session), reason=why))
@@ -96,7 +96,7 @@ class Cleaning:
         self.idle = idle
         self.n_seen = 0
 
-    async def deleted(self) -> AsyncIterator[tuple[SessionKey, str]]:
+    async def delete_sessions(self) -> AsyncIterator[tuple[SessionKey, str]]:
         """Delete the sessions, and yield each with its reason. Raises InputError for a store without lasting
         sessions."""
         store = self._store

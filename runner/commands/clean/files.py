@@ -77,7 +77,7 @@ def cache(argv: Sequence[str]) -> int:
     return code
 
 
-def _clean(options: Any, things: Sequence[Removable], say: Wording) -> int:
+def _clean(options: Any, candidates: Sequence[Removable], say: Wording) -> int:
     """Exit code 3 where something could not be deleted."""
     folder, older_than, at_most = (getattr(options, name) for name in ("folder", "older_than", "at_most"))
     if folder in USUAL and not folder.exists():
@@ -85,18 +85,18 @@ def _clean(options: Any, things: Sequence[Removable], say: Wording) -> int:
         return 0
     if not folder.is_dir():
         raise InputError(f"FOLDER: folder not found: {folder}")
-    size = sum(entry.size for entry in things)
-    chosen = list(_choose(things, older_than, at_most))
+    size = sum(entry.size for entry in candidates)
+    chosen = list(_choose(candidates, older_than, at_most))
     going = [entry for entry in chosen if not entry.kept]
     terminal.lines(*(say("kept", path=entry.path, reason=entry.kept) for entry in chosen if entry.kept))
     if not going:
-        terminal.lines(say("files.none", folder=folder, n=len(things), size=_size(size)))
+        terminal.lines(say("files.none", folder=folder, n=len(candidates), size=_size(size)))
         terminal.lines(*[say("files.choose")] * (older_than is None and at_most is None))
         return 0
     gone = [entry for entry in going if _remove(entry, say, is_sure=options.yes)]
     freed = _size(sum(entry.size for entry in gone))
     key = "files.done" if options.yes else "files.would"
-    terminal.lines(say(key, folder=folder, n=len(gone), total=len(things), freed=freed, size=_size(size)))
+    terminal.lines(say(key, folder=folder, n=len(gone), total=len(candidates), freed=freed, size=_size(size)))
     return 0 if len(gone) == len(going) else 3
 
 
@@ -125,8 +125,8 @@ def _remove(entry: Removable, say: Wording, *, is_sure: bool) -> bool:
 
 
 def _delete(folder: Path) -> None:
-    """Rename and then delete a folder, so that nobody sees it half deleted; of a link only the link. Raises OSError,
-    also where a run has started in it meanwhile."""
+    """Rename and then delete a folder, so that no process sees it half deleted; of a link only the link. Raises
+    OSError, also where a run has started in it meanwhile."""
     if folder.is_symlink():
         folder.unlink()
         return

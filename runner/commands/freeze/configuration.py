@@ -98,7 +98,7 @@ def _check(
     frozen: Frozen, source: Source, expected: Sequence[Mapping[str, Any]], vet: Callable[[DictConfig], None]
 ) -> list[Cell]:
     with unfolding(frozen) as folder:
-        overrides = arguments.checked(frozen.over([], []))
+        overrides = arguments.check_overrides(frozen.over([], []))
         _, cells = compose_cells(with_search_path(overrides, [], frozen), folder, vet)
     ran = [run.swept for run in source.runs]
     again = [tuple(cell.swept) for cell in cells]

@@ -36,8 +36,8 @@ def environment(runs: Sequence[Run], variables: Iterable[str]) -> dict[str, Any]
     return {
         "schema": SCHEMA,
         "kind": KIND,
-        **{name: _shared({run: found.get(name) for run, found in told.items()}) for name in NOT_DISTRIBUTIONS},
-        "git": _shared({run.name: run.opened.run.get("git") for run in runs}),
+        **{name: _merge_equal({run: found.get(name) for run, found in told.items()}) for name in NOT_DISTRIBUTIONS},
+        "git": _merge_equal({run.name: run.opened.run.get("git") for run in runs}),
         "distributions": dict(sorted({**distributions(), **ran}.items())),
         "variables": sorted(variables),
         "data": _data(runs),
@@ -87,7 +87,7 @@ def distributions() -> dict[str, str]:
 
 @cache
 def _distributions() -> Mapping[str, str]:
-    """It takes a fifth of a second to read what some hundred packages require."""
+    """Cached: reading the requirements of some hundred packages takes a fifth of a second."""
     installed_versions: dict[str, str] = {}
     visited: set[tuple[str, str]] = set()
     extended = [point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None]
@@ -132,10 +132,10 @@ def _normal(name: str) -> str:
 def _data(runs: Sequence[Run]) -> dict[str, Any]:
     found = {run.name: run.opened.run.get("identity") or {} for run in runs}
     names = dict.fromkeys(name for identity in found.values() for name in identity)
-    return {name: _shared({run: identity.get(name) for run, identity in found.items()}) for name in names}
+    return {name: _merge_equal({run: identity.get(name) for run, identity in found.items()}) for name in names}
 
 
-def _shared(values: Mapping[str, Any]) -> Any:
+def _merge_equal(values: Mapping[str, Any]) -> Any:
     """The value where it is the same for all runs, else that of each."""
     first, *others = values.values()
     return first if all(other == first for other in others) else dict(values)

@@ -22,11 +22,11 @@ from runner.commands.freeze.source import Run, Source
 from runner.compare.snapshot import FILE as SNAPSHOT
 from runner.compare.snapshot import encode
 from runner.compare.snapshots import parse_snapshot
-from runner.config.arguments import WHERE, typed
+from runner.config.arguments import WHERE, unquote
 from runner.config.compose import Cell
 from runner.config.frozen import FILE as FROZEN
 from runner.config.frozen import Frozen
-from runner.config.options import resolved
+from runner.config.options import plain_config
 from runner.errors import InputError
 from runner.report.document import Document
 from runner.report.summary import render
@@ -111,9 +111,9 @@ def _snapshot(run: Run, cell: Cell) -> str:
     data = path.read_bytes() if path.is_file() else encode(run.opened)
     parse_snapshot(data, str(path))
     snapshot = orjson.loads(data)
-    snapshot["config"] = resolved(cell.cfg)
+    snapshot["config"] = plain_config(cell.cfg)
     words = [word for word in snapshot["run"].get("overrides") or () if not word.lstrip("+").startswith(WHERE)]
-    snapshot["run"] = portable({**snapshot["run"], "overrides": [portable_text(typed(word)) for word in words]})
+    snapshot["run"] = portable({**snapshot["run"], "overrides": [portable_text(unquote(word)) for word in words]})
     return orjson.dumps(snapshot, option=orjson.OPT_APPEND_NEWLINE).decode()
 
 

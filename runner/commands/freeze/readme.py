@@ -46,7 +46,7 @@ class Record:
 
 def readme(record: Record) -> str:
     """The text of README.md: question, results, how to reproduce them, and the environment."""
-    sections = [_question_section(record), _results(record), _again(record), _made_with(record)]
+    sections = [_question_section(record), _results(record), _again(record), _environment_section(record)]
     return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 
 
@@ -161,7 +161,7 @@ def _again(record: Record) -> Section:
     return Section("", record.word("again"), blocks)
 
 
-def _made_with(record: Record) -> Section:
+def _environment_section(record: Record) -> Section:
     environment = record.environment
     versions = environment["distributions"]
     installed = ", ".join(f"{name} {versions[name]}" for name in SHOWN_DISTRIBUTIONS if name in versions)

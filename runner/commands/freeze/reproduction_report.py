@@ -92,7 +92,7 @@ class _Say:
     def __call__(self, key: str, **values: Any) -> str:
         return self._words(key, **values)
 
-    def listed(self, items: Sequence[str]) -> str:
+    def join_items(self, items: Sequence[str]) -> str:
         shown = ", ".join(items[:NAMED])
         return self("and_more", items=shown, n=len(items) - NAMED) if len(items) > NAMED else shown
 
@@ -129,7 +129,7 @@ def _differences(run: Reproduced, say: _Say) -> Iterator[str]:
     }
     for name, found in items.items():
         if found:
-            yield f"  {say(f'where.{name}', items=say.listed(found), n=len(found), total=total)}"
+            yield f"  {say(f'where.{name}', items=say.join_items(found), n=len(found), total=total)}"
 
 
 def _metrics(changes: Changes, run: Reproduced, say: _Say) -> list[str]:
@@ -149,7 +149,7 @@ def _environment(found: Reproduction, say: _Say) -> str:
     if not found.environment:
         return say("environment.same")
     items = [f"{name} {was} → {now}" for name, was, now in found.environment]
-    return f"{say('environment')}: {say('environment.changed', items=say.listed(items))}"
+    return f"{say('environment')}: {say('environment.changed', items=say.join_items(items))}"
 
 
 def _json(reproduction: Reproduction) -> dict[str, Any]:

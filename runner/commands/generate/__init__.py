@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     check_out(out)
     announce(cfg, built, say.language)
     ledger.begin_again(spent, cfg.budget)
-    batch = maker.ordered()
+    batch = maker.plan_batch()
     for line in skipped_lines(batch.problems, say):
         terminal.note(line)
     asyncio.run(_ask(maker, batch, cfg.budget.confirm_over, say))

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.llm.fencing import Item, fenced
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import Message
 from runner.llm.prompts import prompt
 from runner.metrics.answers import contains_answer, exact_match
 from runner.records import Context
 from runner.text.language import Language
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 
 CHECK_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -69,12 +69,14 @@ def plainly_same(one: str, other: str) -> bool:
     if exact_match(one, (other,)) == 1.0:
         return True
     return (
-        bool(contains_answer(one, [other]) or contains_answer(other, [one])) and not denied(one) and not denied(other)
+        bool(contains_answer(one, [other]) or contains_answer(other, [one]))
+        and not denied_words(one)
+        and not denied_words(other)
     )
 
 
 def _messages(name: str, fields: Mapping[str, str | Sequence[Item]], language: Language) -> tuple[Message, ...]:
-    return (Message("system", prompt(name).system(language)), Message("user", fenced(fields, language)))
+    return (Message("system", prompt(name).system(language)), Message("user", fence_fields(fields, language)))
 
 
 def _flag(reply: Mapping[str, Any], name: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.commands.generate.orders import Order, Slot
-from runner.llm.fencing import fenced
+from runner.llm.fencing import fence_fields
 from runner.llm.messages import Message
 from runner.llm.prompts import prompt
 from runner.records import Chunk, Context
@@ -56,7 +56,7 @@ def messages(order: Order) -> tuple[Message, ...]:
     )
     return (
         Message("system", prompt("testset_questions").system(order.language, orders=wanted)),
-        Message("user", fenced({"source": [source(order.chunk, order.title)]}, order.language)),
+        Message("user", fence_fields({"source": [source(order.chunk, order.title)]}, order.language)),
     )
 
 

@@ -131,7 +131,7 @@ class QuestionMaker:
             **asdict(self.sampling),
         }
 
-    def ordered(self) -> Batch:
+    def plan_batch(self) -> Batch:
         """The orders of a batch; no question is written yet. Raises CorpusError for a corpus without anything to ask
         about."""
         log = ProblemLog(strict=self.strict)
@@ -170,7 +170,7 @@ class QuestionMaker:
 
         async def write(order: Order) -> list[Draft]:
             request = self.request(messages(order), SCHEMA)
-            return await self.model.structured(request, lambda reply: drafts_of(reply, order))
+            return await self.model.ask_for_json(request, lambda reply: drafts_of(reply, order))
 
         label = say("generate.writing", n=len(batch.orders))
         written = await self._for_each(label, batch.orders, write, batch, LANGUAGES[say.language])
@@ -188,7 +188,9 @@ class QuestionMaker:
                 near = neighbours.of(draft.question, order.chunk, NEIGHBOURS)
                 sources += [source(chunk, title_of(corpus, chunk)) for chunk in near]
             request_messages = check.check_messages(draft.question, sources, order.language)
-            finding = await self.model.structured(self.request(request_messages, check.CHECK_SCHEMA), check.finding_of)
+            finding = await self.model.ask_for_json(
+                self.request(request_messages, check.CHECK_SCHEMA), check.finding_of
+            )
             if not finding.stands_alone:
                 return "not_self_contained"
             if not draft.slot.answerable:
@@ -203,7 +205,7 @@ class QuestionMaker:
         if check.plainly_same(draft.answer, answer):
             return True
         asked = check.compare_messages(draft.question, draft.answer, answer, draft.order.language)
-        return await self.model.structured(self.request(asked, check.COMPARE_SCHEMA), check.is_same_of)
+        return await self.model.ask_for_json(self.request(asked, check.COMPARE_SCHEMA), check.is_same_of)
 
     def request(self, messages: tuple[Message, ...], schema: Mapping[str, Any]) -> ChatRequest:
         """A request with the sampling of the question maker."""
@@ -226,7 +228,7 @@ class QuestionMaker:
                     batch.failures.append(str(error))
                 bar.advance(failed=results[place] is None)
 
-        with progress(len(items), label, self.models.spent, say) as bar:
+        with progress(len(items), label, self.models.describe_spending, say) as bar:
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.models.max_concurrency, len(items))):

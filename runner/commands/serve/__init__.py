@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from runner.commands import Command, Option, whole
 from runner.errors import InputError, installing
 from runner.system import redaction, terminal
-from runner.words.wording import supported, wording
+from runner.words.wording import supported_language, wording
 
 if TYPE_CHECKING:
     from runner.commands.serve.desk import Desk
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     settings = Settings(root, tuple(options.words), options.jobs, options.read_only, bounds)
     desk = Desk(settings)
     if options.words:
-        desk.composed(["+experiment=full_rag", *options.words])
+        desk.makes_sweep(["+experiment=full_rag", *options.words])
     with _alone(root, read_only=options.read_only), _listening(options.host, options.port) as door:
         address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
         say = wording(_language(options.words), "serve")
@@ -128,13 +128,13 @@ def _root(folder: Path, *, read_only: bool) -> Path:
 @contextmanager
 def _alone(root: Path, *, read_only: bool) -> Iterator[None]:
     """One server has the queue of a root."""
-    from runner.run.folders import locked
+    from runner.run.folders import lock_folder
 
     if read_only:
         yield
         return
     try:
-        with locked(root / ".serve"):
+        with lock_folder(root / ".serve"):
             yield
     except InputError as error:
         if "in use" not in str(error):
@@ -156,7 +156,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 @contextmanager
 def working(desk: Desk) -> Iterator[None]:
-    """The queue moves on while this lasts. Jobs that run then go on by themselves."""
+    """Work on the queue until the context ends. Jobs that run then continue by themselves."""
     stop = threading.Event()
 
     def work() -> None:
@@ -199,7 +199,7 @@ def server_of(desk: Desk, *, token: str | None = None, hosts: Sequence[str] = ()
 
 
 def _make_room() -> None:
-    """For the connections among the files that a process may have open, as far as the system allows."""
+    """Raise the limit of open files of the process for connections, as far as the system allows."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if resource.RLIM_INFINITY not in (now, most):
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, min(2 * CONNECTIONS, most)), most))
@@ -207,4 +207,4 @@ def _make_room() -> None:
 
 def _language(words: Sequence[str]) -> str:
     named = [word.partition("=")[2] for word in words if word.startswith("report.language=")]
-    return supported(named[-1]) if named else "en"
+    return supported_language(named[-1]) if named else "en"

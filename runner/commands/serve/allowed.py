@@ -42,7 +42,7 @@ Chosen = str | list[str] | None  # of a group
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What may be set. `kind`: number, switch, words (one of `words`), list, model or text."""
+    """A setting that a request may set. `kind`: number, switch, words (one of `words`), list, model or text."""
 
     key: str
     kind: str
@@ -52,7 +52,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Of the configuration of the program, of installed packages and of `folders`."""
+    """The settings and choices that requests may set: those of the program, of installed packages and of `folders`."""
 
     folders: tuple[str, ...] = ()
     closed: frozenset[str] = field(default_factory=frozenset)  # keys that the server's own words fix
@@ -91,7 +91,7 @@ class Allowed:
     @cached_property
     def uses(self) -> Mapping[str, Mapping[str, Chosen]]:
         """The groups of each experiment, with what is chosen of each; a component `brings` further ones."""
-        return {name: self._used_by(name) for name in self.experiments}
+        return {name: self._choices_of(name) for name in self.experiments}
 
     @cached_property
     def brings(self) -> Mapping[str, Mapping[str, Chosen]]:
@@ -100,7 +100,7 @@ class Allowed:
         needed = {f"{group}={name}": self._needs(group, name) for group, names in offered.items() for name in names}
         return {choice: groups for choice, groups in needed.items() if groups}
 
-    def _used_by(self, experiment: str) -> Mapping[str, Chosen]:
+    def _choices_of(self, experiment: str) -> Mapping[str, Chosen]:
         used = dict(_choices_by_name(self._choices["experiment"][experiment]))
         evaluation = str(used.pop("evaluation", ""))
         text = self._choices["evaluation"].get(evaluation, "")
@@ -142,7 +142,7 @@ class Allowed:
 
     @cached_property
     def settings_of(self) -> Mapping[str, Sequence[Setting]]:
-        """By GROUP=CHOICE, of all choices that may be chosen."""
+        """The settings of each choice that may be chosen, by GROUP=CHOICE."""
         data = {group: tuple(c for g, c in self.built_in.values() if g == group) for group in DATA}
         offered = {**self.groups, **data, "evaluation": tuple(self._choices["evaluation"])}
         by_choice = {}
@@ -234,7 +234,7 @@ def _words(value: str) -> list[str]:
 
 
 def _of_node(node: Mapping[str, Any], place: str) -> Iterator[Setting]:
-    """Of a mapping with a class, and of those in it."""
+    """The settings of a mapping with a class, and of those in it."""
     target = node.get("_target_")
     if not isinstance(target, str):
         return

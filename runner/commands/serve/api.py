@@ -104,7 +104,7 @@ class PlanEvaluation(Strict):
 
 
 class Tags(Strict):
-    """Of a run; they take the place of those that it had."""
+    """The new tags of a run; they replace the old ones."""
 
     tags: list[Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]] = Field(max_length=20)
 
@@ -304,7 +304,7 @@ class Rating(Strict):
 
 
 class Calibrating(Strict):
-    """By which rubric the judge is compared with people."""
+    """The rubric by which the judge is compared with people."""
 
     rubric: str = Field(max_length=200)
 
@@ -373,7 +373,7 @@ router = APIRouter(prefix="/evaluation", responses=WRONG)
 # --- data sets --------------------------------------------------------------------------------------
 
 
-def shown(dataset: Dataset) -> DatasetDetail:
+def dataset_detail(dataset: Dataset) -> DatasetDetail:
     """As the API tells it."""
     return DatasetDetail(**{name: getattr(dataset, name) for name in DatasetDetail.model_fields})
 
@@ -394,7 +394,7 @@ def upload_dataset(
     """Files become a data set, after the command line has read them."""
     uploads = dict(zip(PARTS, (corpus, queries, qrels, notes, events, guide), strict=True))
     parts = {part: [Part(each.filename or part, each.file) for each in files or ()] for part, files in uploads.items()}
-    return shown(desk.upload(name, format or None, parts, _columns(columns)))
+    return dataset_detail(desk.upload(name, format or None, parts, _columns(columns)))
 
 
 def _columns(text: str) -> Mapping[str, str]:
@@ -411,19 +411,19 @@ def _columns(text: str) -> Mapping[str, str]:
 
 @router.get("/datasets", tags=["datasets"])
 def list_datasets(desk: Asking) -> list[DatasetDetail]:
-    """Those that come with the configuration, then the uploaded ones."""
-    return [shown(dataset) for dataset in desk.datasets.all()]
+    """List the data sets: those of the configuration, then uploaded ones."""
+    return [dataset_detail(dataset) for dataset in desk.datasets.all()]
 
 
 @router.get("/datasets/{dataset_id}", tags=["datasets"])
 def get_dataset(desk: Asking, dataset_id: Id) -> DatasetDetail:
     """One data set."""
-    return shown(desk.dataset(dataset_id))
+    return dataset_detail(desk.dataset(dataset_id))
 
 
 @router.delete("/datasets/{dataset_id}", status_code=204, tags=["datasets"])
 def delete_dataset(desk: Asking, dataset_id: Id) -> None:
-    """Of an uploaded one that no job reads, with its files."""
+    """Delete an uploaded data set that no job reads, with its files."""
     desk.remove_dataset(dataset_id)
 
 
@@ -499,12 +499,12 @@ def list_runs(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> list[RunSummary]:
     """Newest first; X-Total-Count has the number of all."""
-    runs = filtered(desk.runs.all(), status, tag, q)
+    runs = filter_runs(desk.runs.all(), status, tag, q)
     response.headers["X-Total-Count"] = str(len(runs))
     return [RunSummary(**asdict(run)) for run in runs[offset : offset + limit]]
 
 
-def filtered(runs: Sequence[Run], status: str | None, tag: str | None, text: str | None) -> list[Run]:
+def filter_runs(runs: Sequence[Run], status: str | None, tag: str | None, text: str | None) -> list[Run]:
     """Runs of a status and a tag whose id, experiment, data set, label or tags have all the words."""
     words = (text or "").casefold().split()
 
@@ -527,7 +527,7 @@ def get_run(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=0, le=MOST_RESULTS)] = MOST_RESULTS,
 ) -> RunDetail:
-    """With the results per case, at most `limit` of them from `offset` on; X-Total-Count has their number."""
+    """A run with its results per case, at most `limit` from `offset` on; X-Total-Count has their number."""
     run = detail(desk, run_id, offset, limit)
     response.headers["X-Total-Count"] = str(desk.run(run_id).done)
     return run
@@ -561,7 +561,7 @@ async def run_events(
         float, Query(ge=0, le=EVENTS_S, description="how long they come; a browser then asks again by itself")
     ] = EVENTS_S,
 ) -> StreamingResponse:
-    """Of a run or sweep, once a second: status, done, failed, total, tokens, usd, eta_s."""
+    """Events of a run or sweep, once a second: status, done, failed, total, tokens, usd, eta_s."""
     if await run_in_threadpool(desk.runs.progress, run_id) is None:
         raise MissingError(f"run_id: no run '{run_id[:200]}'")
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -580,7 +580,7 @@ async def _events(desk: Desk, id: str, seconds: float) -> AsyncIterator[str]:
 
 @router.post("/runs/{run_id}/cancel", status_code=202, tags=["runs"])
 def cancel_run(desk: Asking, run_id: Id) -> RunDetail:
-    """Also of a sweep's id at /sweeps. What is finished stays, and can be gone on with."""
+    """Cancel a run; the id of a sweep works at /sweeps. Finished cases stay, and the run can be resumed."""
     _demand_run(desk, run_id)
     desk.cancel(run_id)
     return detail(desk, run_id, limit=0)
@@ -588,7 +588,7 @@ def cancel_run(desk: Asking, run_id: Id) -> RunDetail:
 
 @router.post("/runs/{run_id}/resume", status_code=202, tags=["runs"])
 def resume_run(desk: Asking, run_id: Id) -> RunDetail:
-    """Only what is missing is run, and asked of models."""
+    """Resume a run: only missing cases and judgements are computed."""
     _demand_run(desk, run_id)
     desk.resume(run_id)
     return detail(desk, run_id, limit=0)
@@ -637,7 +637,7 @@ def get_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
 
 @router.post("/sweeps/{sweep_id}/cancel", status_code=202, tags=["sweeps"])
 def cancel_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
-    """What is finished stays, and can be gone on with."""
+    """Cancel a sweep. Finished cases stay, and the sweep can be resumed."""
     _sweep(desk, sweep_id)
     desk.cancel(sweep_id)
     return _sweep(desk, sweep_id)
@@ -670,7 +670,7 @@ def _sweep(desk: Desk, id: str) -> SweepDetail:
 
 @router.post("/plan", tags=["plan"])
 def plan(desk: Asking, body: PlanEvaluation) -> PlanReply:
-    """What a run or a sweep would ask of models, and cost."""
+    """The requests to models and the cost of a run or a sweep, without running it."""
     return PlanReply(**desk.plan(body.dataset_id, body.evaluation_type, body.k, body.overrides))
 
 
@@ -697,7 +697,7 @@ def side_by_side(
     """Cases of several runs beside each other, with the words and contexts that differ from the first."""
     sides = desk.sides(runs)
     with legible(desk.root):
-        chosen = sides.listed(show, q, case)
+        chosen = sides.numbers_of(show, q, case)
         cases = [CaseShown(**shown_case(sides, number)) for number in chosen[offset : offset + limit].tolist()]
     return SidesReply(runs=runs, total=len(chosen), counts=sides.counts, cases=cases)
 
@@ -707,7 +707,8 @@ def side_by_side(
 
 @router.post("/runs/{run_id}/labels", tags=["labels"])
 def open_labels(desk: Asking, run_id: Id, body: SheetRequest) -> SheetReply:
-    """The sheet of a rater, made where there is none: the answers that `labels` picks, the same for everybody."""
+    """The sheet of a rater, which is made where it is missing: the answers that `labels` picks, the same for every
+    rater."""
     return _sheet(desk, run_id, desk.open_sheet(run_id, body.rater, body.rubric, body.pick, body.n))
 
 
@@ -763,7 +764,7 @@ def _calibration(desk: Desk, id: str) -> CalibrationDetail:
 
 @router.get("/schema", tags=["plan"])
 def schema(desk: Asking) -> Schema:
-    """What a request may set: options, choices of groups, and settings of these."""
+    """What a request may set: options, choices of groups, and their settings."""
     allowed = desk.allowed
     return Schema(
         experiments=list(allowed.experiments),

@@ -13,7 +13,7 @@ from starlette.routing import Match, Route
 from runner import __version__
 from runner.commands.serve import api, errors, site
 from runner.commands.serve.desk import Desk
-from runner.errors import RunnerError, expected
+from runner.errors import RunnerError, rephrase
 from runner.words.bilingual import in_language
 
 
@@ -23,7 +23,7 @@ def application(desk: Desk) -> FastAPI:
         title="runner",
         version=__version__,
         description="Evaluations of retrieval-augmented generation and conversational memory.",
-        openapi_url=None,  # which writes it anew for every request
+        openapi_url=None,  # which writes it for every request
         docs_url=None,  # these pages fetch their scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
@@ -68,7 +68,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
 async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
     problems = [
-        {"key": ".".join(map(str, each["loc"][1:])) or str(each["loc"][0]), "message": expected(str(each["msg"]))}
+        {"key": ".".join(map(str, each["loc"][1:])) or str(each["loc"][0]), "message": rephrase(str(each["msg"]))}
         for each in error.errors()
     ]
     message = "; ".join(f"{each['key']}: {each['message']}" for each in problems)

@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from runner.commands.serve.jobs import Ended, commanded, error_in, removed
-from runner.commands.serve.runs import confined
-from runner.config.arguments import single_quoted
+from runner.commands.serve.jobs import Ended, error_in, remove_folder, run_command
+from runner.commands.serve.runs import confine
+from runner.config.arguments import single_quote
 from runner.data.columns import FIELDS
 from runner.data.files import GZIP, PACKED, ZSTD, unpack
 from runner.data.tables import SUFFIXES
@@ -35,7 +35,7 @@ ID = re.compile(r"[0-9a-f]{32}")
 BLOCK = 1 << 20
 CHECK_S = 180.0
 MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-# Address space of who reads an upload, as a small file may stand for any number of rows
+# address space of the process that reads an upload: a small file may expand to any number of rows
 CHECK_BYTES = max(2 << 30, min(8 << 30, MEMORY // 4))
 CASES = re.compile(r": (\d[\d,]*) of (\d[\d,]*) cases would run")
 TABLES = tuple(end for end, kind in SUFFIXES.items() if kind != "jsonl")
@@ -70,7 +70,7 @@ FOLDERS = ("notes",)
 
 @dataclass(frozen=True)
 class Dataset:
-    """`words`: of the command line. `cases`: that a run has; `problems`: what is left out of it, and why."""
+    """`words`: of the command line. `cases`: how many a run has; `problems`: what is left out of it, and why."""
 
     id: str
     name: str
@@ -85,7 +85,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of one upload: bytes of its files together, packed ones as they are unpacked; rows of a file."""
+    """The limits of one upload: bytes of its files together, archives unpacked; rows of a file."""
 
     n_bytes: int = 512 * 1024 * 1024
     n_rows: int = 2_000_000
@@ -112,20 +112,20 @@ class Datasets:
         self.built_in, self.bounds = built_in, bounds
 
     def all(self) -> list[Dataset]:
-        """Those that come with the configuration, then the uploaded ones, newest first."""
+        """The data sets of the configuration, then uploaded ones, newest first."""
         own = [dataset for path in self.folder.glob(f"*/{FILE}") if (dataset := self._read(path))]
         own.sort(key=lambda each: (each.created_at or "", each.id), reverse=True)
         return [*map(self._own, self.built_in), *own]
 
     def get(self, id: str) -> Dataset | None:
-        """One of the configuration or an uploaded one; None where there is none."""
+        """A data set of the configuration or an uploaded one; None for an unknown id."""
         if id in self.built_in:
             return self._own(id)
         return self._read(self.folder / id / FILE) if ID.fullmatch(id) else None
 
     def delete(self, dataset: Dataset) -> None:
         """An uploaded one, with its files."""
-        removed(self.folder / dataset.id, self.root)
+        remove_folder(self.folder / dataset.id, self.root)
 
     def _own(self, id: str) -> Dataset:
         group, choice = self.built_in[id]
@@ -144,10 +144,10 @@ class Datasets:
         self, name: str, format: str | None, parts: Mapping[str, Sequence[Part]], columns: Mapping[str, str]
     ) -> Dataset:
         """Raises InputError with what the command line says of files that it cannot read; then nothing is kept."""
-        form = format or guessed(parts)
+        form = format or guess_format(parts)
         _demand_form(form, parts)
         dataset = Dataset(uuid.uuid4().hex, name, form, [], created_at=now())
-        folder = confined(self.folder / dataset.id)
+        folder = confine(self.folder / dataset.id)
         folder.mkdir(parents=True)
         try:
             writer = _Writer(self.bounds)
@@ -156,19 +156,19 @@ class Datasets:
             dataset = replace(
                 dataset, words=words_of(form, folder, kept, columns), files=dict(list(sizes.items())[:50])
             )
-            dataset = checked(dataset, FORMS[form].evaluation)
-            dataset = replace(dataset, problems=[_as_sent(line, folder) for line in dataset.problems])
+            dataset = check_dataset(dataset, FORMS[form].evaluation)
+            dataset = replace(dataset, problems=[_without_folder(line, folder) for line in dataset.problems])
             write_json(folder / FILE, asdict(dataset))
         except BaseException as error:
-            removed(folder, self.root)
+            remove_folder(folder, self.root)
             if isinstance(error, InputError) and not isinstance(error, TooLargeError):
-                raise InputError(_as_sent(str(error), folder)) from None
+                raise InputError(_without_folder(str(error), folder)) from None
             raise
         return dataset
 
 
-def _as_sent(message: str, folder: Path) -> str:
-    """With the names of the files that were sent; where they are kept is nothing to clients."""
+def _without_folder(message: str, folder: Path) -> str:
+    """The message with the names of the sent files: the folder of the server means nothing to clients."""
     return message.replace(f"{folder.absolute()}{os.sep}", "")
 
 
@@ -204,7 +204,7 @@ class _Writer:
         return paths
 
     def _entries(self, name: str, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-        """The files of an archive, which hold no more than they say. Raises TooLargeError."""
+        """The files of an archive, none larger than its header states. Raises TooLargeError."""
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         if len(entries) > self.bounds.n_files:
             raise TooLargeError(f"{name[:80]}: it holds more than {self.bounds.n_files:,} files")
@@ -248,7 +248,7 @@ def _archive(name: str, file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
 
 
 def _blocks(name: str, source: IO[bytes], *, is_unpacked: bool) -> Iterator[bytes]:
-    """Of what was sent. Raises InputError for what is damaged."""
+    """The blocks of a sent file. Raises InputError for a damaged one."""
     content = unpack(io.BufferedReader(source)) if is_unpacked else source  # type: ignore[type-var]
     try:
         yield from iter(lambda: content.read(BLOCK), b"")
@@ -256,8 +256,8 @@ def _blocks(name: str, source: IO[bytes], *, is_unpacked: bool) -> Iterator[byte
         raise InputError(f"{name}: {error.strerror}") from None
 
 
-def guessed(parts: Mapping[str, Sequence[Part]]) -> str:
-    """By the parts that there are and the name of the queries."""
+def guess_format(parts: Mapping[str, Sequence[Part]]) -> str:
+    """The format, by the parts that were sent and the name of the queries."""
     names = [part.name.lower() for part in parts.get("queries") or ()]
     plain = [_plain(name) for name in names]
     if parts.get("qrels"):
@@ -305,22 +305,22 @@ def _inner_name(name: str) -> str:
 # --- words of a run ---------------------------------------------------------------------------------
 
 
-def words_of(form: str, folder: Path, kept: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -> list[str]:
-    """By which a run reads the files of a data set."""
+def words_of(form: str, folder: Path, files: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -> list[str]:
+    """The overrides with which a run reads the files of a data set."""
     if form == "beir":
-        return ["dataset=beir", f"dataset.path={_quote(_as_beir(folder, kept))}"]
-    if form == "csv" and "corpus" not in kept:
-        return _import(folder, kept["queries"][0], columns)
+        return ["dataset=beir", f"dataset.path={_quote(_as_beir(folder, files))}"]
+    if form == "csv" and "corpus" not in files:
+        return _import(folder, files["queries"][0], columns)
     words = [f"dataset={form}"]
     for part, setting in FORMS[form].parts.items():
-        if part in FOLDERS and part in kept:
+        if part in FOLDERS and part in files:
             words.append(f"dataset.{setting}={_quote(folder / part)}")
-        elif part in kept:
-            words.append(f"dataset.{setting}={_names_of(kept[part])}")
-    if form == "jsonl" and "corpus" not in kept:
-        words += ["dataset.corpus=null", *_given_overrides(kept["queries"][0])]
+        elif part in files:
+            words.append(f"dataset.{setting}={_names_of(files[part])}")
+    if form == "jsonl" and "corpus" not in files:
+        words += ["dataset.corpus=null", *_given_overrides(files["queries"][0])]
     if form == "csv":
-        words += [f"dataset.columns.{_column(field)}={single_quoted(name)}" for field, name in columns.items()]
+        words += [f"dataset.columns.{_column(field)}={single_quote(name)}" for field, name in columns.items()]
     return words
 
 
@@ -331,7 +331,7 @@ def _column(field: str) -> str:
 
 
 def _quote(path: Path) -> str:
-    return single_quoted(str(path.absolute()))
+    return single_quote(str(path.absolute()))
 
 
 def _names_of(paths: Sequence[Path]) -> str:
@@ -348,26 +348,26 @@ def _as_beir(folder: Path, kept: Mapping[str, Sequence[Path]]) -> Path:
 
 
 def _import(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]:
-    """By `import`, whose last line says how to evaluate what it wrote."""
+    """Convert by `import`, whose last line has the overrides for what it wrote."""
     named = [word for field, name in columns.items() for word in (f"--{_column(field).replace('_', '-')}", name)]
     out = folder / "queries.jsonl"
-    words = _demand(commanded(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
+    words = _demand(run_command(["import", str(path), "--out", str(out), *named], CHECK_S, CHECK_BYTES)).out
     line = words.strip().splitlines()[-1]
     components = [word for word in shlex.split(line) if word.startswith(("retriever=", "generator="))]
     return ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={_quote(out)}", *components]
 
 
 def _given_overrides(queries: Path) -> list[str]:
-    """Without a corpus, queries bring what another system ranked, and maybe answered."""
+    """The overrides for queries without a corpus, which hold the rankings, and maybe the answers, of another system."""
     first: Mapping[str, Any] = next(iter(lines(queries)), {})
     return ["retriever=given", *(["generator=given"] if first.get("answer") is not None else [])]
 
 
-def checked(dataset: Dataset, evaluation: str) -> Dataset:
+def check_dataset(dataset: Dataset, evaluation: str) -> Dataset:
     """As a run would read it."""
     evaluation = "full_rag" if any(word.startswith("generator=") for word in dataset.words) else evaluation
     words = [f"+experiment={evaluation}", *dataset.words, "tracking=none", "dry_run=true"]
-    command = commanded(words, CHECK_S, CHECK_BYTES)
+    command = run_command(words, CHECK_S, CHECK_BYTES)
     counts = CASES.search(command.out)
     if counts is None:
         raise InputError(error_in(command.error))

@@ -1,4 +1,4 @@
-"""What a request asks for, in words of the command line: the one place where both the API and the page ask."""
+"""Turns requests into words of the command line: the one place behind both the API and the pages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import orjson
 
 from runner.commands.serve.allowed import DATA, Allowed, key_of
 from runner.commands.serve.datasets import Bounds, Dataset, Datasets, Part
-from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
+from runner.commands.serve.jobs import Job, Jobs, error_in, remove_folder, run_command
 from runner.commands.serve.rating import Sheet, Sheets
 from runner.commands.serve.runs import ROWS, Place, Run, Runs
 from runner.commands.serve.sides import Shelf, Sides
 from runner.compare.case_index import whole
 from runner.config import arguments
-from runner.config.arguments import typed
+from runner.config.arguments import unquote
 from runner.config.compose import Plan, plan_of
 from runner.errors import ConfigError, InputError, did_you_mean
 from runner.system.folder import legible, lines
@@ -47,12 +47,12 @@ class BusyError(InputError):
 
 
 class ConflictError(InputError):
-    """What is asked for does not go with the state of a run."""
+    """The request does not fit the state of the run."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a server. `words`: of its command line, which hold for every run. `bounds`: of uploads."""
+    """The settings of a server. `words`: of its command line, for every run. `bounds`: of uploads."""
 
     root: Path
     words: tuple[str, ...] = ()
@@ -101,7 +101,8 @@ class Desk:
         return dataset
 
     def remove_dataset(self, id: str) -> None:
-        """Raises ConflictError for one that comes with the program, and for one that a job reads."""
+        """Delete an uploaded data set. Raises ConflictError for one that comes with the program, and for one that a job
+        reads."""
         dataset = self.dataset(id)
         if dataset.built_in:
             raise ConflictError(f"data set {id}: it comes with the configuration")
@@ -128,7 +129,7 @@ class Desk:
     # --- cases ------------------------------------------------------------------------------------
 
     def places(self, ids: Sequence[str]) -> list[Place]:
-        """Of the runs with these ids; of a sweep, of all its runs."""
+        """The places of the runs with these ids; of a sweep, of all its runs."""
         places: list[Place] = []
         for id in ids:
             place = self.runs.place(id)
@@ -158,7 +159,7 @@ class Desk:
                 self.shelf.cases(place)
 
     def rows(self, place: Place, offset: int, limit: int) -> list[Mapping[str, Any]]:
-        """Of the cases of a run from one number on, in the order in which they ended."""
+        """The cases of a run from one number on, in the order in which they ended."""
         with legible(place.path):
             if not offset or self.runs.is_running(place):
                 return [*map(whole, islice(lines(place.path / ROWS), offset, offset + limit))]
@@ -175,7 +176,7 @@ class Desk:
             return dict(zip(numbers, cases.rows(numbers.values()), strict=True))
 
     def warm(self) -> None:
-        """Reads large finished runs, newest first, before somebody asks for their cases."""
+        """Read large finished runs, newest first, before their cases are requested."""
         states = {place.id: (place, self.shelf.state(place)) for place in self.runs.places().values()}
         large = [pair for pair in states.values() if pair[1][1] > LARGE and not pair[0].is_sweep]
         for place, state in sorted(large, key=lambda pair: pair[1][2], reverse=True)[:MOST_SIDES]:
@@ -194,7 +195,7 @@ class Desk:
         return self.sheets.open(place, cases, rater, rubric, pick, n)
 
     def sheet(self, id: str, rater: str, rubric: str) -> Sheet:
-        """Of a rater. Raises MissingError where there is none."""
+        """The sheet of a rater. Raises MissingError where there is none."""
         sheet = self.sheets.get(self.place(id), rater, rubric)
         if sheet is None:
             raise MissingError(f"rater: {rater} has no sheet for {rubric[:80]} of this run; POST opens one")
@@ -229,10 +230,11 @@ class Desk:
         return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *asked]
 
     def _fits(self, word: str, evaluation: str) -> bool:
-        """What a data set brings as answers is of no use where nothing is answered."""
+        """Whether a word of a data set fits an evaluation: given answers are of no use where no answers are
+        evaluated."""
         return not (word.startswith("generator=") and evaluation == RETRIEVAL_ONLY)
 
-    def composed(self, words: Sequence[str]) -> bool:
+    def makes_sweep(self, words: Sequence[str]) -> bool:
         """Whether the line makes a sweep. Raises ConfigError with what the command line would say."""
         return self._plan(words).is_sweep
 
@@ -255,7 +257,7 @@ class Desk:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Of one that has a process work for it. Raises BusyError."""
+        """Wait for one's turn to have a process started for a request. Raises BusyError."""
         with self._admit(), self._asking:
             yield
 
@@ -274,7 +276,7 @@ class Desk:
         """A run, or a sweep, at the end of the queue."""
         dataset = self.dataset(dataset_id)
         words = self.words(dataset, evaluation, k, overrides)
-        is_sweep = self.composed(words)
+        is_sweep = self.makes_sweep(words)
         if is_sweep and not sweep:
             raise InputError("overrides: they make a sweep of several runs; POST it to …/sweeps")
         if sweep and not is_sweep:
@@ -296,8 +298,8 @@ class Desk:
         self._queue().cancel(job)
 
     def resume(self, id: str) -> None:
-        """Only what is missing is run. Raises ConflictError for what waits or runs, and for a run of a command line
-        that a request could not have started."""
+        """Resume a run: only missing cases are run. Raises ConflictError for a queued or running one, and for a run of
+        a command line that a request could not have started."""
         place, job = self.runs.place(id), self._queue().get(id)
         if job is None and place is not None and not place.is_sweep and place.sweep is None:
             self._adopt(place)
@@ -308,7 +310,7 @@ class Desk:
         self._queue().again(job)
 
     def _adopt(self, place: Place) -> None:
-        """What a folder says is what anybody may have written there, so it is held to what requests are."""
+        """Check the command line of a folder like a request: anybody may have written the folder."""
         if self.runs.is_running(place):
             raise ConflictError(f"run {place.id}: it is running")
         head, _ = self.runs.files(place)
@@ -336,7 +338,7 @@ class Desk:
         if len(begun) != 1 or not group:
             raise InputError("its command is not known")
         left_out = ("experiment", "tracking", "format", "verbose", "out", "cache_dir", group)
-        asked = [typed(str(word)) for word in words if key_of(str(word)) not in left_out]
+        asked = [unquote(str(word)) for word in words if key_of(str(word)) not in left_out]
         return begun[0], group, str(choices[group]), asked
 
     def _own(self, id: str) -> Job:
@@ -366,7 +368,7 @@ class Desk:
             raise ConflictError(f"run {id}: it is running; cancel it first")
         if job is not None:
             self._queue().forget(job)
-        removed(self.root / id if place is None else place.path, self.root)
+        remove_folder(self.root / id if place is None else place.path, self.root)
         self.runs.look_again()
 
     # --- questions that commands answer -------------------------------------------------------------
@@ -374,9 +376,9 @@ class Desk:
     def plan(self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str]) -> dict[str, Any]:
         """What `plan --json` says."""
         words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
-        self.composed(words)
+        self.makes_sweep(words)
         with self._turn():
-            command = commanded(["plan", *words, "tracking=none", "--json"], PLAN_S)
+            command = run_command(["plan", *words, "tracking=none", "--json"], PLAN_S)
         if command.code:
             raise InputError(error_in(command.error))
         plan: dict[str, Any] = orjson.loads(command.out[command.out.index("{") :])
@@ -395,7 +397,7 @@ class Desk:
     def _compare(self, paths: Sequence[Path]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as scratch, self._turn():
             folder = Path(scratch) / "compared"
-            command = commanded(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
+            command = run_command(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
             comparison = read_json(folder / "compare.json")
         if comparison is None:
             raise InputError(error_in(command.error))

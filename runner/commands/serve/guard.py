@@ -1,9 +1,10 @@
-"""The door of the server: who may ask, from which page, and how much may be sent.
+"""The door of the server: who may send requests, from which page, and how much.
 
-Host: a name of this machine, or an address by number, which no page can rebind to another one. Origin: what changes
+Host: a name of this machine, or an IP address, which no page can rebind to another one. Origin: a request that changes
 something comes from this server's own page, or from no page. Token: in `Authorization: Bearer`, or in the cookie that
-the page sets from it, which is not the token; both are compared in constant time, and who fails too often waits.
-A connection on which nothing goes on is closed, so that nobody keeps others out by holding many."""
+the page derives from it; both are compared in constant time, and a client that fails too often has to wait. An idle
+connection is closed, so that nobody can block others by holding many.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ SLOWEST = 4096  # bytes a second of a body
 
 @dataclass
 class Failures:
-    """Of tokens, by address and in all: so many in so many seconds. Addresses that have not failed are let in much
-    longer, so that a few that guess cannot lock everybody out."""
+    """Failed tokens, by address and in all: so many in so many seconds. Addresses that have not failed are admitted
+    much longer, so that a few attackers cannot lock everybody out."""
 
     most: int = 10
     most_in_all: int = 200
@@ -100,7 +101,7 @@ class Guard:
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
 
-        async def guarded(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 kept = list(message["headers"])
                 names = {name.lower() for name, _ in kept}
@@ -111,19 +112,19 @@ class Guard:
 
         refusal = self._refusal(scope, headers)
         if refusal is not None:
-            await _answer(guarded, *refusal)
+            await _answer(send_with_headers, *refusal)
             return
-        await self._bound(scope, _Bounded(receive, self._most(scope)), guarded)
+        await self._serve_bounded(scope, _Bounded(receive, self._most(scope)), send_with_headers)
 
-    async def _bound(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
-        """What an application makes of a body that was cut off is not sent."""
+    async def _serve_bounded(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
+        """Serve a request whose body is bounded. No reply to a truncated body is sent."""
 
-        async def sent(message: MutableMapping[str, Any]) -> None:
+        async def send_unless_cut(message: MutableMapping[str, Any]) -> None:
             if not bounded.is_cut:
                 await send(message)
 
         try:
-            await self.app(scope, bounded.receive, sent)
+            await self.app(scope, bounded.receive, send_unless_cut)
         except Exception:
             if not bounded.is_cut:
                 raise
@@ -158,17 +159,17 @@ class Guard:
         if self._token is None or (path.startswith(OPEN) and path != "/sign-in"):
             return None
         address = (scope.get("client") or ("",))[0]
-        shown = headers.get("authorization", "")
-        if not shown and path == "/sign-in":
+        credentials = headers.get("authorization", "")
+        if not credentials and path == "/sign-in":
             return None
-        if not shown and hmac.compare_digest(_cookie(headers), self.session.encode()):
+        if not credentials and hmac.compare_digest(_cookie(headers), self.session.encode()):
             return None  # also while others try tokens: it cannot be guessed
         if (seconds := self.failures.wait_s(address)) > 0:
             retry = {"retry-after": str(round(seconds))}
             return 429, "too_many_failures", "too many wrong tokens; wait, and try again", retry
-        if shown.lower().startswith("bearer ") and self.is_token(shown[7:].strip()):
+        if credentials.lower().startswith("bearer ") and self.is_token(credentials[7:].strip()):
             return None
-        if shown or _cookie(headers):
+        if credentials or _cookie(headers):
             self.failures.add(address)
         wants_page = "text/html" in headers.get("accept", "") and scope["method"] == "GET"
         if wants_page and not path.startswith("/evaluation"):
@@ -181,7 +182,7 @@ class Guard:
 
     @property
     def session(self) -> str:
-        """What the cookie holds: known to who knows the token, and no way back to it."""
+        """The value of the cookie: computed from the token, which cannot be computed from it."""
         return hmac.new(self._token or b"", b"runner serve", hashlib.sha256).hexdigest()
 
     def _knows(self, host: str) -> bool:
@@ -199,7 +200,8 @@ class Guard:
 
 
 def _of_another_page(headers: dict[str, str]) -> str | None:
-    """Browsers say from which page a request comes; other clients say nothing."""
+    """The fault of a request that comes from another page; None for any other request. Only browsers send these
+    headers."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if site not in (None, "same-origin", "none"):
         return "Sec-Fetch-Site: expected a request of this server's own page"
@@ -209,7 +211,7 @@ def _of_another_page(headers: dict[str, str]) -> str | None:
 
 
 def _place(origin: str) -> str:
-    """Host and port; empty where there is none, which is no Host that gets this far."""
+    """Host and port of an origin; empty where it has none, which equals no accepted Host."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -234,7 +236,7 @@ async def _answer(send: Send, status: int, code: str, message: str, headers: dic
 
 @dataclass
 class _Bounded:
-    """What is sent without saying its length first is counted; what comes too slowly is cut off."""
+    """A request body without a declared length is counted; one that arrives too slowly is cut off."""
 
     source: Receive
     most: int
@@ -311,7 +313,9 @@ class Connection(H11Protocol):
     def timeout_keep_alive_handler(self) -> None:
         """Close a connection on which no other request came."""
         super().timeout_keep_alive_handler()
-        self.loop.call_later(PATIENCE_S, self.transport.abort)  # what nobody reads is never sent to its end
+        self.loop.call_later(
+            PATIENCE_S, self.transport.abort
+        )  # the client does not read the reply, so the rest of it is not sent
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection and its timers."""

@@ -1,9 +1,10 @@
-"""The queue: each job is one command line, run as a child process, and one file that says how far it is.
+"""The queue: each job is one command line that runs as a child process, with one file that holds its state.
 
-A job has a folder of its own below the root, which holds all that it makes; its file holds its words and how often it
-was started. Whoever is killed (the server, a job, both), the files and folders say how to go on: a child outlives its
-server, a server that starts again finds it by its process, and a job that ended before its time is started again in
-its folder, which resumes; replies of models are stored, so nothing is paid twice."""
+A job has a folder of its own below the root for its results; its file holds its words and how often it was started.
+Whichever process is killed (the server, a job, both), files and folders say how to continue: a child outlives its
+server; a restarted server finds it by its process id; a job that ended early is started again in its folder, where it
+resumes. Replies of models are stored, so nothing is paid twice.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from runner.run.folders import is_locked
 from runner.system.metadata import now, read_json, write_json
 from runner.system.writing import from_here
 
-STARTS = 3  # of a job that ends by a signal that nobody here sent
+STARTS = 3  # of a job that a signal from outside ends
 GRACE_S = 20.0  # from the request to end to the end by force
 INSIDE = "~"  # between the names of folders in an id
 ENDED = ("ended", "cancelled")
@@ -35,9 +36,9 @@ TAIL = 4000  # characters of what a child has said last
 
 @dataclass(frozen=True)
 class Job:
-    """`status`: queued, running, cancelled or ended; how a run ended stands in its folder. `born`: of the process, as
-    the system counts it, so that another one of the same number is not taken for it. `due`: when it was asked to
-    end."""
+    """`status`: queued, running, cancelled or ended; the outcome of a run is in its folder. `born`: when its process
+    started, in the units of the system, so that another process with the same id is not mistaken for it. `due`: when it
+    was asked to end."""
 
     id: str
     kind: str  # run, sweep or calibration
@@ -64,7 +65,7 @@ class Job:
 
 
 class Jobs:
-    """Of one root. `tick` is called now and then by one thread; everything else by any."""
+    """The jobs of one root. `tick` is called periodically by one thread; everything else by any thread."""
 
     def __init__(self, root: Path, limit: int) -> None:
         self.root, self.limit = root, limit
@@ -89,7 +90,7 @@ class Jobs:
             return self._jobs.get(id)
 
     def add(self, kind: str, name: str, words: Sequence[str], **facts: Any) -> Job:
-        """At the end of the queue. `words` of a command line without `out=`, which is its own folder."""
+        """Append a job to the queue. `words` of a command line without `out=`, which is its own folder."""
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{secrets.token_hex(3)}"
         job = Job(id, kind, [*words, f"out={self.place(id)}"], created_at=now(), **facts)
         return self._keep(job)
@@ -106,7 +107,7 @@ class Jobs:
         """What its command prints."""
         return self.folder / f"{id}.log"
 
-    def printed(self, id: str) -> str:
+    def last_output(self, id: str) -> str:
         """What the command of a job has printed last."""
         return tail(self.log(id)).strip()
 
@@ -115,7 +116,7 @@ class Jobs:
         return self._keep(replace(job, status="queued", starts=0, is_cancelled=False, due=None, error_message=None))
 
     def cancel(self, job: Job) -> Job:
-        """One that waits never starts; one that runs gets what Ctrl-C gives, and writes what it has."""
+        """Cancel a job: a queued job never starts; a running one gets SIGINT, as by Ctrl-C, and writes its results."""
         with self._lock:
             if job.status == "queued":
                 return self._keep(replace(job, status="cancelled", is_cancelled=True))
@@ -196,7 +197,7 @@ def _read(path: Path) -> Job | None:
 
 
 def _has_ended(job: Job, state: dict[str, Any]) -> bool:
-    """Whether a process whose exit nobody saw had come to its end."""
+    """Whether a process whose exit code is unknown had completed its work."""
     return state.get("status") not in (None, "running") if job.kind != "calibration" else True
 
 
@@ -233,7 +234,7 @@ def _signal(job: Job, number: signal.Signals) -> None:
 
 
 def tail(path: Path, most: int = TAIL) -> str:
-    """The last bytes of a file as text; empty where there is none."""
+    """The last bytes of a file as text; empty where it is missing."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - most))
@@ -243,7 +244,7 @@ def tail(path: Path, most: int = TAIL) -> str:
 
 
 def error_in(text: str) -> str:
-    """The last error of what a command printed, all of its lines; the last line where there is none."""
+    """The last error that a command printed, with all of its lines; the last line where it printed none."""
     start = text.rfind("\nerror: ")
     if text.startswith("error: ") and start < 0:
         start = 0
@@ -262,7 +263,7 @@ class Ended:
     error: str
 
 
-def commanded(words: Sequence[str], seconds: float, most_bytes: int | None = None) -> Ended:
+def run_command(words: Sequence[str], seconds: float, most_bytes: int | None = None) -> Ended:
     """A command of the same command line, waited for at most so long, with at most so many bytes of memory."""
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "runner", *words],
@@ -287,7 +288,7 @@ def commanded(words: Sequence[str], seconds: float, most_bytes: int | None = Non
     return Ended(process.returncode, out.decode("utf-8", "replace"), error.decode("utf-8", "replace"))
 
 
-def removed(folder: Path, root: Path) -> None:
+def remove_folder(folder: Path, root: Path) -> None:
     """A folder of the root with all that is in it. Raises OSError where it cannot be."""
     if folder.is_symlink() or not folder.resolve().is_relative_to(root.resolve()) or folder.resolve() == root.resolve():
         raise OSError(0, "outside of the root", str(from_here(folder)))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.commands.labels import BOM, Picked, picked_of
-from runner.commands.serve.runs import Place, confined
+from runner.commands.labels import BOM, Picked, pick_answers
+from runner.commands.serve.runs import Place, confine
 from runner.compare.case_index import Cases
 from runner.data.label_sheets import COLUMNS, record_of, sheet_row
 from runner.errors import InputError
@@ -26,7 +26,7 @@ READ = ("id", "question", "answer", "contexts", "answers", "history", "language"
 
 @dataclass(frozen=True)
 class Sheet:
-    """`cells`: by case, in the order of the sheet: rating and comment as they stand in it."""
+    """`cells`: by case, in the order of the sheet: rating and comment as written there."""
 
     path: Path
     rubric: str
@@ -40,16 +40,16 @@ class Sheet:
 
 
 class Sheets:
-    """Of one root. A sheet is written whole with every rating, so that nothing waits to be saved."""
+    """The sheets of one root. Each rating rewrites its sheet, so that none is left unsaved."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root.resolve() / ".serve" / "labels"
         self._lock = threading.Lock()
 
     def open(self, place: Place, cases: Cases, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
-        """The sheet of a rater, which is made where there is none: all raters get the same answers."""
+        """The sheet of a rater, which is made where it is missing: all raters get the same answers."""
         _check(rater)
-        picked = picked_of(cases, place.path, rubric, pick, min(n, MOST), seed=42)
+        picked = pick_answers(cases, place.path, rubric, pick, min(n, MOST), seed=42)
         with self._lock:
             path = self._path(place, picked.rubric, rater)
             if not path.is_file():
@@ -79,11 +79,11 @@ class Sheets:
 
     def of_run(self, place: Place, rubric: str) -> list[Path]:
         """Sheets in which something is rated."""
-        paths = sorted(confined(self.folder / place.id).glob(f"{_slug(rubric)}.*.csv"))
+        paths = sorted(confine(self.folder / place.id).glob(f"{_slug(rubric)}.*.csv"))
         return [path for path in paths if _read(path, rubric, "").n_rated]
 
     def _path(self, place: Place, rubric: str, rater: str) -> Path:
-        return confined(self.folder / place.id / f"{_slug(rubric)}.{_slug(rater)}.csv")
+        return confine(self.folder / place.id / f"{_slug(rubric)}.{_slug(rater)}.csv")
 
 
 def _check(rater: str) -> None:

@@ -34,20 +34,20 @@ def environment() -> Environment:
 
     from runner.report.page import clean
 
-    def cleaned(value: Any) -> Any:
+    def clean_value(value: Any) -> Any:
         return value if not isinstance(value, str) or hasattr(value, "__html__") else clean(value)
 
     return Environment(
         autoescape=True,
         loader=FunctionLoader(lambda name: asset("templates", name)),
         undefined=StrictUndefined,
-        finalize=cleaned,
+        finalize=clean_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
 
 
-def named(say: Wording) -> dict[str, Any]:
+def display_names(say: Wording) -> dict[str, Any]:
     """Names of what there are several of, for templates."""
     return {
         "status_names": {each: say(f"status.{each}") for each in STATUSES},
@@ -72,7 +72,7 @@ def metric_columns(
 
 
 def rubric_names(declared: Catalogue, language: str) -> Callable[[str], str]:
-    """What templates call the rubrics of runs that declared these metrics."""
+    """The display names of rubrics in runs that declared these metrics."""
     say = LANGUAGES[language].about(declared)
     return lambda rubric: metric.rubric(rubric, say)
 

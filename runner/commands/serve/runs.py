@@ -23,7 +23,7 @@ from runner.commands.serve.jobs import INSIDE, Job, Jobs
 from runner.compare.case_index import whole
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
-from runner.metrics.catalogue import DECLARED, built_in, declared_in
+from runner.metrics.catalogue import DECLARED, built_in_catalogue, catalogue_in
 from runner.metrics.metric import Catalogue
 from runner.run.folders import is_locked
 from runner.run.serving import PROGRESS
@@ -51,7 +51,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Run:
-    """What a list says of a run, or of one that waits."""
+    """The entry of a list for a run, also for a queued one."""
 
     id: str
     dataset_id: str | None
@@ -151,7 +151,7 @@ class Runs:
         return [] if self.jobs is None else [job for job in self.jobs.all() if job.kind == kind]
 
     def job_of(self, place_id: str) -> Job | None:
-        """Of a run, or of the sweep that it is a part of."""
+        """The job of a run, or of its sweep."""
         if self.jobs is None:
             return None
         place = self.place(place_id)
@@ -160,7 +160,7 @@ class Runs:
     # --- one --------------------------------------------------------------------------------------
 
     def run(self, place: Place) -> Run:
-        """What is known of a run that has a folder. Of one whose files are damaged, that they are."""
+        """The known facts of a run with a folder; for damaged files, that they are damaged."""
         try:
             with legible(place.path):
                 return self._read(place)
@@ -195,8 +195,8 @@ class Runs:
             is_served=job is not None,
         )
 
-    def declared(self, runs: Iterable[Run]) -> list[Catalogue]:
-        """What each of some runs said of its metrics; what the built-in evaluations say where that cannot be read."""
+    def catalogues(self, runs: Iterable[Run]) -> list[Catalogue]:
+        """The metrics that each run declared; those of the built-in evaluations where these cannot be read."""
         places = self.places()
         heads = (_json_of(places[run.id].path / "run.json") if run.id in places else {} for run in runs)
         return [_catalogue_of(orjson.dumps(head.get(DECLARED))) for head in heads]
@@ -267,7 +267,7 @@ class Runs:
 
     # --- how far it is ----------------------------------------------------------------------------
 
-    def counted(self, place: Place) -> _Tail:
+    def count_rows(self, place: Place) -> _Tail:
         """Rows of the journal; what was counted before is not read again."""
         path = place.path / ROWS
         tail = self._tails.setdefault(path, _Tail())
@@ -289,7 +289,7 @@ class Runs:
         if status in ("completed", "failed", "partial", "cancelled") and summary.get("cases"):
             counts = case_counts(summary)
             return counts["done"], counts["failed"] + counts["timeout"]
-        tail = self.counted(place)
+        tail = self.count_rows(place)
         return tail.done, tail.failed
 
     def total(self, place: Place, summary: Mapping[str, Any]) -> int | None:
@@ -298,7 +298,7 @@ class Runs:
         return known if known is not None else (read_json(place.path / PROGRESS) or {}).get("total")
 
     def progress(self, id: str) -> Progress | None:
-        """Of a run, or of a sweep: of its runs together."""
+        """The progress of a run, or of all runs of a sweep together."""
         place = self.place(id)
         if place is None:
             job = None if self.jobs is None else self.jobs.get(id)
@@ -315,10 +315,10 @@ class Runs:
         head, summary = self.files(place)
         status = self.status(place, head, self.job_of(place.id))
         total = self.total(place, summary)
-        (done, failed), (tokens, usd), eta = self._count_finished(place, status, summary), spent(place), None
+        (done, failed), (tokens, usd), eta = self._count_finished(place, status, summary), spending(place), None
         if status != "running":
             return Progress(status, done, failed, total, tokens, usd, None)
-        tail = self.counted(place)
+        tail = self.count_rows(place)
         gained = tail.done - (tail.done_then or 0)
         if total is not None and gained > 0:
             eta = round((total - tail.done) * (time.monotonic() - tail.began) / gained, 1)
@@ -359,7 +359,7 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
 
 
 def _json_of(path: Path) -> Mapping[str, Any]:
-    """An object, read again when its file has changed; empty where there is none."""
+    """The JSON object of a file, read again when the file has changed; empty where it is missing."""
     try:
         state = path.lstat()
     except OSError:
@@ -373,12 +373,12 @@ def _json_of(path: Path) -> Mapping[str, Any]:
 def _catalogue_of(records: bytes) -> Catalogue:
     """One for all runs that declare the same."""
     try:
-        return declared_in({DECLARED: orjson.loads(records)})
+        return catalogue_in({DECLARED: orjson.loads(records)})
     except ValueError:
-        return built_in()
+        return built_in_catalogue()
 
 
-def confined(path: Path) -> Path:
+def confine(path: Path) -> Path:
     """The path, of a resolved folder. Raises InputError where a link on its way leads elsewhere."""
     if path.resolve() != path:
         raise InputError(f"{path.name}: a symbolic link on its way leads out of the folder of the server")
@@ -430,7 +430,7 @@ def _count(path: Path, tail: _Tail) -> None:
             tail.failed += status is not None and status[1] != b"ok"
 
 
-def spent(place: Place) -> tuple[int, float | None]:
+def spending(place: Place) -> tuple[int, float | None]:
     """Tokens and USD so far; None where a price is not known."""
     ledger = (place.path.parent if place.sweep else place.path) / LEDGER
     if not ledger.is_file():
@@ -468,7 +468,7 @@ def _together(parts: Sequence[Progress], status: str, n_runs: int) -> Progress:
 
 
 def metrics_of(run: Run) -> dict[str, Any] | None:
-    """Those of retrieval, under the names of the specification."""
+    """The retrieval metrics, under the names of the specification."""
     if not run.metrics:
         return None
     return {**{name: run.metrics.get(name) for name in SPEC}, "k": run.k}

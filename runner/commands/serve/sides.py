@@ -22,7 +22,7 @@ from runner.compare.case_index import LARGE, Cases, Numbers, went_well
 
 FILTERS = ("all", "failing", "changed", "disagreeing")
 KEPT = 24  # runs in memory
-WORDS = 600  # of an answer that are held against each other
+WORDS = 600  # fields of an answer that are compared
 WORD = re.compile(r"\S+")
 CONTEXTS = 60
 
@@ -41,7 +41,7 @@ class Sides:
         first = runs[0].ids.data
         if all(np.array_equal(run.ids.data, first) for run in runs[1:]):
             return cls(runs, np.tile(np.arange(len(runs[0])), (len(runs), 1)))
-        numbers = [{id: number for number, id in enumerate(run.ids.encoded())} for run in runs]
+        numbers = [{id: number for number, id in enumerate(run.ids.encoded_texts())} for run in runs]
         order = dict.fromkeys(id for own in numbers for id in own)
         at = [np.fromiter((own.get(id, -1) for id in order), np.int64, len(order)) for own in numbers]
         return cls(runs, np.stack(at))
@@ -59,8 +59,8 @@ class Sides:
         ]
         return np.stack(aligned)
 
-    def listed(self, show: str, text: str = "", case: str | None = None) -> Numbers:
-        """Numbers of the cases that a filter leaves, in their order; of one case alone where that is asked for."""
+    def numbers_of(self, show: str, text: str = "", case: str | None = None) -> Numbers:
+        """Numbers of the cases that a filter leaves, in their order; of one case alone with `case`."""
         keep = self._mask(show)
         if case is not None:
             number = self.number_of(case)
@@ -134,7 +134,7 @@ class Shelf:
         return self._of(place, self.state(place))
 
     def state(self, place: Place) -> State:
-        """By which rows that were changed are told from those that were not."""
+        """The state of the file of rows, by which changed rows are recognised."""
         return place.id, *case_index.state_of(place.path / ROWS)
 
     def has(self, place: Place) -> bool:
@@ -142,7 +142,7 @@ class Shelf:
         _, size, changed = state = self.state(place)
         with self._lock:
             is_kept = state in self._cases
-        return is_kept or size < LARGE or case_index.opened(place.path / ROWS, (size, changed)) is not None
+        return is_kept or size < LARGE or case_index.open_index(place.path / ROWS, (size, changed)) is not None
 
     def _of(self, place: Place, state: State) -> Cases:
         with self._lock:
@@ -154,7 +154,7 @@ class Shelf:
             with self._lock:
                 if state in self._cases:
                     return self._cases[state]
-            cases = case_index.indexed(place.path / ROWS, writes=self.writes)
+            cases = case_index.read_cases(place.path / ROWS, writes=self.writes)
             with self._lock:
                 _keep(self._cases, state, cases, KEPT)
                 self._reading.pop(place.id, None)
@@ -224,7 +224,7 @@ def _facts(row: Mapping[str, Any] | None, telling: Sequence[str]) -> dict[str, A
 
 
 def _contexts(output: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """What was answered from, or else what was retrieved, by id."""
+    """The contexts of the answer, else the retrieved ones, by id."""
     contexts = output.get("contexts") or output.get("retrieved") or ()
     return {
         str(each.get("id")): {"title": str(each.get("title") or ""), "text": str(each.get("text") or "")[:3000]}

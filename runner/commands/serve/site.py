@@ -14,11 +14,11 @@ import orjson
 from fastapi import APIRouter, FastAPI, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from runner.commands.serve.api import Asking, Id, filtered
+from runner.commands.serve.api import Asking, Id, filter_runs
 from runner.commands.serve.datasets import FORMS, Dataset
 from runner.commands.serve.desk import LARGE, RETRIEVAL_ONLY, Desk, MissingError
 from runner.commands.serve.guard import COOKIE, Guard
-from runner.commands.serve.rendering import asset, environment, metric_columns, named, rubric_names, stages
+from runner.commands.serve.rendering import asset, display_names, environment, metric_columns, rubric_names, stages
 from runner.commands.serve.runs import Run
 from runner.commands.serve.sides import FILTERS, shown_case
 from runner.errors import RunnerError
@@ -45,7 +45,7 @@ def language_of(request: Request) -> str:
     return next((word[:2].lower() for word in accepted.split(",") if word.strip()[:2].lower() in SUPPORTED), "en")
 
 
-def rendered(request: Request, name: str, http_status: int = 200, **values: Any) -> HTMLResponse:
+def render_page(request: Request, name: str, http_status: int = 200, **values: Any) -> HTMLResponse:
     """A template in the language of the request."""
     language = language_of(request)
     desk: Desk = request.app.state.desk
@@ -53,7 +53,7 @@ def rendered(request: Request, name: str, http_status: int = 200, **values: Any)
     say, links = wording(language, "serve"), [(each, f"?{urlencode([*asked, ('lang', each)])}") for each in SUPPORTED]
     shown = {"say": say, "languages": links, "read_only": desk.settings.read_only, "path": request.url.path}
     shown["dataset_name"] = partial(_dataset_name, desk)
-    text = environment().get_template(name).render(**shown, **named(say), **values)
+    text = environment().get_template(name).render(**shown, **display_names(say), **values)
     response = HTMLResponse(text, http_status)
     if request.query_params.get("lang") in SUPPORTED:
         response.set_cookie("lang", language, samesite="strict", max_age=31_536_000)
@@ -86,14 +86,14 @@ def runs_page(
 ) -> Response:
     """All runs, newest first."""
     every = desk.runs.all()
-    fitting = filtered(every, status, tag, q)
-    shown = fitting[(page - 1) * LISTED : page * LISTED]
-    return rendered(
+    fitting = filter_runs(every, status, tag, q)
+    runs_of_page = fitting[(page - 1) * LISTED : page * LISTED]
+    return render_page(
         request,
         "runs.html.j2",
-        runs=shown,
+        runs=runs_of_page,
         n=len(fitting),
-        metrics=_columns(request, desk, shown),
+        metrics=_columns(request, desk, runs_of_page),
         page=page,
         pages=max(1, -(-len(fitting) // LISTED)),
         q=q,
@@ -101,17 +101,17 @@ def runs_page(
         tag=tag,
         tags=sorted({each for run in every for each in run.tags}),
         link=lambda **new: "?" + urlencode({"q": q, "status": status, "tag": tag, **new}),
-        is_live=any(run.status in ("pending", "running") for run in shown),
+        is_live=any(run.status in ("pending", "running") for run in runs_of_page),
     )
 
 
 def _columns(request: Request, desk: Desk, runs: Sequence[Run]) -> list[tuple[str, str]]:
-    pairs = zip([run.metrics for run in runs], desk.runs.declared(runs), strict=True)
+    pairs = zip([run.metrics for run in runs], desk.runs.catalogues(runs), strict=True)
     return metric_columns(pairs, language_of(request))
 
 
 def _rubric_names(request: Request, desk: Desk, ids: Sequence[str]) -> Callable[[str], str]:
-    return rubric_names(together(desk.runs.declared([desk.run(id) for id in ids])), language_of(request))
+    return rubric_names(together(desk.runs.catalogues([desk.run(id) for id in ids])), language_of(request))
 
 
 # --- one run, one sweep -------------------------------------------------------------------------------
@@ -134,8 +134,8 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
     if place is not None and run.metrics:
         with suppress(RunnerError, OSError), legible(place.path):
             is_judged = bool(rubrics_of(place.path))
-    log = "" if desk.jobs is None else desk.jobs.printed(run_id)
-    return rendered(
+    log = "" if desk.jobs is None else desk.jobs.last_output(run_id)
+    return render_page(
         request,
         "run.html.j2",
         run=run,
@@ -163,12 +163,12 @@ def sections_page(request: Request, desk: Asking, run_id: Id) -> Response:
     """The sections of a run with many cases, which the page asks for when it is there."""
     place = desk.place(run_id)
     sections = _sections(place.path, _change_time(place.path / "summary.json"), desk.run(run_id).status)
-    return rendered(request, "sections.html.j2", sections=sections)
+    return render_page(request, "sections.html.j2", sections=sections)
 
 
 @lru_cache(maxsize=16)
 def _sections(folder: Path, _changed_ns: int, _status: str) -> Sequence[tuple[str, str, Markup]]:
-    """Those of report.html but the cases, which have a page of their own."""
+    """The sections of report.html without the cases, which have a page of their own."""
     from markupsafe import Markup
 
     from runner.report.document import Document
@@ -199,14 +199,14 @@ def sweep_page(request: Request, desk: Asking, sweep_id: Id) -> Response:
         raise MissingError(f"sweep_id: no sweep '{sweep_id[:200]}'")
     runs = [run for id in sweep["runs"] if (run := desk.runs.get(id)) is not None]
     place = desk.runs.place(sweep_id)
-    return rendered(
+    return render_page(
         request,
         "sweep.html.j2",
         sweep=sweep,
         runs=runs,
         metrics=_columns(request, desk, runs),
         has_report=place is not None and (place.path / "report.html").is_file(),
-        log="" if desk.jobs is None or sweep["status"] in ("running", "completed") else desk.jobs.printed(sweep_id),
+        log="" if desk.jobs is None or sweep["status"] in ("running", "completed") else desk.jobs.last_output(sweep_id),
         is_live=sweep["status"] in ("pending", "running"),
     )
 
@@ -226,14 +226,14 @@ def side_page(
 ) -> Response:
     """Cases of several runs beside each other."""
     if unread := desk.unread(runs):
-        return rendered(request, "reading.html.j2", unread=unread)
+        return render_page(request, "reading.html.j2", unread=unread)
     show = show if show in FILTERS else "all"
     sides = desk.sides(runs)
     with legible(desk.root):
-        chosen = sides.listed(show, q, case)
+        chosen = sides.numbers_of(show, q, case)
         cases = [shown_case(sides, number) for number in chosen[(page - 1) * CASES : page * CASES].tolist()]
     names, ids = [run.path.parent.name for run in sides.runs], _run_ids(desk, runs)
-    return rendered(
+    return render_page(
         request,
         "side.html.j2",
         ids=ids,
@@ -275,11 +275,11 @@ def label_page(request: Request, desk: Asking, run_id: Id) -> Response:
     with legible(place.path):
         rubrics = rubrics_of(place.path)
     rubric_name = _rubric_names(request, desk, [run_id])
-    return rendered(request, "label.html.j2", run=desk.run(run_id), rubrics=rubrics, rubric_name=rubric_name)
+    return render_page(request, "label.html.j2", run=desk.run(run_id), rubrics=rubrics, rubric_name=rubric_name)
 
 
 def rubrics_of(folder: Path) -> list[str]:
-    """By which answers of a run were judged; of the first rows."""
+    """The rubrics by which answers of a run were judged, from its first rows."""
     rubrics: dict[str, None] = {}
     for number, row in enumerate(open_run(folder).rows()):
         rubrics |= dict.fromkeys(row.get("judgements") or ())
@@ -297,11 +297,11 @@ def calibration_page(request: Request, desk: Asking, calibration_id: Id) -> Resp
     if desk.jobs is None or job is None or job.kind != "calibration":
         raise MissingError(f"calibration_id: no calibration '{calibration_id[:200]}'")
     path = desk.jobs.place(job.id) / "calibration.md"
-    text = Markup(_marked_down(path.read_text(encoding="utf-8"))) if path.is_file() else None  # noqa: S704  no HTML in it
-    return rendered(request, "calibration.html.j2", job=job, text=text, is_live=job.is_open)
+    text = Markup(_html_of_markdown(path.read_text(encoding="utf-8"))) if path.is_file() else None  # noqa: S704  no HTML in it
+    return render_page(request, "calibration.html.j2", job=job, text=text, is_live=job.is_open)
 
 
-def _marked_down(text: str) -> str:
+def _html_of_markdown(text: str) -> str:
     from markdown_it import MarkdownIt
 
     page = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
@@ -312,18 +312,18 @@ def _marked_down(text: str) -> str:
 def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
     """A form of everything that a request may set, made from the configuration. `dataset`: that is chosen at first."""
     allowed, datasets = desk.allowed, desk.datasets.all()
-    form = FORMS.get(next((each.format for each in datasets if each.id == dataset), ""))
+    form = FORMS.get(next((dataset_choice.format for dataset_choice in datasets if dataset_choice.id == dataset), ""))
     open_groups = {*allowed.groups} - {*allowed.closed, "system"}
     settings = {
         choice: [setting for setting in listed if setting.key not in allowed.closed]
         for choice, listed in allowed.settings_of.items()
         if choice.partition("=")[0] not in allowed.closed
     }
-    return rendered(
+    return render_page(
         request,
         "start.html.j2",
         form={"uses": allowed.uses, "brings": allowed.brings},
-        datasets=[_data_choice(each) for each in datasets],
+        datasets=[_data_choice(dataset_choice) for dataset_choice in datasets],
         dataset=dataset,
         evaluation="full_rag" if form is None or form.evaluation == RETRIEVAL_ONLY else form.evaluation,
         groups={
@@ -357,13 +357,13 @@ def _openapi(app: FastAPI) -> bytes:
 @router.get("/evaluation/docs")
 def docs_page(request: Request) -> Response:
     """The OpenAPI file in a form to read."""
-    return rendered(request, "docs.html.j2", api=request.app.openapi())
+    return render_page(request, "docs.html.j2", api=request.app.openapi())
 
 
 @router.get("/sign-in")
 def sign_in_page(request: Request) -> Response:
     """Asks for the token."""
-    return rendered(request, "sign_in.html.j2", is_wrong=False)
+    return render_page(request, "sign_in.html.j2", is_wrong=False)
 
 
 @router.post("/sign-in")
@@ -373,7 +373,7 @@ def sign_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "")
     address = request.client.host if request.client else ""
     if (wait_s := guard.failures.wait_s(address)) > 0 or not guard.is_token(token):
         guard.failures.add(address)
-        return rendered(request, "sign_in.html.j2", 429 if wait_s else 401, is_wrong=True)
+        return render_page(request, "sign_in.html.j2", 429 if wait_s else 401, is_wrong=True)
     response = RedirectResponse("/", 303)
     is_secure = request.url.scheme == "https"
     response.set_cookie(COOKIE, guard.session, httponly=True, samesite="strict", secure=is_secure)
@@ -382,4 +382,4 @@ def sign_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "")
 
 def error_page(request: Request, status: int, message: str) -> Response:
     """What went wrong, for who reads pages."""
-    return rendered(request, "error.html.j2", status, message=message)
+    return render_page(request, "error.html.j2", status, message=message)

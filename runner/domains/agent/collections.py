@@ -32,7 +32,7 @@ def _part(corpus: Corpus, ids: set[str], kind: str) -> Corpus:
     )
 
 
-def indexed(
+def index_parts(
     base: Retriever, parts: Mapping[str, Corpus], counts: Mapping[str, int], workspace: Workspace
 ) -> tuple[Sequence[Collection], dict[str, Any]]:
     """An indexed copy of `base` for each part, and the facts of each index. `base` itself must not be indexed yet."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from runner.protocols import Workspace
 from runner.records import Corpus
 from runner.text.names import NameIndex, names
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 from runner.text.passages import passages
 from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words
@@ -93,14 +93,15 @@ class Coverage:
         """The number of chunks that contain the most frequent form of a word."""
         return max(self._counts.get(form, 0) for form in word.forms)
 
-    def asked(self, question: str) -> Asked:
+    def analyse(self, question: str) -> Asked:
+        """The content words of a question with their weights, its names, figures and denied words."""
         words = content_words(question)
         total = self._n_chunks
         frequencies = [self.chunks_with(word) for word in words]
         weights = np.array([math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies])
         named = [name for name in names(question) if _LATIN.search(name)]
         figures = frozenset(figure for figure in _figures(question) if len(figure) >= FIGURE)
-        return Asked(words, weights, named, figures, denied(question))
+        return Asked(words, weights, named, figures, denied_words(question))
 
     def of(self, question: Asked, text: str) -> Covered:
         """The cover of a question by a text; a question without content words is covered by any text."""
@@ -142,7 +143,7 @@ class _Read:
 
     @cached_property
     def denied(self) -> frozenset[str]:
-        return all_forms(denied(self.text))
+        return all_forms(denied_words(self.text))
 
     def best(self, question: Asked) -> tuple[float, int]:
         """The share of the weight that the best sentence holds, and its place; 0 without sentences."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from runner.domains.agent.candidate import Candidate
 from runner.domains.agent.toolbox import Toolbox
-from runner.domains.memory.shortening import shortened
-from runner.llm.fencing import Item, fenced
+from runner.domains.memory.shortening import shorten_text
+from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import ChatReply, Function, FunctionCall, Message
 from runner.llm.tokens import count_tokens
 from runner.records import Assessment, Context, ToolCall
@@ -24,7 +24,7 @@ def function_of(tool: ToolDefinition) -> Function:
     return Function(tool.name, tool.description or "", tool.parameters_json_schema)
 
 
-def sent(messages: Sequence[ModelMessage], instructions: str | None) -> tuple[Message, ...]:
+def request_messages(messages: Sequence[ModelMessage], instructions: str | None) -> tuple[Message, ...]:
     """The messages of a request: instructions first, one message for each result of a tool."""
     messages_sent = [Message("system", instructions)] if instructions else []
     for message in messages:
@@ -73,7 +73,7 @@ def report_of(call: ToolCall, toolbox: Toolbox, language: Language, max_tokens: 
         **({"assessment": assessment} if assessment else {}),
         "calls_left": str(toolbox.calls_left),
     }
-    return fenced(parts, language)
+    return fence_fields(parts, language)
 
 
 def _assessment(assessment: Assessment) -> str:
@@ -96,5 +96,5 @@ def _context_of(candidate: Candidate, max_tokens: int) -> Context:
     tags = candidate.metadata
     kind = f"[{tags['doc_type']}]" if tags.get("doc_type") else ""
     where = " > ".join(filter(None, (candidate.title, tags.get("section"))))
-    text = shortened(candidate.text, max_tokens, count_tokens)
+    text = shorten_text(candidate.text, max_tokens, count_tokens)
     return Context(candidate.id, text, " ".join(filter(None, (kind, where, f"(id: {candidate.id})"))))

@@ -51,7 +51,7 @@ class Agent(Protocol):
     """
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """As `prepare` of a reranker; called before `run`."""
+        """Like `prepare` of a reranker; called before `run`."""
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
         """Search for documents that answer the question, and return `toolbox.finished(…)`."""

@@ -18,7 +18,7 @@ from runner.text.language import Language, detect_language
 
 
 class CallsSpentError(EvaluationError):
-    """No call is left; the agent decides how to go on."""
+    """No call is left; the agent decides how to continue."""
 
 
 class Toolbox:
@@ -116,15 +116,15 @@ class Toolbox:
             return self._calls[-1]
 
     def note(self, *, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = 0.0) -> None:
-        """Add the cost of the model that decided on a step to the last call, or to the first where there is none
+        """Add the cost of the model that decided on a step to the last call, or to the first one where no call was made
         yet."""
         with self._lock:
             self._spent = _sum(self._spent, (input_tokens, output_tokens, cost_usd))
             if self._calls:
-                self._calls[-1] = self._charged(self._calls[-1])
+                self._calls[-1] = self._charge(self._calls[-1])
 
-    def finished(self, stopped: Stopped, **facts: Any) -> Trajectory:
-        """With the fallback and the message that follow from the last assessment."""
+    def finish(self, stopped: Stopped, **facts: Any) -> Trajectory:
+        """The trajectory, with the fallback and the message that follow from the last assessment."""
         with self._lock:
             fallback = self._fallbacks.of(self._assessment, len(self._ranked), stopped)
             return Trajectory(
@@ -147,24 +147,24 @@ class Toolbox:
                 raise CallsSpentError(f"no call is left of {self.max_calls}; answer from what is there")
             call = ToolCall(tool, arguments, (), Assessment(self._ranked))
             self._calls.append(call)
-            found, error = _tried(find)
+            found, error = _try(find)
             call = replace(call, found=tuple(each.id for each in found or ()), error=error)
             if found:
-                for each in found if arguments.get("query") == self.question.text else self._as_asked(found):
+                for each in found if arguments.get("query") == self.question.text else self._with_relevance(found):
                     self._found.setdefault(each.id, each)
-                call = self._reranked(call)
-            self._calls[-1] = self._charged(call)
+                call = self._rerank(call)
+            self._calls[-1] = self._charge(call)
             return self._calls[-1]
 
-    def _as_asked(self, found: Sequence[Candidate]) -> Sequence[Candidate]:
+    def _with_relevance(self, found: Sequence[Candidate]) -> Sequence[Candidate]:
         known = self._relevance
         return found if known is None else [replace(each, relevance=known.get(each.id, 0.0)) for each in found]
 
-    def _reranked(self, call: ToolCall) -> ToolCall:
+    def _rerank(self, call: ToolCall) -> ToolCall:
         candidates = list(self._found.values())
         past_queries = self.queries
         with metering() as meter:
-            assessment, error = _tried(lambda: self._reranker.rerank(self.question, candidates, past_queries))
+            assessment, error = _try(lambda: self._reranker.rerank(self.question, candidates, past_queries))
         spent = meter.total
         self._spent = _sum(self._spent, (spent.input_tokens, spent.output_tokens, spent.usd))
         if assessment is None:  # what was ranked before stays in front of what came now
@@ -173,7 +173,7 @@ class Toolbox:
         self._assessment, self._ranked = assessment, assessment.ranked
         return replace(call, assessment=assessment)
 
-    def _charged(self, call: ToolCall) -> ToolCall:
+    def _charge(self, call: ToolCall) -> ToolCall:
         spent = _sum((call.input_tokens, call.output_tokens, call.cost_usd), self._spent)
         self._spent = (0, 0, 0.0)
         return replace(call, input_tokens=spent[0], output_tokens=spent[1], cost_usd=spent[2])
@@ -184,8 +184,9 @@ def _sum(one: tuple[int, int, float | None], other: tuple[int, int, float | None
     return one[0] + other[0], one[1] + other[1], None if unknown else (one[2] or 0.0) + (other[2] or 0.0)
 
 
-def _tried(function: Callable[[], Any]) -> tuple[Any, str | None]:
-    """The result, or what went wrong. What is wrong for every question raises, as does a wrong component."""
+def _try(function: Callable[[], Any]) -> tuple[Any, str | None]:
+    """The result of a call, or its error. Errors that hold for every question, and those of wrong components, are
+    raised."""
     try:
         return function(), None
     except (ComponentError, InputError, StopRunError):

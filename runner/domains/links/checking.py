@@ -1,4 +1,4 @@
-"""What is wrong with the links of notes, by file and line."""
+"""Checks the links of notes; problems are reported by file and line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: 
 
 
 def links_in_code(folder: str, notes: Sequence[Document], graph: VaultGraph) -> list[str]:
-    """Where code names a note as a link would, by file and line. They count as no links."""
+    """Note names in code with the form of a link, by file and line. They count as no links."""
     by_id = {note.id: note for note in notes}
     leading = sorted((loose for loose in graph.in_code if loose.candidates), key=lambda loose: loose.source)
     return [

@@ -94,7 +94,7 @@ def _time(fields: Fields) -> datetime:
 def acceptance_of(events: Sequence[LinkEvent]) -> dict[str, Any]:
     """{"all": rate, "period": "day" | "week" | "month", "time" | "language" | "team" | "tag": {value: rate}}, a rate
     being {n, accepted, rate, low, high} with a 95 % Wilson interval. Empty without events. An event counts under each
-    of its tags; one that does not tell its language or team is in none. Times are in UTC."""
+    of its tags; an event without a language or team counts in none. Times are in UTC."""
     if not events:
         return {}
     period = _period(events)

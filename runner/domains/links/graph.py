@@ -86,10 +86,10 @@ class VaultGraph:
         return self._by_source.get(note, ())
 
     def back_links(self, note: str) -> Sequence[Edge]:
-        """Those in texts, by source in the order of the notes, then in the order of the text."""
+        """The links to a note in texts, by source in the order of the notes, then in the order of the text."""
         return self._by_target.get(note, ())
 
-    def linked_from(self, note: str) -> frozenset[str]:
+    def links_from(self, note: str) -> frozenset[str]:
         """The notes to which this one links, in its text or its front matter."""
         return self._targets.get(note, frozenset())
 
@@ -104,20 +104,20 @@ class VaultGraph:
 
     @cached_property
     def _by_source(self) -> Mapping[str, list[Edge]]:
-        return _grouped((edge.source, edge) for edge in self.edges)
+        return _group((edge.source, edge) for edge in self.edges)
 
     @cached_property
     def _by_target(self) -> Mapping[str, list[Edge]]:
-        return _grouped((edge.target, edge) for edge in self.edges)
+        return _group((edge.target, edge) for edge in self.edges)
 
     @cached_property
     def _targets(self) -> Mapping[str, frozenset[str]]:
-        pairs = _grouped((edge.source, edge) for edge in (*self.edges, *self.properties))
+        pairs = _group((edge.source, edge) for edge in (*self.edges, *self.properties))
         return {note: frozenset(edge.target for edge in edges) for note, edges in pairs.items()}
 
     @cached_property
     def _sources(self) -> Mapping[str, frozenset[str]]:
-        pairs = _grouped((edge.target, edge) for edge in (*self.edges, *self.properties))
+        pairs = _group((edge.target, edge) for edge in (*self.edges, *self.properties))
         return {note: frozenset(edge.source for edge in edges) for note, edges in pairs.items()}
 
     @cached_property
@@ -163,7 +163,7 @@ class VaultGraph:
         return rank
 
 
-def _grouped(pairs: Iterable[tuple[str, Edge]]) -> dict[str, list[Edge]]:
+def _group(pairs: Iterable[tuple[str, Edge]]) -> dict[str, list[Edge]]:
     grouped: dict[str, list[Edge]] = defaultdict(list)
     for name, edge in pairs:
         grouped[name].append(edge)

@@ -19,7 +19,7 @@ from runner.records import Corpus, Document, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 
 LEG, FOUND = "no_graph", "found.json"
-POOL = 100  # best chunks that take part, whatever depth is asked for
+POOL = 100  # best chunks that take part, whatever the depth
 CENTRALITY = 0.25  # what the most central document has, where a neighbourhood that is all relevant has about 1
 
 Search = Callable[[Sequence[Query], int], list[Ranking]]
@@ -64,11 +64,11 @@ class GraphRerank:
     def search(self, search: Search, queries: Sequence[Query], depth: int) -> list[Ranking]:
         if not self._active:
             return search(queries, depth)
-        return [self._reranked(ranking, depth) for ranking in search(queries, max(depth, POOL))]
+        return [self._rerank(ranking, depth) for ranking in search(queries, max(depth, POOL))]
 
-    def _reranked(self, ranking: Ranking, depth: int) -> Ranking:
+    def _rerank(self, ranking: Ranking, depth: int) -> Ranking:
         places = np.array([self._ids[id] for id in ranking.ids], dtype=np.int64)
-        scores = normalised(np.array(ranking.scores))
+        scores = normalise_scores(np.array(ranking.scores))
         scores[:POOL] += self._weight * self._gains(places[:POOL], scores[:POOL])
         order = best(scores, self._ranks[places], depth)
         legs = {name: _top(leg, depth) for name, leg in ranking.legs.items()}
@@ -106,7 +106,7 @@ def _may_hold_link(document: Document) -> bool:
     return may_hold_links(document.text) or bool(property_links(document.metadata))
 
 
-def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalise_scores(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Descending scores with the best at 1 and the last of the pool at 0; where everything that was found is in the
     pool, 0 is the score of what was not found, or the lowest one."""
     if not len(scores):

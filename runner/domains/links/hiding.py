@@ -1,4 +1,4 @@
-"""Taking links out of a text, so that nothing in it tells where they led."""
+"""Removes links from a text, so that the rest does not reveal their targets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Edited:
     edits: tuple[Edit, ...]
 
     def at(self, position: int) -> int:
-        """Where a position of the text before is now; one within a link is at its start."""
+        """The new place of a position in the text before the edits; a position within a link is moved to its start."""
         before = bisect_right([edit.start for edit in self.edits], position)
         shift = sum(len(edit.words) - (edit.end - edit.start) for edit in self.edits[: before - 1]) if before else 0
         if not before:
@@ -49,8 +49,8 @@ class Edited:
         return position + shift + len(last.words) - (last.end - last.start)
 
 
-def edited(text: str, edits: Iterable[Edit]) -> Edited:
-    """Edits within another one (a link in the words of a link) go with it."""
+def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
+    """Apply edits to a text. An edit within another one (a link in the words of a link) is part of it."""
     outermost: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
         if not outermost or edit.start >= outermost[-1].end:
@@ -62,8 +62,8 @@ def edited(text: str, edits: Iterable[Edit]) -> Edited:
     return Edited("".join([*parts, text[end:]]), tuple(outermost))
 
 
-def words_left(link: Link, target: Document | None, words: Words) -> str:
-    """What stays of a hidden link: nothing, an alias that does not name the note, or all that it shows."""
+def remaining_words(link: Link, target: Document | None, words: Words) -> str:
+    """The words that replace a hidden link: none, an alias that does not name the note, or all that the link shows."""
     words_shown = link.alias or ("" if words != "all" else link.reference.rpartition("/")[2].removesuffix(".md"))
     if words == "none":
         return ""
@@ -73,7 +73,7 @@ def words_left(link: Link, target: Document | None, words: Words) -> str:
 
 
 def names_of(note: Document) -> set[str]:
-    """Of a note, in the spelling of note_key: its file, its title, its aliases."""
+    """The names of a note, in the spelling of note_key: its file, its title, its aliases."""
     names = (note.id.rpartition("/")[2], note.title, *note.metadata.get("aliases", ()))
     return {note_key(name) for name in names}
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from runner.data.problems import ProblemLog
 from runner.domains.links.events import LinkEvent
 from runner.domains.links.graph import VaultGraph
-from runner.domains.links.hiding import Edit, Edited, Words, definitions, edited, words_left
+from runner.domains.links.hiding import Edit, Edited, Words, apply_edits, definitions, remaining_words
 from runner.domains.links.link_files import WrittenCase
 from runner.domains.links.links import Link, links_of, written_links
 from runner.domains.links.resolving import meant_notes
@@ -27,9 +27,9 @@ MOST_IDS = 5000  # no look-up of similar names in larger vaults
 
 @dataclass(frozen=True, slots=True)
 class LinkCase:
-    """A place in a note, in the text that the suggester sees (`start` and `end` None: not found there, and `context` is
-    what the file says). Each of `expected` is one concept: the notes that stand for it, none where there is no such
-    note."""
+    """A place in a note, in the text that the suggester sees (`start` and `end` None: the anchor is not in it, and
+    `context` comes from the file). Each of `expected` is one concept: the notes that are right for it, empty where
+    there is no such note."""
 
     id: str
     note: str
@@ -99,36 +99,36 @@ class Hiding:
             for id, note in self._notes.items()
         ]
 
-    def scrubbed(self, text: str, note: str) -> str:
+    def scrub(self, text: str, note: str) -> str:
         """A text about a place in the note, which may hold the same links."""
-        edits = [self._edit(link, target) for link, target in self._led_there(links_of(text), note)]
-        return " ".join(edited(text, [*edits, *self._written(text, note)]).text.split())
+        edits = [self._edit(link, target) for link, target in self._links_to_targets(links_of(text), note)]
+        return " ".join(apply_edits(text, [*edits, *self._lookalike_edits(text, note)]).text.split())
 
     def _without(self, note: Document) -> Edited:
         led = [(edge.link, edge.target) for edge in self._graph.out_links(note.id)]
         edits = [self._edit(link, target) for link, target in led if target in self._targets(note.id)]
         places = definitions(note.text, lambda address: self._leads_there(address, note.id))
-        written = self._written(note.text, note.id)
-        return edited(note.text, [*edits, *self._ambiguous[note.id], *written, *places])
+        written = self._lookalike_edits(note.text, note.id)
+        return apply_edits(note.text, [*edits, *self._ambiguous[note.id], *written, *places])
 
-    def _written(self, text: str, note: str) -> Iterator[Edit]:
-        """Of what only looks like a link nothing stays, whatever `words`."""
-        for link, _ in self._led_there(written_links(text), note):
+    def _lookalike_edits(self, text: str, note: str) -> Iterator[Edit]:
+        """Edits that remove all that only looks like a link, whatever `words`."""
+        for link, _ in self._links_to_targets(written_links(text), note):
             yield Edit(link.start, link.end)
 
     def _metadata(self, note: Document) -> Mapping[str, Any]:
-        """Without the links: front matter may name the linked note, too (`related: "[[name]]"`)."""
+        """The metadata without the links: front matter may name the linked note, too (`related: "[[name]]"`)."""
         return {name: each if name in OWN else self._untold(each, note.id) for name, each in note.metadata.items()}
 
     def _untold(self, value: Any, note: str) -> Any:
         if isinstance(value, str):
             named = not self._targets(note).isdisjoint(self._graph.names.resolve(value))
-            return "" if named else edited(value, self._written(value, note)).text
+            return "" if named else apply_edits(value, self._lookalike_edits(value, note)).text
         if isinstance(value, Mapping):
             return {name: self._untold(each, note) for name, each in value.items()}
         return [self._untold(each, note) for each in value] if isinstance(value, list | tuple) else value
 
-    def _led_there(self, links: Sequence[Link], note: str) -> Iterator[tuple[Link, str]]:
+    def _links_to_targets(self, links: Sequence[Link], note: str) -> Iterator[tuple[Link, str]]:
         for link in links:
             meant = self._targets(note).intersection(meant_notes(link, note, self._graph.names))
             if meant:
@@ -136,38 +136,38 @@ class Hiding:
 
     def _leads_there(self, address: str, note: str) -> bool:
         link = Link("markdown", unquote(address.partition("#")[0]), None, None, None, 0, 0, 1)
-        return any(True for _ in self._led_there([link], note))
+        return any(True for _ in self._links_to_targets([link], note))
 
     def _edit(self, link: Link, target: str) -> Edit:
-        return Edit(link.start, link.end, words_left(link, self._notes.get(target), self._words))
+        return Edit(link.start, link.end, remaining_words(link, self._notes.get(target), self._words))
 
     def _targets(self, note: str) -> set[str]:
         return set(self._hidden.get(note, ()))
 
 
 class Cases:
-    """From what is written to cases. Raises nothing: what is wrong is in the log."""
+    """Converts written lines into cases. Raises nothing: problems are logged."""
 
     def __init__(self, notes: Sequence[Document], graph: VaultGraph, path: str, log: ProblemLog) -> None:
         self._notes, self._graph, self._path, self._log = notes, graph, path, log
         self._texts = {note.id: note for note in notes}
 
-    def hidden_in(
+    def hide(
         self, written: Mapping[int, WrittenCase], events: Sequence[LinkEvent], words: Words
     ) -> tuple[tuple[LinkCase, ...], list[Document]]:
         """Cases by line number; and the notes without what they expect."""
-        cases = {line: case for line, each in written.items() if (case := self._resolved(each, line)) is not None}
+        cases = {line: case for line, each in written.items() if (case := self._resolve(each, line)) is not None}
         hidden: dict[str, set[str]] = defaultdict(set)
         for case in cases.values():
             hidden[case.note].update(*case.expected)
         hiding = Hiding(self._notes, self._graph, hidden, words)
         labels = _labels(events)
-        placed = [self._placed(case, written[line], line, hiding) for line, case in cases.items()]
-        return tuple(_labelled(case, labels) for case in placed), hiding.notes()
+        placed = [self._place(case, written[line], line, hiding) for line, case in cases.items()]
+        return tuple(_add_labels(case, labels) for case in placed), hiding.notes()
 
     # --- names --------------------------------------------------------------------------------------
 
-    def _resolved(self, written: WrittenCase, line: int) -> LinkCase | None:
+    def _resolve(self, written: WrittenCase, line: int) -> LinkCase | None:
         source = self._note(written.source_note, line, "source_note", is_needed=True)
         concepts = [
             frozenset(filter(None, (self._note(name, line, "expected_links") for name in names)))
@@ -217,9 +217,9 @@ class Cases:
 
     # --- places -------------------------------------------------------------------------------------
 
-    def _placed(self, case: LinkCase, written: WrittenCase, line: int, hiding: Hiding) -> LinkCase:
+    def _place(self, case: LinkCase, written: WrittenCase, line: int, hiding: Hiding) -> LinkCase:
         edited_note = hiding.texts[case.note]
-        anchor = hiding.scrubbed(written.anchor, case.note)
+        anchor = hiding.scrub(written.anchor, case.note)
         span = written.anchor_range or _anchor_span(written.anchor, self._texts[case.note].text, edited_note)
         if span is not None:
             return replace(case, anchor=anchor, start=edited_note.at(span[0]), end=edited_note.at(span[1]))
@@ -228,11 +228,11 @@ class Cases:
             return replace(case, anchor=anchor, start=start, end=start + len(anchor))
         instead = "its context is taken from the file" if written.context else "it has no context"
         self._log.warning(self._path, f"'{case.note}' does not contain the anchor; {instead}", line, "anchor")
-        return replace(case, anchor=anchor, context=hiding.scrubbed(written.context or "", case.note))
+        return replace(case, anchor=anchor, context=hiding.scrub(written.context or "", case.note))
 
 
 def _anchor_span(anchor: str, text: str, edited_note: Edited) -> tuple[int, int] | None:
-    """Where the anchor stands in the text before: the first place that holds a hidden link, else the first."""
+    """The place of the anchor in the text before the edits: the first one that holds a hidden link, else the first."""
     places = []
     start = text.find(anchor)
     while start >= 0:
@@ -259,8 +259,8 @@ def _labels(events: Sequence[LinkEvent]) -> Mapping[str, list[LinkEvent]]:
     return by_note
 
 
-def _labelled(case: LinkCase, labels: Mapping[str, Sequence[LinkEvent]]) -> LinkCase:
-    """With what people decided there; the last word counts, and that of the file before all others."""
+def _add_labels(case: LinkCase, labels: Mapping[str, Sequence[LinkEvent]]) -> LinkCase:
+    """Add the decisions of people at a place; the latest counts, and those of the file of cases before all others."""
     decided: dict[str, bool] = {}
     for event in labels.get(case.note, ()):
         if event.anchor is None or event.anchor == case.anchor:

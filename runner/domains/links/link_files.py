@@ -35,7 +35,7 @@ KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WrittenCase:
-    """A line as it is written. Each of `expected` is one concept: the notes that stand for it."""
+    """A line as it is written. Each of `expected` is one concept: the notes that are right for it."""
 
     id: str
     source_note: str
@@ -89,7 +89,7 @@ def _case(fields: Fields) -> WrittenCase | None:
         id=fields.required_text("id"),
         source_note=fields.required_text("source_note"),
         anchor=fields.required_text("anchor"),
-        expected=_expected(fields),
+        expected=_read_expected(fields),
         anchor_range=_range(fields),
         context=fields.text("context"),
         accepted=fields.texts("accepted"),
@@ -100,7 +100,7 @@ def _case(fields: Fields) -> WrittenCase | None:
     return None if fields.failed else case
 
 
-def _expected(fields: Fields) -> tuple[tuple[str, ...], ...]:
+def _read_expected(fields: Fields) -> tuple[tuple[str, ...], ...]:
     concepts = []
     for index, item in enumerate(fields.items("expected_links") or ()):
         variants = item if isinstance(item, list) else [item]

@@ -1,4 +1,4 @@
-"""What notes say where they link to another one: texts about it that its own words need not have."""
+"""The sentences in which notes link to another one: texts about it that may use other words than it does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.records import Chunk, Corpus
 from runner.system.store import fingerprint
 from runner.text.sentences import sentence_spans
 
-LONGEST = 3000  # characters of all that is said where a note is linked to; hubs have more, of which it has the first
+LONGEST = 3000  # characters of the sentences that link to a note; of hubs, the first ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class LinkText:
 
 
 def link_texts(vault: Vault) -> list[LinkText]:
-    """By source in the order of the notes, then in the order of the text."""
+    """The texts by source in the order of the notes, then in the order of the text."""
     return [
         LinkText(note.id, edge.target, sentence_around(note.text, edge.link))
         for note in vault.corpus.documents

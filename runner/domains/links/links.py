@@ -1,7 +1,7 @@
 """Links of a note, by CommonMark with wiki links: `[[note#heading|alias]]`, `![[note#^block]]`, `[text](note.md#part)`.
 
-What stands in code, in HTML blocks or behind a backslash is no link. Addresses elsewhere (`https:` and the like) are
-none either. Tags are those of the text: `#tag`, not alone of digits, at the start or behind a space.
+Code, HTML blocks and escaped brackets hold no links. Addresses of other places (`https:` and the like) are no links
+either. Tags are those of the text: `#tag`, not only digits, at the start or after a space.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ PARENT = "parent"  # the field of front matter whose whole value names a note
 @dataclass(frozen=True, slots=True)
 class Link:
     """`reference` is the note as it is written, without heading, block and alias; "" is the note itself. `start` and
-    `end` are characters in the text, `line` is 1-based and one of the text. `alias` is what the link shows, where it
-    says so itself. A link of kind `property` stands in front matter and has no place in the text: all three are 0."""
+    `end` are characters in the text, `line` is 1-based and one of the text. `alias` is the text that the link shows, if
+    it gives one. A link of kind `property` is in front matter and has no place in the text: all three are 0."""
 
     kind: Kind
     reference: str
@@ -62,8 +62,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """What one note says of others, in the order of its text. `code_links` would be wiki links if they did not stand in
-    code, whether inline or in a block."""
+    """The links of one note, in the order of its text. `code_links` would be wiki links if they were not in code,
+    whether inline or in a block."""
 
     links: tuple[Link, ...] = ()
     code_links: tuple[Link, ...] = ()
@@ -79,15 +79,16 @@ def links_of(text: str) -> list[Link]:
 
 
 def written_links(text: str) -> list[Link]:
-    """Whatever has the form of a link, even where it is none: in code, HTML and comments, behind a backslash, in the
-    words of another link. Of `[words](address)` the place is `(address)`, of `href="address"` all of that."""
+    """Everything with the form of a link, even if it is none: in code, HTML and comments, behind a backslash, in the
+    words of another link. The place of `[words](address)` is `(address)`, that of `href="address"` all of it."""
     wiki = [_wiki(match, *match.span(), 1) for match in _WIKI.finditer(text)]
     addresses = [_markdown(match[match.lastindex or 0], "", *match.span(), 1) for match in _ADDRESS.finditer(text)]
     return [link for link in (*wiki, *addresses) if link is not None]
 
 
 def property_links(metadata: Mapping[str, Any]) -> list[Link]:
-    """Of front matter: `[[note]]` in any field, as in `related: ["[[a]]", "[[b]]"]`, and what `parent: Title` names."""
+    """The links in front matter: `[[note]]` in any field, as in `related: ["[[a]]", "[[b]]"]`, and the note in `parent:
+    Title`."""
     links = []
     for name, value in metadata.items():
         for text in (value,) if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
@@ -143,7 +144,7 @@ class _Lines:
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
 
     def find(self, content: str, line: int) -> int:
-        """Where a line of inline content, which ends what stands in that line, begins in the text."""
+        """Where a line of inline content, which ends the block in that line, begins in the text."""
         indent = len(content) - len(content.lstrip())
         return self._text.rfind(content.strip(), self._starts[line], self._starts[line + 1]) - indent
 
@@ -232,8 +233,8 @@ def _markdown(href: str, label: str, start: int, end: int, line: int) -> Link | 
 
 
 def _parts(target: str) -> tuple[str, str | None, str | None]:
-    """(note, heading, block). The last of headings in a row (`note#a#b`) is the one that is meant; a name may end with
-    a number sign (`C#`)."""
+    """(note, heading, block). Of several headings in a row (`note#a#b`) the last counts; a name may end with a number
+    sign (`C#`)."""
     reference, _, place = target.strip().partition("#")
     place = place.rpartition("#")[2].strip()
     if not place:
@@ -248,11 +249,11 @@ def _parts(target: str) -> tuple[str, str | None, str | None]:
 
 @cache
 def _parser() -> MarkdownIt:
-    """CommonMark whose tokens of links and code know where they stand in the inline content."""
+    """CommonMark whose tokens of links and code have their positions in the inline content."""
     from markdown_it import MarkdownIt
     from markdown_it.rules_inline import backtick, link
 
-    def placed(rule: Any, kind: str) -> Any:
+    def rule_with_places(rule: Any, kind: str) -> Any:
         def run(state: StateInline, silent: bool) -> bool:
             start, before = state.pos, len(state.tokens)
             if not rule(state, silent):
@@ -266,8 +267,8 @@ def _parser() -> MarkdownIt:
         return run
 
     parser = MarkdownIt("commonmark")
-    parser.inline.ruler.at("backticks", placed(backtick, "code_inline"))
-    parser.inline.ruler.at("link", placed(link, "link_open"))
+    parser.inline.ruler.at("backticks", rule_with_places(backtick, "code_inline"))
+    parser.inline.ruler.at("link", rule_with_places(link, "link_open"))
     parser.inline.ruler.before("link", "wiki", _wiki_rule)
     parser.block.ruler.before("reference", "footnote", _footnote_rule)
     return parser

@@ -68,7 +68,7 @@ def _rows(
 
 
 def _around(edge: Edge, spans: Sequence[Span]) -> Span:
-    """The sentence in which a link begins; the link itself where it stands in none."""
+    """The sentence in which a link begins; the link itself where it is in none."""
     link = edge.link
     return next((span for span in spans if span[0] <= link.start < span[1]), (link.start, link.end))
 
@@ -83,7 +83,7 @@ def _anchor(span: Span, spans: Sequence[Span], note: Document, seen: Edited) -> 
 
 
 def window(text: str, start: int, end: int, size: int) -> str:
-    """`size` characters of a text with a place in their middle; less at the ends of the text. A place that is longer is
+    """`size` characters of a text with a place in their middle; fewer at the ends of the text. A longer place is kept
     whole."""
     around = max(0, size - (end - start))
     first = max(0, start - around // 2)

@@ -1,4 +1,4 @@
-"""Which of many names a text says, in whole or in part, whatever the inflection."""
+"""Which of many names occur in a text, in whole or in part, in any inflection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Term:
 
 
 def terms(text: str) -> list[Term]:
-    """The words of a text with their positions in it (after NFC) and the forms that they may stand for."""
+    """The words of a text with their positions in it (after NFC) and the forms that they may be inflections of."""
     text = unicodedata.normalize("NFC", text)
     return [Term(match[0], *match.span(), _forms(match[0])) for match in _TERM.finditer(text)]
 
@@ -58,13 +58,13 @@ class _Name:
 
 
 class MentionIndex:
-    """Names of things, and finding them. A word that few names have counts more (log of names / names with it)."""
+    """Finds names in texts. A word that few names have counts more (log of names / names with it)."""
 
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
         """`names`: (owner, name)."""
         parsed = ((owner, name, terms(name)) for owner, name in names)
         self._names = [
-            _Name(owner, name, tuple(term.forms for term in parsed_terms), _joined(parsed_terms))
+            _Name(owner, name, tuple(term.forms for term in parsed_terms), _join(parsed_terms))
             for owner, name, parsed_terms in parsed
             if parsed_terms
         ]
@@ -111,7 +111,7 @@ class MentionIndex:
         return PART * share * share
 
     def _verbatim(self, text_terms: Sequence[Term]) -> Iterator[tuple[int, int, int]]:
-        """(name, first term, last term) of names that stand there as they are."""
+        """(name, first term, last term) of names that occur verbatim."""
         for first, term in enumerate(text_terms):
             starts = {number for form in term.forms for number, place in self._postings.get(form, ()) if place == 0}
             for number in starts:
@@ -149,7 +149,7 @@ class MentionIndex:
         return Mention(name, ", ".join(telling or words), False, strength)
 
 
-def _joined(found: Iterable[Term]) -> str:
+def _join(found: Iterable[Term]) -> str:
     return "".join(term.text.lower() for term in found)
 
 

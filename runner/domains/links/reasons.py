@@ -59,19 +59,19 @@ def of_mention(mention: Mention, language: Language) -> str:
 
 
 def of_text(asked: str, text: str, language: Language) -> str:
-    """By the words that a text shares with what is asked about, and its sentence with most of them."""
-    shared, quote = _shared(asked, text)
+    """A reason by the words that a text shares with the question, and its sentence with most of them."""
+    shared, quote = _shared_words(asked, text)
     if not quote:
         return ""
     if not shared:
         return _say(language, "near", quote=quote)
-    return _say(language, "text", shared=_quoted(shared), quote=quote)
+    return _say(language, "text", shared=_quote(shared), quote=quote)
 
 
 def of_link(asked: str, sentence: str, source: str, language: Language) -> str:
-    """By the words that the sentence around a link shares with what is asked about; empty where there are none."""
-    shared, quote = _shared(asked, sentence)
-    return _say(language, "links", source=source, shared=_quoted(shared), quote=quote) if shared else ""
+    """The reason by the words that the sentence around a link shares with the question; empty where it shares none."""
+    shared, quote = _shared_words(asked, sentence)
+    return _say(language, "links", source=source, shared=_quote(shared), quote=quote) if shared else ""
 
 
 def of_back_links(count: int, language: Language) -> str:
@@ -88,7 +88,7 @@ def _say(language: Language, key: str, **values: object) -> str:
     return with_particles(_WORDS[language][key].format(**values))
 
 
-def _shared(question: str, text: str) -> tuple[list[str], str]:
+def _shared_words(question: str, text: str) -> tuple[list[str], str]:
     sentences = split_sentences(text)
     if not sentences:
         return [], ""
@@ -97,7 +97,7 @@ def _shared(question: str, text: str) -> tuple[list[str], str]:
 
 
 def _common(question: str, text: str) -> list[str]:
-    """Content words of what is asked about that the text has too, in their order."""
+    """Content words of the question that the text has too, in their order."""
     text_forms = {form for word in _words(text) for form in word.forms}
     shared_words: dict[frozenset[str], str] = {}
     for word in _words(question):
@@ -111,7 +111,7 @@ def _words(text: str) -> Sequence[Word]:
     return content_words(text)
 
 
-def _quoted(words: Sequence[str]) -> str:
+def _quote(words: Sequence[str]) -> str:
     return ", ".join(f"“{word}”" for word in words)
 
 
@@ -142,8 +142,7 @@ def connection(reason: str, note: str, linked_note: str) -> Connection:
 
 @cache
 def link_controls() -> Controls:
-    """Reasons, in both languages, of which it is known how they must be judged (controls.yaml says how they are
-    written)."""
+    """Reasons, in both languages, whose right judgement is known (controls.yaml says how they are written)."""
     scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
     return Controls(RUBRIC, tuple(item for scene in scenes for item in _of_scene(scene)))
 

@@ -1,5 +1,5 @@
-"""What a report says of suggested links: how many were accepted, over time and by language, team and tag; and what a
-place was."""
+"""Sections of a report on suggested links: how many were accepted, over time and by language, team and tag; and facts
+of a place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sections(document: Document) -> Iterator[Section | None]:
 
 
 def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
-    """Where a link was to be suggested, and why the first suggestion is one."""
+    """The place for a link, and why the first suggestion was made."""
     output = row.get("output")
     if not isinstance(output, Mapping) or "source_note" not in output:
         return
@@ -57,11 +57,13 @@ def _rates(acceptance: Mapping[str, Any], say: Wording) -> Iterator[Table | Note
             title = say(f"links.{acceptance['period'] if name == 'time' else name}")
             headers = [title, *(say(f"links.{column}") for column in ("n", "accepted", "rate", "interval"))]
             media = EVERYWHERE if name == "time" else FILES
-            yield Table(headers, [_rate(key, entry) for key, entry in _chosen(groups, name)], media=media, narrow=True)
+            yield Table(
+                headers, [_rate(key, entry) for key, entry in _choose_groups(groups, name)], media=media, narrow=True
+            )
     yield Note(say("links.explain"), "quiet")
 
 
-def _chosen(groups: Groups, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+def _choose_groups(groups: Groups, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     if name == "time":
         return list(groups.items())[-SHOWN:]
     return sorted(groups.items(), key=lambda item: (-item[1]["n"], item[0]))[:SHOWN]

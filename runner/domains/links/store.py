@@ -45,20 +45,20 @@ class NoteStore:
         self._code = code_digest(__name__)
 
     def recall(self, name: str, texts: Sequence[str], compute: Compute) -> list[Any]:
-        """What `compute` makes of each text (JSON). It gets those of which it is not known, each once. `name` says
-        everything else that decides what comes out."""
+        """The results of `compute` for each text (JSON values). `compute` gets only the texts without a stored result,
+        each once. `name` identifies everything else that the results depend on."""
         keys = [self._key(name, text) for text in texts]
         database = Database(self._path, SCHEMA, is_replaceable=self._is_kept, read_only=not self._is_kept)
         try:
             values = self._stored_elsewhere(keys) | self._read(database, list(dict.fromkeys(keys)))
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in values}
             if missing:
-                computed = dict(zip(missing, map(_encoded, compute(list(missing.values()))), strict=True))
+                computed = dict(zip(missing, map(_encode, compute(list(missing.values()))), strict=True))
                 self._write(database, computed)
                 values |= computed
         finally:
             database.close()
-        return [_decoded(values[key]) for key in keys]
+        return [_decode(values[key]) for key in keys]
 
     def markup(self, texts: Sequence[str]) -> list[Markup]:
         """runner.domains.links.links.markup_of each."""
@@ -112,7 +112,7 @@ class NoteStore:
             batch = keys[start : start + LOOKUP]
             marks = ",".join("?" * len(batch))
             select = f"SELECT digest, value FROM made WHERE digest IN ({marks})"  # noqa: S608 - question marks
-            rows |= dict(database.read(partial(_selected, select, batch)))
+            rows |= dict(database.read(partial(_select, select, batch)))
         return {key: data[CRC_BYTES:] for key, data in rows.items() if data[:CRC_BYTES] == _checksum(key, data)}
 
     def _write(self, database: Database, made: dict[bytes, bytes]) -> None:
@@ -127,20 +127,20 @@ class NoteStore:
         database.write(write)
 
 
-def _selected(select: str, keys: Sequence[bytes], rows: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
+def _select(select: str, keys: Sequence[bytes], rows: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
     return rows.execute(select, keys).fetchall()
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
-def _decoded(data: bytes) -> Any:
+def _decode(data: bytes) -> Any:
     return json.loads(data.decode("utf-8", "surrogatepass"))
 
 
 def _checksum(key: bytes, value: bytes) -> bytes:
-    """Of what stands behind the place of the checksum."""
+    """The checksum over the bytes behind it."""
     return zlib.crc32(value[CRC_BYTES:], zlib.crc32(key)).to_bytes(CRC_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""Where a link may be missing in a note, what could be linked there, and who suggests it."""
+"""Places where a link may be missing in a note, notes that could be linked there, and the protocol of suggesters."""
 
 from __future__ import annotations
 
@@ -73,13 +73,14 @@ class Suggester(Protocol):
         """Get ready for places in these notes. Returns facts for the report."""
 
     def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
-        """At most `depth` notes for each place; none of confidence 0."""
+        """At most `depth` notes for each place; no note of confidence 0."""
 
     def reason(self, place: Place, note: str) -> str:
-        """Why this note, for whoever decides. What it quotes stands in the text, the note, or beside a link to it."""
+        """Why this note is suggested, for the person who decides. It quotes only the text, the note, or what is beside
+        a link to it."""
 
 
-def ordered(confidences: Mapping[str, float], place: Place, depth: int) -> tuple[Suggestion, ...]:
+def best_suggestions(confidences: Mapping[str, float], place: Place, depth: int) -> tuple[Suggestion, ...]:
     """The `depth` best of the notes that may be suggested there."""
     allowed = (
         (confidence, note)

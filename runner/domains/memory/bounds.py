@@ -14,8 +14,8 @@ from runner.text.sentences import split_sentences
 _IN_A_NUMBER = re.compile(r"\d[.,:]?$")
 
 
-async def bounded(memory: str, bounds: Bounds, summariser: Summariser, language: str | None) -> tuple[str, bool]:
-    """The memory, and whether it had to be cut by code: the summariser is asked once, where it is too long."""
+async def bound_memory(memory: str, bounds: Bounds, summariser: Summariser, language: str | None) -> tuple[str, bool]:
+    """The memory, and whether code had to cut it. The summariser is asked once to shorten a memory that is too long."""
     if is_within(memory, bounds):
         return memory, False
     try:
@@ -58,8 +58,8 @@ def fitting(sentences: list[str], bounds: Bounds) -> list[str]:
 
 
 def _beginning(sentence: str, bounds: Bounds) -> str:
-    """As many words as fit, where they are more than half of the letters that fit. Without spaces (Japanese, Chinese,
-    a long address) up to a letter, and not within a number: half of one is another one."""
+    """As many words as fit, if they are more than half of the letters that fit. Otherwise (Japanese, Chinese, a long
+    address) as many letters as fit, without splitting a number."""
     words = sentence.split(" ")
     text = " ".join(words[: most(len(words), lambda n: is_within(" ".join(words[:n]), bounds))])
     end = most(len(sentence), lambda n: is_within(sentence[:n], bounds))

@@ -23,7 +23,7 @@ from typing import Annotated
 from pydantic import Field
 
 from runner.domains.memory.records import ChatTurn, Entity, Remembered, Section, SectionName
-from runner.domains.memory.shortening import most, shortened, whole_sentences
+from runner.domains.memory.shortening import most, shorten_text, whole_sentences
 from runner.errors import Problem
 from runner.llm.provider import sendable
 from runner.llm.tokens import Counter, Encoding, counter, encoding_problem, is_exact
@@ -59,16 +59,16 @@ class BuiltContext:
     @property
     def memory_text(self) -> str:
         """All that is shown but the entities, for judges."""
-        return _joined([context for context in self.contexts if context.id != "entities"])
+        return _join([context for context in self.contexts if context.id != "entities"])
 
     @property
     def entities_text(self) -> str:
-        """The section of entities; empty where there is none."""
+        """The section of entities; empty without entities."""
         return self.text_of("entities")
 
     def text_of(self, id: str) -> str:
         """Of the contexts with this id."""
-        return _joined([context for context in self.contexts if context.id == id])
+        return _join([context for context in self.contexts if context.id == id])
 
     @property
     def over(self) -> Mapping[SectionName, int]:
@@ -82,7 +82,8 @@ class BuiltContext:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is left of a section. `shown`: contexts with the number of their turn (of their place, for chunks)."""
+    """The part of a section that fits its budget. `shown`: contexts with the number of their turn (of their place, for
+    chunks)."""
 
     shown: tuple[tuple[int, Context], ...] = ()
     cut: str = ""
@@ -131,9 +132,9 @@ class ContextBuilder:
         language: str | None = None,
         documents: Sequence[Context] | None = None,
     ) -> BuiltContext:
-        """`language` (ko, en; None: that of the question) is that of the words User and Assistant. `documents`, best
-        first, are held to their budget whatever the memory asks for itself; None: none were looked for. Raises
-        ConfigError where the encoding is not installed."""
+        """Build the context of a question. `language` (ko, en; None: that of the question) is that of the words User
+        and Assistant. `documents`, best first, are cut to their budget, whatever the memory demands for itself; None:
+        no documents were searched. Raises ConfigError where the encoding is not installed."""
         known_languages: dict[str | None, Language] = {"ko": "ko", "en": "en"}
         speech_language = known_languages.get(language) or detect_language(question)
         free = {} if remembered.is_budgeted else dict.fromkeys(NAMES)
@@ -162,7 +163,7 @@ class ContextBuilder:
 
     def _section(self, name: SectionName, part: _Part, budget: int | None) -> Section:
         contexts = [context for _, context in part.shown]
-        return Section(name, _joined(contexts), sum(map(self._size, contexts)), budget, part.cut)
+        return Section(name, _join(contexts), sum(map(self._size, contexts)), budget, part.cut)
 
     def _size(self, context: Context) -> int:
         return self.count(context.title) + self.count(context.text)
@@ -171,8 +172,8 @@ class ContextBuilder:
 
     def _memory(self, memory: str, budget: int | None) -> _Part:
         text, n_cut = (memory, 0) if budget is None else whole_sentences(memory, budget, self.count)
-        cut = _counted(n_cut, "sentence")
-        if not text and memory and budget is not None and (text := shortened(memory, budget, self.count)):
+        cut = _count_text(n_cut, "sentence")
+        if not text and memory and budget is not None and (text := shorten_text(memory, budget, self.count)):
             cut = _cut_short("sentence", n_cut)
         return _Part(((0, Context("memory", text)),) if text else (), cut)
 
@@ -181,8 +182,8 @@ class ContextBuilder:
         n = len(lines)
         if budget is not None:
             n = most(n, lambda n: self.count("\n".join(lines[-n:])) <= budget)
-        text, cut = "\n".join(lines[-n:] if n else ()), _counted(len(lines) - n, "entity")
-        if lines and budget is not None and not n and (text := shortened(lines[-1], budget, self.count)):
+        text, cut = "\n".join(lines[-n:] if n else ()), _count_text(len(lines) - n, "entity")
+        if lines and budget is not None and not n and (text := shorten_text(lines[-1], budget, self.count)):
             cut = _cut_short("entity", len(lines))
         return _Part(((0, Context("entities", text)),) if text else (), cut)
 
@@ -203,15 +204,15 @@ class ContextBuilder:
             numbered.append((number, context))
         if contexts and not numbered and budget is not None:
             number, context = contexts[0]
-            if text := shortened(context.text, budget - self.count(context.title), self.count):
+            if text := shorten_text(context.text, budget - self.count(context.title), self.count):
                 short = Context(context.id, text, context.title)
                 return _Part(((number, short),), _cut_short(noun, len(contexts)))
-        return _Part(tuple(numbered), _counted(len(contexts) - len(numbered), noun))
+        return _Part(tuple(numbered), _count_text(len(contexts) - len(numbered), noun))
 
 
-def rendered(turn: ChatTurn, language: Language) -> str:
-    """Who said what, a line each. Further lines of a text are indented, so that nothing said can pass for what
-    somebody else said."""
+def render_turn(turn: ChatTurn, language: Language) -> str:
+    """The speakers and their words, a line each. Further lines of a text are indented, so that a text cannot imitate
+    the words of another speaker."""
     user, assistant = LABELS[language]
     said = ((" ".join(turn.speaker.split()) or user, turn.user), (assistant, turn.assistant))
     return "\n".join(
@@ -221,18 +222,18 @@ def rendered(turn: ChatTurn, language: Language) -> str:
 
 def _context(turn: ChatTurn, language: Language) -> Context:
     title = sendable(" ".join(turn.said_at.split()))
-    return Context(turn.id or f"turn-{turn.number}", sendable(rendered(turn, language)), title)
+    return Context(turn.id or f"turn-{turn.number}", sendable(render_turn(turn, language)), title)
 
 
 def _line(entity: Entity) -> str:
     return sendable(f"- {' '.join(entity.key.split())}: {' '.join(entity.value.split())}")
 
 
-def _joined(contexts: Sequence[Context]) -> str:
+def _join(contexts: Sequence[Context]) -> str:
     return "\n\n".join(f"# {context.title}\n{context.text}" if context.title else context.text for context in contexts)
 
 
-def _counted(n: int, noun: str) -> str:
+def _count_text(n: int, noun: str) -> str:
     """`2 turns`; empty for 0."""
     several = "entities" if noun == "entity" else f"{noun}s"
     return f"{n} {noun if n == 1 else several}" if n else ""
@@ -240,4 +241,4 @@ def _counted(n: int, noun: str) -> str:
 
 def _cut_short(noun: str, n: int) -> str:
     """One of `n` was cut short, the others are left out."""
-    return ", ".join(filter(None, (f"the end of 1 {noun}", _counted(n - 1, noun))))
+    return ", ".join(filter(None, (f"the end of 1 {noun}", _count_text(n - 1, noun))))

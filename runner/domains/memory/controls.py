@@ -1,4 +1,4 @@
-"""Memories of which it is known how they must be graded (controls.yaml says how they are written)."""
+"""Memories whose right grades are known (controls.yaml says how they are written)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def memory_controls() -> tuple[MemoryControl, ...]:
 
 @cache
 def graded_controls() -> Controls:
-    """As a judge is asked about them. A judgement is off from an example by the difference of their points."""
+    """The control items as a judge is asked about them. The error of a judgement is the difference of its points from
+    those of the example."""
     items = tuple(
         ControlItem(control.id, control.fields, control.side, control.without, control.share)
         for control in memory_controls()

@@ -22,7 +22,7 @@ from runner.records import Answer, Query, Timing, Turn
 from runner.retrieval.stage import Retrieval, Retrieved
 from runner.system.stopwatch import stopwatch
 from runner.system.threads import together
-from runner.text.refusals import delivered
+from runner.text.refusals import mark_refusal
 
 EARLIER = 5  # turns before a question that a judge reads to understand it
 TOGETHER = 16  # conversations that are said side by side
@@ -37,7 +37,7 @@ _POINTS_BACK = re.compile(
     r"|\b(?:do|does|is|set|turn|change|stop|use|see|find)\s+(?:this|that)\b",
     re.IGNORECASE,
 )
-# What is left of 1월은 and OAuth는요.
+# remainders of 1월은 and OAuth는요
 _PARTICLES = frozenset(["은", "는", "이", "가", "을", "를", "도", "만", "의", "에", "은요", "는요"])
 _GOES_ON = re.compile(r"^\W*(?:and|what about|how about|그러면|그럼|그리고|그렇다면)(?![a-z가-힣])", re.IGNORECASE)
 
@@ -61,8 +61,8 @@ def is_about_memory(case: ProbeCase) -> bool:
     return bool(case.probe.expected or case.probe.forbidden)
 
 
-def said_before(moment: Moment) -> tuple[Turn, ...]:
-    """What was said just before, whatever the memory kept of it."""
+def recent_turns(moment: Moment) -> tuple[Turn, ...]:
+    """The last turns before the question, whether or not the memory kept them."""
     said = [
         Turn(*each) for turn in moment.turns[-EARLIER:] for each in (("user", turn.user), ("assistant", turn.assistant))
     ]
@@ -70,7 +70,7 @@ def said_before(moment: Moment) -> tuple[Turn, ...]:
 
 
 def moment_record(moment: Moment, context: BuiltContext) -> dict[str, Any]:
-    """What was remembered and what was shown of it, and what keeping it came to since the question before."""
+    """The remembered texts, those shown to the generator, and the cost of the memory since the question before."""
     sections = [
         {name: value for name, value in asdict(section).items() if name != "text"}
         for section in context.sections
@@ -99,7 +99,7 @@ def words_of(conversation: Conversation) -> list[Any]:
     return [conversation.id, conversation.tenant, conversation.language, turns]
 
 
-async def answered(
+async def answer_query(
     query: Query,
     retrieved: Retrieved,
     context: BuiltContext,
@@ -107,21 +107,21 @@ async def answered(
     generator: Generator,
     stands: Stands,
 ) -> tuple[Answer, Timing | None]:
-    """From what is remembered and what was found. A message of the retriever in place of an answer, or a refusal for
-    want of a hit, stands (no timing: nobody was asked), or with `unanswered` only where the generator finds nothing in
-    what is remembered either."""
+    """Answer from memory and documents. A message of the retriever in place of an answer, or a refusal without a good
+    hit, is the answer (without a timing: no model was called); with `unanswered` only where the generator finds no
+    answer in the memory either."""
     message = retrieval.refusal(query, retrieved, generator)
     if message is not None and stands == "confidence":
         return message, None
     query = replace(query, remembered=context.contexts)
     with stopwatch() as watch:
         answer = await generator.generate(query, context.documents if message is None else ())
-    answer = delivered(answer, query.text)
+    answer = mark_refusal(answer, query.text)
     return (message if message is not None and answer.refused else answer), watch.timing
 
 
 async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
-    """By id of the case; an error where the memory could not be asked. Each conversation is said once, in a session
+    """The moments by id of the case; an error where the memory failed. Each conversation is replayed once, in a session
     that is deleted at the end. Raises StopRunError."""
     by_conversation: defaultdict[str, list[ProbeCase]] = defaultdict(list)
     for case in cases:
@@ -154,7 +154,7 @@ async def _replay(memory: Memory, cases: Sequence[ProbeCase]) -> AsyncIterator[R
     try:
         yield replay
     finally:
-        with suppress(EvaluationError):  # a store that is gone has told so before, and keeps nothing
+        with suppress(EvaluationError):  # a lost store has been reported before, and holds nothing
             await replay.forget()
 
 
@@ -167,8 +167,8 @@ def goes_on(question: str) -> bool:
 
 
 def search_text(question: str, remembered: Remembered) -> str:
-    """The question, behind the one that it goes on with where the turns that are remembered word for word hold such
-    a one: the newest question that can be understood alone."""
+    """The text to search for: the question, preceded by the one that it follows up, if the turns that are remembered
+    verbatim hold one: the newest question that can be understood alone."""
     if not goes_on(question):
         return question
     origin = next((asked for asked in _questions(remembered) if not goes_on(asked)), None)

@@ -100,7 +100,7 @@ def acquire() -> Server:
 
 
 def release(server: Server) -> None:
-    """Give a server back; it stops when nobody uses it."""
+    """Give a server back; it stops with its last user."""
     global _running
     with _lock:
         server.users -= 1

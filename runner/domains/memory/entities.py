@@ -9,7 +9,7 @@ from runner.domains.memory.records import ChatTurn, Entity
 from runner.text.shown import mentions
 
 
-def normalised(key: str) -> str:
+def normalise_key(key: str) -> str:
     """Keys that differ in case, in composed letters or in white space are the same."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", key).casefold())
     return " ".join(folded.split())
@@ -25,7 +25,7 @@ def with_changes(
     """
     by_key = {entity.key: entity for entity in entities}
     for name, text in changes:
-        key, value = normalised(name), " ".join(text.split())
+        key, value = normalise_key(name), " ".join(text.split())
         if key and value:
             by_key.pop(key, None)
             by_key[key] = Entity(key, value, _turn_of(value, turns))

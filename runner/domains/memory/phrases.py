@@ -21,7 +21,7 @@ DAYS = range(2, 29)  # of a month, in dates that every month has
 
 @dataclass(frozen=True)
 class Slot:
-    """One thing that a user may tell. `values` in their order where `is_ordered`: later ones are larger."""
+    """One fact that a user may state. `values` in their order where `is_ordered`: later ones are larger."""
 
     key: str
     kind: Mapping[str, Sequence[str]]
@@ -61,7 +61,7 @@ class Phrases:
     def _slot(self, data: Mapping[str, Any]) -> Slot:
         kind = self.data["kinds"][data["kind"]]
         if "count" in data:
-            return Slot(data["key"], kind, _counted(data["count"], data["form"]), is_ordered=True)
+            return Slot(data["key"], kind, _number_forms(data["count"], data["form"]), is_ordered=True)
         values = data.get("values") or kind.get("values") or _dates(**kind["dates"])
         return Slot(data["key"], kind, tuple(values), is_ordered=False)
 
@@ -70,7 +70,7 @@ class Phrases:
         return Slot(self.data["code"]["key"], self.data["code"], (value,), is_ordered=False)
 
 
-def filled(phrase: str, **words: str) -> str:
+def fill_phrase(phrase: str, **words: str) -> str:
     """A phrase with its placeholders filled, and Korean particles that fit the words."""
     return with_particles(phrase.format(**words))
 
@@ -81,7 +81,7 @@ def after(opening: str, phrase: str) -> str:
     return opening + (phrase[0].lower() + phrase[1:] if goes_on else phrase)
 
 
-def _counted(range_: Sequence[float], form: str) -> tuple[str, ...]:
+def _number_forms(range_: Sequence[float], form: str) -> tuple[str, ...]:
     first, last, step = range_
     numbers = [round(first + n * step, 6) for n in range(round((last - first) / step) + 1)]
     return tuple(form.format(int(number) if number == int(number) else number) for number in numbers)

@@ -1,4 +1,4 @@
-"""A probe as a case, and which facts show in what a memory gave for it."""
+"""A probe as a case, and which facts show in the memory that was given for it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class SeenFact:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """`text`: what a generator gets of the memory, without the dates of turns, which say nothing of facts."""
+    """`text`: the memory as the generator gets it, without the dates of turns, which state no facts."""
 
     case: ProbeCase
     text: str
@@ -107,8 +107,8 @@ class Seen:
         return cls(
             case,
             text,
-            _aged(expected, _remembered(text, expected), case, moment),
-            _aged(stale, _remembered(text, stale, expected), case, moment),
+            _seen_facts(expected, _which_remembered(text, expected), case, moment),
+            _seen_facts(stale, _which_remembered(text, stale, expected), case, moment),
         )
 
     @staticmethod
@@ -125,16 +125,16 @@ class Seen:
         return float(all(fact.shown for fact in self.expected) and not any(fact.shown for fact in self.stale))
 
     def is_summary_current(self, moment: Moment) -> float | None:
-        """Of the keys whose value was changed in a turn that a summary has taken in, and of which the summary and the
-        entities hold any value: the share for which they hold the new one and no earlier one; None without such."""
+        """Over the keys whose value changed in a summarised turn, and of which the summary and the entities hold any
+        value: the share for which they hold the new one and no earlier one; None without such."""
         text = "\n".join((moment.remembered.memory, *(entity.value for entity in moment.remembered.entities)))
         probe = self.case.probe
         new = [fact for fact in self.case.facts(probe.expected) if fact.turn <= moment.taken_in]
         old = [fact for fact in self.case.facts(probe.forbidden) if fact.key]
         is_current = []
         for fact in new:
-            past = _remembered(text, [other for other in old if other.key == fact.key], [fact])
-            (true,) = _remembered(text, [fact])
+            past = _which_remembered(text, [other for other in old if other.key == fact.key], [fact])
+            (true,) = _which_remembered(text, [fact])
             if past and (true or any(past)):
                 is_current.append(true and not any(past))
         return self.share(is_current)
@@ -145,8 +145,8 @@ class Seen:
 
     def record(self) -> dict[str, Any]:
         return {
-            "facts": [_recorded(fact) for fact in self.expected],
-            "stale": [_recorded(fact) for fact in self.stale],
+            "facts": [_fact_row(fact) for fact in self.expected],
+            "stale": [_fact_row(fact) for fact in self.stale],
         }
 
 
@@ -156,8 +156,8 @@ def reference(case: ProbeCase, ids: Iterable[str]) -> list[str]:
 
 
 def references(case: ProbeCase) -> list[str]:
-    """Right answers as a judge reads them: each known one, with the facts that it leaves out; without one, all facts.
-    None where documents hold a part of the answer that nobody wrote down."""
+    """Right answers as a judge reads them: each known answer, with the facts that it leaves out; without one, all
+    facts. None where a part of the answer is in documents and no answer is known."""
     probe, facts = case.probe, case.facts(case.probe.expected)
     if not probe.answerable or not (probe.answers or (facts and not probe.notes)):
         return []
@@ -169,8 +169,8 @@ def references(case: ProbeCase) -> list[str]:
 
 
 def moment_of(case: ProbeCase, moment: Moment) -> Moment:
-    """With the contexts that came with a probe in place of what the memory gave: those with the id of a turn as what
-    was retrieved, in their order, the others as its text. Nothing of them is cut."""
+    """The moment with the contexts of a probe in place of those of the memory: those with the id of a turn as retrieved
+    turns, in their order, the others as its text. They are not cut."""
     contexts = case.probe.given.contexts
     if contexts is None:
         return moment
@@ -204,7 +204,7 @@ def _which_show(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) 
     return present(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
 
 
-def _remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:
+def _which_remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:
     """Whether each fact shows in a memory, where that speaks of what the fact is about."""
     return [flag for fact in facts for flag in _which_show(_sentences_about(text, fact.about), [fact], besides)]
 
@@ -224,7 +224,7 @@ def _sentences_about(text: str, about: Sequence[Sequence[str]]) -> str:
     return "\n".join(sentences)
 
 
-def _aged(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
+def _seen_facts(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
     after = case.probe.after_turn
     return [
         SeenFact(fact.id, fact.value, after - fact.turn, moment.updates_since(fact.turn), is_shown)
@@ -232,5 +232,5 @@ def _aged(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment:
     ]
 
 
-def _recorded(fact: SeenFact) -> dict[str, Any]:
+def _fact_row(fact: SeenFact) -> dict[str, Any]:
     return {name: getattr(fact, name) for name in ("id", "value", "age", "updates", "shown")}

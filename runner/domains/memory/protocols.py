@@ -1,5 +1,4 @@
-"""What the parts of a conversational memory are asked, and by whom: evaluation and chat ask a Memory, which asks a
-Store and a Summariser."""
+"""The protocols of a conversational memory: evaluation and chat call a Memory, which calls a Store and a Summariser."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ class MemoryStore(Protocol):
         """The number that the turn got. `keep`: only so many turns stay, the newest."""
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        """A session as it is now; an empty one where there is none. `touch` lets it live as long as if it were new."""
+        """A session as it is now; empty where it does not exist. `touch` restarts its time to live."""
 
     async def commit(
         self,
@@ -83,11 +82,11 @@ class MemoryStore(Protocol):
         nothing). The session's `last_turn` is `up_to_turn` then."""
 
     async def lease(self, key: SessionKey, holder: str, for_s: float) -> bool:
-        """Whether `holder` (a name that nobody else has) may summarise the session for so long from now: nobody else
-        may, until it is given back (`for_s` is 0), or over, or the session deleted. Who holds it may ask again."""
+        """Whether `holder` (a unique name) may summarise the session for so many seconds: no other holder may until the
+        lease is given back (`for_s` 0), has expired, or the session is deleted. The current holder may renew it."""
 
     async def delete(self, key: SessionKey) -> None:
-        """Remove a session; nothing happens where there is none."""
+        """Remove a session; no error where it does not exist."""
 
     def sessions(self) -> AsyncIterator[SessionKey]:
         """All that the store holds."""
@@ -155,7 +154,7 @@ class Memory(Protocol):
         """The turn is kept when this returns."""
 
     async def read(self, key: SessionKey, question: str) -> Remembered:
-        """What a generator is to know of a session when it answers `question`."""
+        """The memory of a session that a generator gets to answer `question`."""
 
     async def update(self, key: SessionKey) -> None:
         """Returns when no update of this session is under way or due."""
@@ -164,7 +163,7 @@ class Memory(Protocol):
         """Remove a session from the store, and what is known of it here."""
 
     async def inspect(self, key: SessionKey) -> SessionState:
-        """What the store holds, without keeping it alive for longer."""
+        """The content of the store, without extending the life of the session."""
 
     def upkeep(self, key: SessionKey) -> Upkeep:
         """Since this object was made, or the session deleted through it."""
@@ -190,7 +189,7 @@ async def prepare(memory: Memory, workspace: Workspace) -> None:
 
 
 class Scenarios(Protocol):
-    """Where conversations come from.
+    """A source of conversations.
 
     class Given:
         def load(self) -> tuple[Sequence[Conversation], Sequence[DataProblem]]:

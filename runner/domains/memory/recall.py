@@ -1,4 +1,4 @@
-"""What was stated in a conversation, read from the contexts of a ContextBuilder, and which of it still holds."""
+"""The statements of a conversation, read from the contexts of a ContextBuilder, and which of them still hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ACKNOWLEDGED: dict[Language, str] = {"en": "Noted.", "ko": "알겠습니다."}
 
 _LABELS = [f"(?P<{language}_{n}>{label}): " for language, labels in LABELS.items() for n, label in enumerate(labels)]
 _SPOKEN = re.compile("|".join(_LABELS))
-_LINE = re.compile(r"\n(?! )")  # lines that go on with what somebody says are indented
+_LINE = re.compile(r"\n(?! )")  # continuation lines of a statement are indented
 
 # Words of questions that ask for nothing that was said: how they ask, when it was said, that it was said.
 _INTERROGATIVE = r"(?:얼마|뭐|뭔|뭘|무엇|누구|누가|언제|어디|몇|어느|어떤|어땠|어때|어떻|어떡)"
@@ -70,7 +70,7 @@ class Statement:
 
     @cached_property
     def units(self) -> frozenset[str]:
-        """Of the quantities in it; "" for bare numbers."""
+        """The units of the quantities in it; "" for bare numbers."""
         return frozenset(quantity.unit for quantity in quantities(self.text))
 
     @cached_property
@@ -80,8 +80,8 @@ class Statement:
 
 
 def statements(contexts: Sequence[Context]) -> list[Statement]:
-    """From the oldest to the newest. Names of speakers stay in front of what they say, `User` and `Assistant` do not.
-    A summary begins with what is newest."""
+    """The statements from the oldest to the newest. Names of speakers are kept, `User` and `Assistant` are not. A
+    summary begins with the newest statement."""
     return [statement for number, context in enumerate(contexts, 1) for statement in _statements(number, context)]
 
 
@@ -99,7 +99,7 @@ def _statements(number: int, context: Context) -> Iterator[Statement]:
 
 
 def asked_words(question: str) -> list[Word]:
-    """What a statement that answers a question may hold of it: its content words and its figures."""
+    """The words of a question that a statement with the answer may have: its content words and its figures."""
     told = [word for word in content_words(question) if not _ASKING.fullmatch(word.text)]
     return [*told, *figures(question)]
 
@@ -118,18 +118,18 @@ def replaces(newer: Statement, older: Statement) -> bool:
 
 
 def without_speaker(line: str) -> str:
-    """Without the label that a ContextBuilder puts before what somebody says."""
+    """The line without the speaker's label of a ContextBuilder."""
     label = _SPOKEN.match(line)
     return line[label.end() :] if label else line
 
 
 def is_question(text: str) -> bool:
-    """Whether somebody asks, or asks for, something."""
+    """Whether the line asks a question or makes a request."""
     return _WANTS.search(text.strip()) is not None
 
 
 def tells_something(text: str) -> bool:
-    """Whether somebody states something, or greets or thanks, and asks for nothing."""
+    """Whether the line states something, greets or thanks, and asks for nothing."""
     polite = _POLITE.match(text.strip())
     said = text.strip()[polite.end() :] if polite else text.strip()
     return (not said and polite is not None) or (_WANTS.search(said) is None and _STATES.search(said) is not None)

@@ -31,7 +31,7 @@ from typing import Literal
 from runner.domains.memory.recall import is_question, without_speaker
 from runner.text.courtesies import is_courtesy
 from runner.text.names import names
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 from runner.text.numbers import Quantity, quantities
 from runner.text.refusals import says_unknown
 from runner.text.relevancy import ENOUGH, asked_kind, holds_kind
@@ -122,7 +122,7 @@ NOTHING = Recollection(0.0, 0.0, 0.0, 0.0)
 
 
 def _tells(statement: Statement) -> bool:
-    """Whether somebody states something: no question, no refusal, no mere courtesy."""
+    """Whether a sentence states something: it is no question, no refusal, no mere courtesy."""
     said = without_speaker(statement.text)
     return not (says_unknown(said) or is_courtesy(said) or is_question(said))
 
@@ -206,14 +206,14 @@ class _Fact:
         return (
             len(self.words) > 1
             and has_numbers
-            and _taken_up(self.words, statement.forms) >= FULL
+            and _known_share(self.words, statement.forms) >= FULL
             and not _other_state(self.text, statement.text)
             and not _is_denied(self, statement)
         )
 
 
 def value_of(fact: str) -> str:
-    """What stands after the first colon with a space."""
+    """The text after the first colon with a space."""
     return fact.partition(": ")[2].strip() or fact
 
 
@@ -259,8 +259,8 @@ class _Reading:
         )
 
     def _is_of_another(self, statement: Statement) -> bool:
-        """Whether a sentence on what is asked names nothing by the capitals of the question, but something else by
-        such: GCP costs, where the question is what AWS costs."""
+        """Whether a sentence on the topic has none of the capitalised names of the question, but another one: GCP
+        costs, where the question is what AWS costs."""
         asked, theirs = _acronyms(self.question), _acronyms(statement.text)
         if not asked or not theirs or not asked.isdisjoint(theirs) or shows(statement.text, asked):
             return False
@@ -285,7 +285,7 @@ class _Reading:
             degrees = [self._degree(fact) for fact in self.facts]
             by_words = MAX * max(self.passages.best_share([Part(word=word) for word in self.asked], ()), *degrees)
             return max(1.0, by_words, by_facts)
-        topic = _taken_up(self.asked, all_forms(word for each in self._statements_for() for word in each.words))
+        topic = _known_share(self.asked, all_forms(word for each in self._statements_for() for word in each.words))
         by_words = MAX * topic
         if self.kind in ("quantity", "time", "reason"):
             holds = any(holds_kind(each.text, self.kind) for each in self.about if each not in self.of_another)
@@ -314,7 +314,7 @@ class _Reading:
         return MAX if self.shown else 8.0
 
     def _errors(self) -> list[Inaccuracy]:
-        """With what is shown no longer being true first."""
+        """The errors of a memory, outdated facts first."""
         errors: list[Inaccuracy] = ["time" for text in self.stale if self._shows_stale(value_of(text))]
         all_quantities = [
             quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.said.quantities
@@ -326,7 +326,7 @@ class _Reading:
         return errors if errors or named or not self.of_another else ["target"]
 
     def _shows_stale(self, value: str) -> bool:
-        """In a sentence that does not say what took its place."""
+        """Whether an outdated value shows in a sentence without its successor."""
         now = [fact.value for fact in self.facts]
         return any(shows(each.text, [value], besides=now) and not shows(each.text, now) for each in self.told)
 
@@ -336,7 +336,8 @@ class _Reading:
 
 
 def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_shown: bool) -> Inaccuracy | None:
-    """What a sentence about a fact says otherwise. Of a fact that shows elsewhere, another number is another fact."""
+    """The contradiction of a sentence to a fact. For a fact that shows elsewhere, another number belongs to another
+    fact."""
     if _other_name(fact, statement):
         return "target" if _same_otherwise(fact, statement) else None
     if _other_state(fact.text, statement.text) or _is_denied(fact, statement):
@@ -346,7 +347,7 @@ def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_show
 
 
 def _other_quantity(fact: _Fact, statement: Statement, all_quantities: Sequence[Quantity]) -> Quantity | None:
-    """A number of the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
+    """A quantity in the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
     missing_units = [
         each.unit for each in fact.said.quantities if not any(each.matches(other) for other in statement.quantities)
     ]
@@ -371,7 +372,7 @@ def _other_name(fact: _Fact, statement: Statement) -> bool:
 def _same_otherwise(fact: _Fact, statement: Statement) -> bool:
     if fact.said.quantities:
         return any(each.matches(other) for each in fact.said.quantities for other in statement.quantities)
-    return _taken_up([word for word in fact.words if word.text not in fact.names], statement.forms) >= FULL
+    return _known_share([word for word in fact.words if word.text not in fact.names], statement.forms) >= FULL
 
 
 def _other_state(fact: str, said: str) -> bool:
@@ -380,8 +381,8 @@ def _other_state(fact: str, said: str) -> bool:
 
 
 def _is_denied(fact: _Fact, statement: Statement) -> bool:
-    ours, theirs = denied(fact.text), denied(statement.text)
-    if bool(ours) == bool(theirs) or _taken_up(fact.words, statement.forms) < FULL:
+    ours, theirs = denied_words(fact.text), denied_words(statement.text)
+    if bool(ours) == bool(theirs) or _known_share(fact.words, statement.forms) < FULL:
         return False
     return any(not word.forms.isdisjoint(all_forms(fact.words)) for word in (*ours, *theirs))
 
@@ -397,14 +398,14 @@ def _acronyms(text: str) -> frozenset[str]:
 
 
 def _topical(text: str) -> list[Word]:
-    """With the first part of what may be a Korean compound (출시일, 출시)."""
+    """The content words, with the first part of possible Korean compounds (출시일, 출시)."""
     found = (word for word in content_words(text) if not _TALK.fullmatch(word.text))
     return [
         replace(word, forms=word.forms | {form[:-1] for form in word.forms if _COMPOUND.match(form)}) for word in found
     ]
 
 
-def _taken_up(asked: Sequence[Word], forms: Iterable[str]) -> float:
+def _known_share(asked: Sequence[Word], forms: Iterable[str]) -> float:
     known = frozenset(forms)
     return sum(not word.forms.isdisjoint(known) for word in asked) / len(asked) if asked else 0.0
 

@@ -53,10 +53,10 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session as a store holds it. `turns`, oldest first: those that no summary has taken in yet, and those before
-    that were to be kept (their numbers are not above `last_turn`). `version` grows
-    by one with each commit; `generation` is another one after the session was deleted; `last_turn`: how far the
-    summary goes (0: nowhere). A session that nobody has written to is empty, and its generation is ""."""
+    """A session as a store holds it. `turns`, oldest first: those that no summary includes yet, and earlier ones that
+    were to be kept (their numbers are not above `last_turn`). `version` grows by one with each commit; `generation`
+    changes after the session was deleted; `last_turn`: the last turn in the summary (0: none). A session without any
+    write is empty, and its generation is ""."""
 
     turns: tuple[ChatTurn, ...] = ()
     memory: str = ""
@@ -68,12 +68,9 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a strategy gives of a session for one question.
-
-    `recent`: turns word for word, oldest first, the last one the newest. `retrieved`: turns found for the question,
-    best first, none of which is in `recent`. `is_budgeted` is False where all of it is to be shown, whatever the
-    budget.
-    """
+    """The memory of a session for one question, by a strategy. `recent`: verbatim turns, oldest first, the last one the
+    newest. `retrieved`: turns found for the question, best first, none of them in `recent`. `is_budgeted` is False
+    where all of it must be shown, whatever the budget."""
 
     memory: str = ""
     entities: tuple[Entity, ...] = ()
@@ -84,7 +81,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a summariser makes of a memory and a batch of turns. `entities`: keys and values to set, in order."""
+    """The summary of a memory and a batch of turns. `entities`: keys and values to set, in order."""
 
     memory: str
     entities: tuple[tuple[str, str], ...] = ()
@@ -100,9 +97,9 @@ class Bounds:
 
 @dataclass(slots=True)
 class Upkeep:
-    """What keeping the memory of a session came to so far. `appends_ms`: how long each took; `updates_ms`: the same,
-    without standing in line, for those that no cache answered. `updates`: summaries taken in; `violations`: those that
-    were over a bound and were cut by code; `failures`: updates that failed and left their turns for the next."""
+    """The cost of keeping the memory of a session so far. `appends_ms`: duration of each; `updates_ms`: the same,
+    without waiting, for those that no cache answered. `updates`: number of summaries; `violations`: those over a bound,
+    which code cut; `failures`: updates that failed and left their turns for the next one."""
 
     appends_ms: list[float] = field(default_factory=list)
     updates_ms: list[float] = field(default_factory=list)
@@ -133,10 +130,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something said in turn `turn` (from 1), true until another fact of the same `key` is said. `value` and
-    `aliases` are ways in which it is written; a fact without a key is never replaced. `about`: groups of
-    words of each of which a memory has to hold one in the same sentence (or in the one before, where that has no
-    names of its own), since the value alone may be that of something else; an answer says it without them."""
+    """A fact stated in turn `turn` (from 1), true until another fact of the same `key` is stated. `value` and `aliases`
+    are ways to write it; a fact without a key is never replaced. `about`: groups of words; a memory must hold one of
+    each group in the same sentence (or in the one before, where that has no names of its own), since the value alone
+    may belong to another fact. Answers need none of them."""
 
     id: str
     value: str
@@ -153,13 +150,13 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A question asked when `after_turn` turns have passed. `expected` and `forbidden` are ids of facts: those that
-    an answer needs, and those that are no longer true. `evidence`: ids of the turns that answer it. `canaries`:
-    texts of other tenants, of which nothing may show. `answers`: as people would give them. `notes`: ids of documents
-    that answer it, where documents are looked for beside the memory. `asked_at`: ISO 8601, or empty. `sessions`: ids of
-    the sessions that answer it, where a data set tells them; else they are those of the evidence. `patched`: the same
-    probe with corrected labels, where the same answer is to be scored by both. `given`: what another system showed of
-    its memory (contexts) and answered, where its memory is evaluated."""
+    """A question asked after `after_turn` turns. `expected` and `forbidden` are ids of facts: those that an answer
+    needs, and those that are no longer true. `evidence`: ids of the turns that answer it. `canaries`: texts of other
+    tenants, which must not show. `answers`: known answers, in the words of people. `notes`: ids of documents that
+    answer it, where documents are searched besides the memory. `asked_at`: ISO 8601, or empty. `sessions`: ids of the
+    sessions that answer it, where a data set gives them; else those of the evidence. `patched`: the same probe with
+    corrected labels, where the same answer is scored by both. `given`: the memory (contexts) and the answer of another
+    system, where these are evaluated."""
 
     id: str
     question: str

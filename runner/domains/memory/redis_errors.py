@@ -1,4 +1,4 @@
-"""What a Redis says when it does not do what it was asked, in words that say what to do about it."""
+"""Errors of a Redis, in words that say what to do about them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def in_words(error: Exception, place: Place) -> StopRunError:
 
 
 def _without_primary(words: str, place: Place) -> StopRunError:
-    """What redis-py says names the objects of its connections; a sentinel that asks for a password is among them."""
+    """redis-py's text names the objects of its connections; a sentinel that demands a password is among them."""
     if "AuthenticationError" in words or "NOAUTH" in words:
         return StopRunError(f"{place.name}: a sentinel refuses access; {place.sentinel_access}")
     return StopRunError(f"{place.name} cannot be reached: no sentinel names a primary that is up; {place.lost()}")

@@ -1,4 +1,4 @@
-"""A connected Redis: scripts that run until they are answered, and what the server tells of itself."""
+"""A connected Redis: scripts that are retried until they are answered, and facts about the server."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def source(script: Script) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """`processes` that serve the nodes, by id; `evicted`: how many keys they have thrown away to make room, all
-    together. Empty and 0 where the server does not tell."""
+    """`processes` that serve the nodes, by id; `evicted`: how many keys all of them have evicted. Empty and 0 where the
+    server does not report them."""
 
     processes: frozenset[str]
     evicted: int
 
 
 class Link:
-    """`client` is a redis.asyncio client that repeats nothing by itself: what may have been carried out already is
-    asked for again in a way that tells."""
+    """`client` is a redis.asyncio client without retries of its own: requests that may have been carried out already
+    are repeated in a way that the server recognises."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Link:
         self._slots = asyncio.Semaphore(CONNECTIONS)
 
     async def run(self, script: Script, keys: Sequence[str], *args: Any, repeat: Sequence[Any] = ()) -> Any:
-        """`repeat`: further arguments of the first try, the last of which is 1 in all others. Raises StopRunError."""
+        """`repeat`: further arguments of the first try; the last of them is 1 in all others. Raises StopRunError."""
         text, name = source(script)
 
         async def once(attempt: int) -> Any:
@@ -76,13 +76,13 @@ class Link:
             except NoScriptError:
                 return await self._client.execute_command("EVAL", text, *rest)
 
-        return await self._kept_up(once)
+        return await self._keep_trying(once)
 
     async def delete(self, keys: Sequence[str]) -> None:
-        await self._kept_up(lambda _: self._client.execute_command("DEL", *keys))
+        await self._keep_trying(lambda _: self._client.execute_command("DEL", *keys))
 
     async def names(self) -> AsyncIterator[bytes]:
-        """Of all keys that look like ours, some of them twice."""
+        """All keys that look like ours, some of them twice."""
         scan = self._client.scan_iter(match=PATTERN, count=KEYS_A_SCAN)
         while True:
             try:
@@ -91,12 +91,12 @@ class Link:
             except StopAsyncIteration:
                 return
             except Exception as error:
-                raise self._explained(error) from None
+                raise self._explain(error) from None
             yield name
 
     async def vitals(self, *, waits: bool = False) -> Vitals:
-        """Also finds out whether the server can be used at all. `waits` for a failover: a store that was never there
-        is told at once."""
+        """Facts about the server; also checks whether it can be used at all. `waits` for a failover: the absence of a
+        store that was never reached is reported at once."""
         from redis.exceptions import NoPermissionError
 
         async def once(_: int) -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ class Link:
                 await self._client.ping()
                 return []
 
-        told = await self._kept_up(once, waits=waits)
+        told = await self._keep_trying(once, waits=waits)
         nodes = [dict(node) for info in told for node in _by_node(info)]
         return Vitals(
             frozenset(str(node["run_id"]) for node in nodes if "run_id" in node),
@@ -129,7 +129,7 @@ class Link:
         finally:
             await asyncio.to_thread(self._closed)
 
-    async def _kept_up(self, once: Callable[[int], Awaitable[Any]], *, waits: bool = True) -> Any:
+    async def _keep_trying(self, once: Callable[[int], Awaitable[Any]], *, waits: bool = True) -> Any:
         until: float | None = None
         for attempt in count():
             try:
@@ -139,12 +139,12 @@ class Link:
                 until = until or time.monotonic() + (self._failover_s if waits else 0.0)
                 is_over = attempt >= self._retries and time.monotonic() >= until
                 if is_over or not is_passing(error):
-                    raise self._explained(error) from None
+                    raise self._explain(error) from None
             await asyncio.sleep(min(1.0, PAUSE_S * 2 ** min(attempt, 10)))
         raise AssertionError("no end")
 
-    def _explained(self, error: Exception) -> Exception:
-        """In words where it is the server's; a mistake of this program stays as it is."""
+    def _explain(self, error: Exception) -> Exception:
+        """The error in words where it is the server's; a mistake of this program is returned unchanged."""
         from redis.exceptions import DataError, RedisClusterException, RedisError
 
         if is_closed_meanwhile(error):
@@ -154,7 +154,7 @@ class Link:
 
 
 def settings_of(timeout_s: float) -> dict[str, Any]:
-    """Of every client: no repeats but ours, and the protocol that all servers speak."""
+    """Settings of every client: no retries but ours, and the protocol that all servers speak."""
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
 

@@ -1,4 +1,4 @@
-"""Where a Redis is and who asks it, as conf tells, and the way there."""
+"""The address and access of a Redis, as configured, and the connection to it."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class RedisServer:
             yield Problem(f"{self.setting}.cert_file", f"{self.cert_file}: {words}")
 
     def link(self, *, name: str, full: str) -> Link:
-        """`name`: what it is called in messages; `full`: what to do where it has no room. Asks nothing yet; raises
-        ConfigError for a password or a file that is not there."""
+        """`name`: of the store, in messages; `full`: what to do where it has no room. Sends nothing yet; raises
+        ConfigError for a missing password or file."""
         if problems := self.problems():
             raise ConfigError(problems)
         setting = self.setting
@@ -134,7 +134,7 @@ class RedisServer:
         return Redis(**address, db=database, **settings)
 
     def _reaching(self) -> Mapping[str, Any]:
-        """Of every connection, to the server and to sentinels."""
+        """Settings of every connection, to the server and to sentinels."""
         settings = settings_of(self.timeout_ms / 1000)
         if urlsplit(self.url).scheme != "rediss":
             return settings

@@ -1,9 +1,9 @@
 """Sessions in a Redis: the MemoryStore of every store that talks to one.
 
-Each request is one script over the three keys of a session, so nobody sees half of a change. What the server was
-asked and did not answer is asked again in a way that is never carried out twice. A session that this process knows
-is missed when it is gone too early: because the server made room, or started again without it. So are turns and
-summaries that were confirmed and that a replica, which took over, does not have.
+Each request is one script over the three keys of a session, so nobody sees half of a change. A request without an
+answer is repeated in a way that is never carried out twice. The loss of a session that this process knows is noticed:
+the server evicted it, or was restarted without it. So is the loss of confirmed turns and summaries that a replica lacks
+after a failover.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.domains.memory.protocols import Committed
 from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from runner.domains.memory.redis_link import Link, Vitals
 from runner.domains.memory.stored import (
-    encoded,
+    encode_key,
     entities_of,
     keys_of,
     last_number_of,
@@ -33,7 +33,7 @@ from runner.errors import EvaluationError, StopRunError
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a store has confirmed of a session. `until`: when it is there at least; `number`: of its last turn."""
+    """The confirmed state of a session. `until`: it exists at least until then; `number`: of its last turn."""
 
     generation: str
     until: float = 0.0
@@ -42,8 +42,7 @@ class Known:
 
 
 class RedisSessions:
-    """What all stores of a Redis are; they differ in how they `connect`, which is asked for a link when it is first
-    needed."""
+    """The common part of all stores of a Redis; they differ in `connect`, which makes the link on first use."""
 
     def __init__(self, connect: Callable[[], Awaitable[Link]], *, ttl_hours: float) -> None:
         self._connect = connect
@@ -126,7 +125,7 @@ class RedisSessions:
     ) -> Committed:
         started = time.monotonic()
         condition = (version, generation, up_to_turn, int(keep_turns))
-        change = (encoded(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
+        change = (encode_key(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
         reply = (await self.link.run("commit", keys_of(key), *condition, *change)).decode()
         known = self._known.get(key)
         if reply == "ok":
@@ -151,8 +150,8 @@ class RedisSessions:
                 keys.add(key)
                 yield key
 
-    async def _cleaned(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
-        """What `clean` of a store that outlives its process returns."""
+    async def _clean(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
+        """The result of `clean` of a store that outlives its process."""
         limit = -1 if idle_hours is None else round(idle_hours * 3_600_000)
         return (await self.link.run("clean", keys_of(key), limit, int(not dry_run))).decode()  # type: ignore[no-any-return]
 
@@ -175,8 +174,8 @@ class RedisSessions:
             )
 
     async def _miss(self, key: SessionKey, generation: str) -> None:
-        """Raises StopRunError where a session that had time left is another one, or none, and the server has lost
-        something since. Without that, somebody has deleted it, which is fine."""
+        """Raises StopRunError where a session with time left was replaced or is missing, and the server has lost data
+        since. Otherwise it was deleted on purpose, which is fine."""
         known = self._known.get(key, Known(generation))
         if generation == known.generation:
             return

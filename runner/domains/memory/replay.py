@@ -79,10 +79,9 @@ class _Mark:
 
 
 class Replay:
-    """One conversation. Probes come at it in any order; one that asks for an earlier moment than the last makes it
-    start over, in a new session. After each turn the memory is given time for its update: what is remembered does
-    not depend on how fast turns follow each other.
-    """
+    """One conversation. Probes come in any order; one that asks for an earlier moment than the last starts the
+    conversation over, in a new session. After each turn the memory has time for its update: what it remembers does not
+    depend on how fast turns follow each other."""
 
     def __init__(self, memory: Memory, conversation: Conversation, asked: Sequence[Probe]) -> None:
         """`asked`: the probes that may come. After as many the session is deleted."""
@@ -95,7 +94,8 @@ class Replay:
         self._progress: _Progress | None = None
 
     async def at(self, probe: Probe) -> Moment:
-        """Raises what the memory raises, and StopRunError where its store has let go of the session meanwhile."""
+        """The moment of a probe. Raises the errors of the memory, and StopRunError where its store has lost the session
+        meanwhile."""
         async with self._turn:
             progress = await self._reach(probe.after_turn)
             with stopwatch() as watch, metering(alone=True) as reading:
@@ -128,7 +128,7 @@ class Replay:
         for turn_now in self._conversation.turns[progress.n_turns : turn]:
             owner = next(
                 case for after, case in self._due if after > progress.n_turns
-            )  # who is told what the turn cost
+            )  # the case that is charged with the turn
             # Whichever case comes first, the turn is no request of its own.
             with metering(alone=True) as meter, asking_for(owner):
                 await self._memory.append(progress.key, turn_now, self._conversation.language)
@@ -141,7 +141,7 @@ class Replay:
         return (await self._memory.inspect(progress.key)).generation
 
     async def _check(self, progress: _Progress) -> int:
-        """How far the summary goes. Raises StopRunError where the session is not the one that was talked to."""
+        """The last turn in the summary. Raises StopRunError where the session is not the one of this conversation."""
         state = await self._memory.inspect(progress.key)
         if progress.generation and state.generation != progress.generation:
             raise StopRunError(

@@ -1,4 +1,5 @@
-"""What a report says of conversational memory: how long facts stay, what contexts are made of, what keeping cost."""
+"""Sections of a report on conversational memory: how long facts are kept, what contexts consist of, the cost of keeping
+them."""
 
 from __future__ import annotations
 
@@ -136,11 +137,11 @@ def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
     output = row.get("output")
     if not isinstance(output, Mapping) or "after_turn" not in output or not output.get("query"):
         return
-    known = _ticked(output.get("facts") or ()) or ", ".join(map(str, output.get("expected") or ())) or say("none")
+    known = _tick_facts(output.get("facts") or ()) or ", ".join(map(str, output.get("expected") or ())) or say("none")
     needed = known if output.get("answerable", True) else say("memory.needs_nothing")
     yield Fact(say("memory.needed"), needed, key="expected")
-    yield Fact(say("memory.outdated"), _ticked(output.get("stale") or ()), after="expected")
+    yield Fact(say("memory.outdated"), _tick_facts(output.get("stale") or ()), after="expected")
 
 
-def _ticked(facts: Iterable[Mapping[str, Any]]) -> str:
+def _tick_facts(facts: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{fact['value']} ✓" if fact["shown"] else str(fact["value"]) for fact in facts)

@@ -60,7 +60,7 @@ PROBE = frozenset(
 
 
 def read_scenarios(paths: list[str], key: str, log: ProblemLog) -> list[Conversation]:
-    """In file order. Raises DataError when a file cannot be read or holds no usable conversation."""
+    """The conversations in file order. Raises DataError when a file cannot be read or holds no usable conversation."""
     first_lines: dict[str, str] = {}
     conversations: list[Conversation] = []
     for path in paths:
@@ -85,7 +85,7 @@ def _records(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, Mappin
 
 
 def read_conversation(fields: Fields) -> Conversation | None:
-    """None, with the reasons in the log, where anything is wrong with it."""
+    """A conversation; None, with the reasons in the log, where it has an error."""
     fields.warn_of_misspellings(CONVERSATION)
     conversation_id = fields.required_text("id")
     turns = _turns(fields)
@@ -109,7 +109,7 @@ def read_conversation(fields: Fields) -> Conversation | None:
 
 
 def _turns(fields: Fields) -> tuple[ChatTurn, ...]:
-    """Those of all sessions in one row, numbered from 1."""
+    """The turns of all sessions in one row, numbered from 1."""
     both = fields.data.get("turns") is not None and fields.data.get("sessions") is not None
     if both:
         fields.error("turns", "expected either turns or sessions, found both")

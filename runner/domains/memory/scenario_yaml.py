@@ -13,12 +13,12 @@ from yaml.resolver import Resolver
 
 from runner.data.fields import Fields
 from runner.data.files import parsed_yaml, read_text
-from runner.data.jsonl import described
+from runner.data.jsonl import describe_value
 from runner.data.problems import ProblemLog
 from runner.errors import DataError, did_you_mean
 
 VERSION = 1
-QUOTED = ("'", '"', "|", ">")  # styles of scalars that are text whatever they look like
+QUOTED = ("'", '"', "|", ">")  # styles of scalars that are always text
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONSTANTS = {"true": True, "false": False, "null": None, "": None, "~": None}
 
@@ -31,13 +31,15 @@ class Placed(dict[str, Any]):
 
 def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, conversation) in file order. Raises DataError where the file is no scenario file at all."""
-    document = parsed_yaml(read_text(path, key, DataError), path, key, DataError, _loaded)
+    document = parsed_yaml(read_text(path, key, DataError), path, key, DataError, _load)
     if not isinstance(document, Placed):
-        raise DataError(f"{key}: {path}: expected `version: 1` and `conversations: [...]`, found {described(document)}")
+        raise DataError(
+            f"{key}: {path}: expected `version: 1` and `conversations: [...]`, found {describe_value(document)}"
+        )
     fields = Fields(document, path, 1, log)
     version = document.get("version")
     if version != VERSION or isinstance(version, bool):
-        found = described(version) if "version" in document else "nothing"
+        found = describe_value(version) if "version" in document else "nothing"
         raise DataError(f"{key}: {path}: version: expected {VERSION}, found {found}")
     if "conversations" not in document:
         near = did_you_mean("conversations", document)
@@ -49,7 +51,7 @@ def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[
             fields.wrong(f"conversations[{index}]", "an object", item)
 
 
-def _loaded(text: str) -> Any:
+def _load(text: str) -> Any:
     node = yaml.compose(text, Loader=_Loader)
     return None if node is None else _value(node, {})
 
@@ -75,7 +77,7 @@ _Loader = _fast_loader()
 
 
 def _value(node: yaml.Node, values: dict[int, Any]) -> Any:
-    """`values`: of the nodes read so far. One that many aliases stand for is made once."""
+    """`values`: of the nodes read so far. A node with many aliases is read once."""
     if isinstance(node, yaml.ScalarNode):
         return _scalar(node)
     if id(node) not in values:

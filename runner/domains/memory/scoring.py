@@ -1,4 +1,4 @@
-"""What code counts of a probe: what was remembered, what was shown of it, and what was answered."""
+"""Metrics of a probe that code counts: of the memory, of the contexts, and of the answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HELD = 0.5  # support from which a summary holds what a turn says, as the lexica
 SIZES = ("memory_sentences", "memory_tokens", "context_tokens")
 
 
-def counted(view: Seen, moment: Moment, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
+def count_values(view: Seen, moment: Moment, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
     """Values by name; None where something does not apply."""
     probe = view.case.probe
     reply = _answer_text(answer)
@@ -32,8 +32,8 @@ def counted(view: Seen, moment: Moment, context: BuiltContext, answer: Answer) -
         "facts_current": view.is_current,
         "summary_current": view.is_summary_current(moment),
         "leakage": leakage([view.text, answer.text], probe.canaries),
-        **labelled(view.case, probe, context, answer),
-        **recalled(view.case, moment),
+        **evidence_values(view.case, probe, context, answer),
+        **recall_values(view.case, moment),
         "answer_facts": view.share(view.in_answer(reply, probe.expected)),
         "answer_stale": view.share(view.in_answer(reply, probe.forbidden, besides=probe.expected)),
         "memory_sentences": float(n_sentences(moment.remembered.memory)),
@@ -42,12 +42,12 @@ def counted(view: Seen, moment: Moment, context: BuiltContext, answer: Answer) -
     }
 
 
-def labelled(case: ProbeCase, probe: Probe, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
-    """Values that depend on the answers and the evidence of a probe, of which there may be two readings."""
+def evidence_values(case: ProbeCase, probe: Probe, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
+    """Values that depend on the answers and the evidence of a probe, whose labels may come in two versions."""
     turns = case.conversation.turns[: probe.after_turn]
     said_in = {turn.id or f"turn-{number}": turn for number, turn in enumerate(turns, start=1)}
     shown_ids = {shown_ids.id for shown_ids in context.contexts}
-    held_ids = shown_ids | _summarised(probe, said_in, context)
+    held_ids = shown_ids | _summarised_turns(probe, said_in, context)
     published = {locomo.NAME: locomo.locomo_f1(probe.category, probe.answers, answer.text, refused=answer.refused)}
     return {
         "evidence_recall": evidence_recall(probe.evidence, said_in.keys(), shown_ids),
@@ -59,8 +59,8 @@ def labelled(case: ProbeCase, probe: Probe, context: BuiltContext, answer: Answe
     }
 
 
-def _summarised(probe: Probe, said_in: Mapping[str, ChatTurn], context: BuiltContext) -> set[str]:
-    """Ids of the turns of evidence of which summary and entities support what they say of the question: of each
+def _summarised_turns(probe: Probe, said_in: Mapping[str, ChatTurn], context: BuiltContext) -> set[str]:
+    """Ids of those turns of evidence whose statements about the question are supported by summary and entities: of each
     speaker the sentence that shares most with the question and the known answers."""
     summary = [text for name in ("memory", "entities") if (text := context.text_of(name))]
     if not summary or not probe.evidence:
@@ -86,7 +86,7 @@ def _closest(text: str, about: Sequence[Word]) -> Statement | None:
     return sentences[shares.index(best)] if best else None
 
 
-def recalled(case: ProbeCase, moment: Moment) -> dict[str, float | None]:
+def recall_values(case: ProbeCase, moment: Moment) -> dict[str, float | None]:
     """Recall of the turns and of the sessions that answer a probe among the first that the memory gives: those
     retrieved, best first, then the last ones, the newest first; a session is where its first turn is."""
     remembered = moment.remembered
@@ -104,7 +104,7 @@ def recalled(case: ProbeCase, moment: Moment) -> dict[str, float | None]:
 
 
 def names(probe: Probe) -> Iterator[str]:
-    """Of what is counted, what applies to a probe whether it could be scored or not."""
+    """The names of counted metrics that apply to a probe, whether or not it could be scored."""
     yield from SIZES
     if probe.expected:
         yield from ("facts_present", "answer_facts")
@@ -115,7 +115,7 @@ def names(probe: Probe) -> Iterator[str]:
 
 
 def facts_lost_at(probe: Probe, values: Mapping[str, float | None], *, refused: bool, right: bool) -> LostAt:
-    """Where a probe was lost, by the facts that were expected. `values`: as they were counted."""
+    """The stage at which a probe failed, by the expected facts. `values`: the counted metrics."""
     share = values["facts_present"]
     return lost_at(
         answerable=probe.answerable,

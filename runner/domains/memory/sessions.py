@@ -14,8 +14,8 @@ from runner.domains.memory.records import ChatTurn, SessionKey, SessionState, Up
 
 @dataclass(slots=True)
 class Session:
-    """`language`: the last one told. `summarised`: the last turn known to be in the summary. `failed`: updates that
-    failed in a row. `is_due`: the background work is to look at the session (again). `error`: what has ended it."""
+    """`language`: the last known one. `summarised`: the last turn known to be in the summary. `failed`: consecutive
+    failed updates. `is_due`: the background work must look at the session (again). `error`: the one that ended it."""
 
     upkeep: Upkeep = field(default_factory=Upkeep)
     language: str | None = None
@@ -53,7 +53,7 @@ class Sessions:
             finally:
                 self._users -= 1
                 if not self._users:
-                    await _cancelled(self._tasks())
+                    await _cancel(self._tasks())
 
     async def append(self, key: SessionKey, turn: ChatTurn, keep: int | None = None) -> int:
         """The number that the turn got."""
@@ -68,7 +68,7 @@ class Sessions:
     async def delete(self, key: SessionKey) -> None:
         session = self._sessions.pop(key, None)
         if session is not None and session.task is not None:
-            await _cancelled({session.task})
+            await _cancel({session.task})
         await self.store.delete(key)
 
     def upkeep(self, key: SessionKey) -> Upkeep:
@@ -87,15 +87,15 @@ class Sessions:
         """Have the session updated in the background, unless that has begun or has failed."""
         session.is_due = True
         if session.error is None and (session.task is None or session.task.done()):
-            session.task = asyncio.create_task(self._worked(key, session))
+            session.task = asyncio.create_task(self._run_work(key, session))
 
-    async def finished(self, session: Session) -> None:
+    async def wait_until_idle(self, session: Session) -> None:
         """Returns when no work is under way or due. Raises what `check` does."""
         while session.task is not None and not session.task.done():
             await asyncio.wait({session.task})
         self.check(session)
 
-    async def _worked(self, key: SessionKey, session: Session) -> None:
+    async def _run_work(self, key: SessionKey, session: Session) -> None:
         try:
             while session.is_due and self._work is not None:
                 await self._work(key, session)
@@ -107,7 +107,7 @@ class Sessions:
         return {task for task in tasks if task is not None and not task.done()}
 
 
-async def _cancelled(tasks: set[asyncio.Task[None]]) -> None:
+async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     if tasks:

@@ -15,8 +15,8 @@ LETTER = 8  # characters that one letter with its accents may have
 
 
 def most(n: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `n` that fits, if all below one that fits do too; 0 is never asked about. Small
-    numbers are tried first: what is asked stays in proportion to the answer."""
+    """The largest number up to `n` that fits, if all below one that fits do too; 0 is never tried. Small numbers are
+    tried first, so that the number of tries grows with the result."""
     low, high = 0, 1
     while high < n and fits(high):
         low, high = high, high * 2
@@ -36,7 +36,7 @@ def whole_sentences(text: str, budget: int, count: Counter) -> tuple[str, int]:
     return text[: ends[kept - 1]] if kept else "", len(ends) - kept
 
 
-def shortened(text: str, budget: int, count: Counter) -> str:
+def shorten_text(text: str, budget: int, count: Counter) -> str:
     """The beginning of a text, marked where it was cut: at the end of a sentence that keeps more than half of what
     would fit, else at a space, else within a word. Empty where not even the mark fits."""
 

@@ -1,4 +1,4 @@
-"""What conf says of stores: how long sessions live, and where a Redis is."""
+"""Settings of stores: how long sessions live, and the address of a Redis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PRIVATE = (
 
 
 def _refuse(message: str) -> PydanticCustomError:
-    """What was given is not repeated: it may be a password."""
+    """The message does not repeat the value: it may be a password."""
     return PydanticCustomError(NOT_SHOWN, "{message}", {"message": message})
 
 
@@ -73,7 +73,7 @@ Variable = Annotated[str, AfterValidator(_variable)]
 
 
 class RedisSettings(TypedDict, total=False):
-    """Where a Redis is, and who asks: what each means stands at RedisServer, which has the defaults, too."""
+    """Address and access of a Redis; meaning and default of each setting are documented at RedisServer."""
 
     url: Url
     cluster: bool

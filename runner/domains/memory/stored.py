@@ -51,13 +51,13 @@ def session_of(name: bytes) -> SessionKey | None:
     return key if name.decode() in keys_of(key) else None
 
 
-def encoded(text: str) -> bytes:
+def encode_key(text: str) -> bytes:
     """UTF-8 that also takes lone surrogates, which a key of a foreign program may hold."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _json(value: Any) -> bytes:
-    return encoded(_ENCODER.encode(value))
+    return encode_key(_ENCODER.encode(value))
 
 
 def _fields(record: ChatTurn | Entity) -> dict[str, Any]:
@@ -77,12 +77,12 @@ def entities_of(entities: Sequence[Entity]) -> bytes:
 
 
 def last_number_of(reply: Sequence[bytes]) -> int:
-    """Of the last turn that the session was given, whether it still holds it or not."""
+    """The number of the last turn of the session, whether or not it is still stored."""
     return int(reply[3]) if reply else 0
 
 
 def state_of(reply: Sequence[bytes]) -> SessionState:
-    """What the script that reads a session returned."""
+    """The state from the reply of the script that reads a session."""
     if not reply:
         return SessionState()
     generation, version, last_turn, _, memory, entities, *turns = (

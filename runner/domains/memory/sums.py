@@ -1,4 +1,4 @@
-"""What summary.json says of all probes together: how long facts are kept, what was shown, what keeping it cost."""
+"""The part of summary.json over all probes: how long facts are kept, what was shown, the cost of keeping them."""
 
 from __future__ import annotations
 

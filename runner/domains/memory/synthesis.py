@@ -1,6 +1,6 @@
-"""Conversations made from a seed: keyed facts of several topics that change, with talk about other things between.
+"""Conversations made from a seed: keyed facts of several topics that change, with small talk between.
 
-Everything that a turn says is decided in the order of the turns. What the same seed makes is the same on every
+Everything that a turn says is decided in the order of the turns. The same seed makes the same conversations on every
 machine.
 """
 
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from random import Random
 
-from runner.domains.memory.phrases import Domain, Phrases, Slot, after, filled
+from runner.domains.memory.phrases import Domain, Phrases, Slot, after, fill_phrase
 from runner.domains.memory.records import ChatTurn, Fact
 from runner.text.shown import mentions
 
 FACTS = 0.3  # of the turns tell something
 OTHERS = 0.08  # tell the same of somebody else
 MENTIONS = 0.08  # speak of something without telling it
-TOLD = 0.75  # of what there is to a topic; the rest is never told, so that it can be asked for
+TOLD = 0.75  # share of the facts of a topic that are stated; questions may ask for the others, too
 CHANGES = (1, 1, 1, 2, 2, 3)  # how often a fact that changes does
 ECHO = 0.2  # of answers repeat the value
 SESSION = (8, 20)  # turns on one day
@@ -28,7 +28,7 @@ FIRST_DAY = date(2026, 1, 5)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a turn is for. `owner`: whose it is, where it is not the user's."""
+    """The purpose of a turn. `owner`: whose fact it is, if not the user's."""
 
     kind: str  # fact | other | mention | topic
     domain: Domain
@@ -38,7 +38,7 @@ class Event:
 
 @dataclass(slots=True)
 class Script:
-    """A conversation while it is written. `untold`: what nobody says of the user."""
+    """A conversation while it is written. `untold`: slots whose facts are never stated."""
 
     turns: list[ChatTurn] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
@@ -46,9 +46,9 @@ class Script:
     untold: list[Slot] = field(default_factory=list)
 
 
-def written(random: Random, phrases: Phrases, n_turns: int, updates: float, code: str) -> Script:
+def write_script(random: Random, phrases: Phrases, n_turns: int, updates: float, code: str) -> Script:
     """`updates`: the share of facts that change. `code`: a fact of this tenant alone, stated once."""
-    plan, untold = _planned(random, phrases, n_turns, updates, code)
+    plan, untold = _plan_turns(random, phrases, n_turns, updates, code)
     writer = _Writer(random, phrases)
     writer.script.untold = untold
     days = _days(random)
@@ -68,11 +68,11 @@ def _days(random: Random) -> Iterator[str]:
 # --- what is said when ------------------------------------------------------------------------------
 
 
-def _planned(
+def _plan_turns(
     random: Random, phrases: Phrases, n_turns: int, updates: float, code: str
 ) -> tuple[dict[int, Event], list[Slot]]:
-    """What each turn is for, by its number; turns without an entry are small talk. And the slots whose facts are never
-    stated."""
+    """The purpose of each turn, by its number; turns without an entry are small talk. And the slots whose facts are
+    never stated."""
     domains = random.sample(phrases.domains, 2 + (n_turns >= 40) + (n_turns >= 100))
     plan: dict[int, Event] = {}
     slots_of_topic: dict[str, list[Slot]] = {}
@@ -141,7 +141,7 @@ class _Writer:
 
     def _pair(self, name: str, **words: str) -> tuple[str, str]:
         user, assistant = self.random.choice(self.data[name])
-        return filled(user, **words), filled(assistant, **words)
+        return fill_phrase(user, **words), fill_phrase(assistant, **words)
 
     def _small_talk(self) -> tuple[str, str]:
         """All of it before any of it again."""
@@ -155,18 +155,18 @@ class _Writer:
         old = self._current.get(slot.key)
         told = choice(slot.kind["say"] if old is None else self._changes(slot, old, value))
         opening = choice(self.data["openings" if old is None else "changes"])
-        user = filled(after(opening, told) + choice(self.data["closings"]), key=slot.key, value=value)
+        user = fill_phrase(after(opening, told) + choice(self.data["closings"]), key=slot.key, value=value)
         answers = self.data["noted" if old is None else "changed"]
         answer = choice(self.data["echoes"] if self.random.random() < ECHO else answers)
         self._remember(slot.key, value, number)
         self._current[slot.key] = value
         self.script.slots[slot.key] = slot
-        return user, filled(answer, key=slot.key, value=value)
+        return user, fill_phrase(answer, key=slot.key, value=value)
 
     def _of_somebody_else(self, slot: Slot, owner: str, value: str, number: int) -> tuple[str, str]:
         phrase, answer = self.random.choice(self.data["others"]), self.random.choice(self.data["heard"])
         self._remember(f"{owner} {slot.key}", value, number)
-        return filled(phrase, owner=owner, key=slot.key, value=value), answer
+        return fill_phrase(phrase, owner=owner, key=slot.key, value=value), answer
 
     def _changes(self, slot: Slot, old: str, new: str) -> list[str]:
         phrases = list(slot.kind["change"])

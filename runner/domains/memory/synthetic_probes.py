@@ -1,4 +1,4 @@
-"""Questions about a generated conversation, evenly spread over how long ago the answer was told."""
+"""Questions about a generated conversation, evenly spread over the age of the answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from random import Random
 
-from runner.domains.memory.phrases import Phrases, filled
+from runner.domains.memory.phrases import Phrases, fill_phrase
 from runner.domains.memory.records import Fact, Probe
 from runner.domains.memory.synthesis import Script
 from runner.domains.memory.timeline import current_facts
@@ -25,14 +25,14 @@ def probes(random: Random, phrases: Phrases, script: Script, unanswerable: float
     checkpoints = sorted({*range(EVERY, len(script.turns) + 1, EVERY), len(script.turns)})
     n_probes = min(PROBES[1], max(PROBES[0], len(script.turns) // EVERY))
     n_without = sum(random.random() < unanswerable for _ in range(n_probes)) if script.untold else 0
-    asked = _chosen(random, script, checkpoints, n_probes - n_without)
+    asked = _choose(random, script, checkpoints, n_probes - n_without)
     made = [_answerable(random, phrases, script, after_turn, fact) for after_turn, fact in asked]
     made += [_unanswerable(random, script, random.choice(checkpoints)) for _ in range(n_without)]
     made.sort(key=lambda probe: probe.after_turn)
     return tuple(replace(probe, id=f"p{number}") for number, probe in enumerate(made, 1))
 
 
-def _chosen(random: Random, script: Script, checkpoints: Sequence[int], n_probes: int) -> list[Asked]:
+def _choose(random: Random, script: Script, checkpoints: Sequence[int], n_probes: int) -> list[Asked]:
     """Classes of age take turns, beginning with any."""
     pairs = [(turn, fact) for turn in checkpoints for fact in _true_facts(script, turn)]
     random.shuffle(pairs)
@@ -62,9 +62,9 @@ def _answerable(random: Random, phrases: Phrases, script: Script, after_turn: in
     if others and random.random() < TWO_FACTS:
         facts.append(random.choice(others))
         phrase = random.choice(phrases.data["both"])
-        question = filled(phrase, first=facts[0].key, second=facts[1].key)
+        question = fill_phrase(phrase, first=facts[0].key, second=facts[1].key)
     else:
-        question = filled(random.choice(script.slots[fact.key].kind["ask"]), key=fact.key)
+        question = fill_phrase(random.choice(script.slots[fact.key].kind["ask"]), key=fact.key)
     keys = {asked_fact.key for asked_fact in facts}
     stale = [old for old in script.facts if old.key in keys and old.turn <= after_turn and old not in facts]
     return Probe(
@@ -81,5 +81,5 @@ def _answerable(random: Random, phrases: Phrases, script: Script, after_turn: in
 
 def _unanswerable(random: Random, script: Script, after_turn: int) -> Probe:
     slot = random.choice(script.untold)
-    question = filled(random.choice(slot.kind["ask"]), key=slot.key)
+    question = fill_phrase(random.choice(slot.kind["ask"]), key=slot.key)
     return Probe("", question, after_turn, answerable=False, category="unanswerable")

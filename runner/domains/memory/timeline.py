@@ -1,4 +1,4 @@
-"""Whether what a scenario expects of a memory can be known when it is asked."""
+"""Checks that the facts that a scenario expects can be known when the question is asked."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from runner.domains.memory.records import ChatTurn, SessionKey, SessionState, session_of
 from runner.errors import Problem, StopRunError
-from runner.llm.metering import Meter, metered, owner_of, pass_on
+from runner.llm.metering import Meter, call_with_meter, owner_of, pass_on
 from runner.protocols import Embedder, Workspace, offered
-from runner.retrieval.fusion import BALANCED, POOL, convex_values, fused
+from runner.retrieval.fusion import BALANCED, POOL, convex_values, fuse
 from runner.system.threads import in_thread
 from runner.text.tokens import by_script, words
 
@@ -36,7 +36,7 @@ class Recency:
     weight: float
     half_life: float
 
-    def weighed(self, score: float, age: int) -> float:
+    def weigh(self, score: float, age: int) -> float:
         """The score of a turn that is `age` turns older than the newest."""
         freshness: float = 0.5 ** (age / self.half_life)
         return (1 - self.weight) * score + self.weight * freshness
@@ -63,7 +63,7 @@ class TurnIndex:
         self._total += len(terms)
 
     def scores(self, question: str) -> Scores:
-        """Of the turns that share a term with the question."""
+        """The scores of the turns that share a term with the question."""
         scores: defaultdict[int, float] = defaultdict(float)
         mean = self._total / max(1, len(self.turns)) or 1.0
         for term, asked in Counter(self._terms(question)).items():
@@ -77,19 +77,19 @@ class TurnIndex:
     def best(
         self, question: str, n: int, besides: Collection[int] = (), recency: Recency | None = None
     ) -> tuple[ChatTurn, ...]:
-        """At most `n` turns that share a term with the question, best first. `besides`: numbers of turns that are not
-        wanted."""
-        order = in_order(weighed(self.scores(question), 0.0, len(self.turns) - 1, recency))
+        """At most `n` turns that share a term with the question, best first. `besides`: numbers of turns to leave
+        out."""
+        order = in_order(weigh_scores(self.scores(question), 0.0, len(self.turns) - 1, recency))
         wanted = (self.turns[place] for place in order if self.turns[place].number not in besides)
         return tuple(turn for turn, _ in zip(wanted, range(n), strict=False))
 
 
-def weighed(scores: Scores, lowest: float, last: int, recency: Recency | None) -> Scores:
-    """With what newer places gain; `lowest`: the score that counts as 0, `last`: the newest place."""
+def weigh_scores(scores: Scores, lowest: float, last: int, recency: Recency | None) -> Scores:
+    """The scores, raised for newer places; `lowest`: the score that counts as 0, `last`: the newest place."""
     if recency is None or not scores:
         return scores
     span = max(scores.values()) - lowest or 1.0
-    return {place: recency.weighed((score - lowest) / span, last - place) for place, score in scores.items()}
+    return {place: recency.weigh((score - lowest) / span, last - place) for place, score in scores.items()}
 
 
 def in_order(scores: Scores) -> list[int]:
@@ -103,19 +103,20 @@ def text_of(turn: ChatTurn) -> str:
 
 
 class TurnVectors:
-    """Cosines of turns by an embedder, which is asked for each turn once, and for all that are new at once. The vectors
-    of a turn that no session has any more are gone with it."""
+    """Cosines of turns by an embedder, which embeds each turn once, all new ones at once. The vectors of a turn are
+    dropped with the last session that has it."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: OrderedDict[SessionKey, dict[str, NDArray[np.float32]]] = OrderedDict()
 
     async def cosines(self, key: SessionKey, turns: Sequence[ChatTurn], question: str) -> NDArray[np.float64]:
-        """By place; NaN where a turn, or the question, has no features. Raises what the embedder raises."""
+        """The cosines by place; NaN where a turn, or the question, has no features. Raises the errors of the
+        embedder."""
         texts = [text_of(turn).strip() for turn in turns]
         known_vectors = self._known.get(key, {})
         missing = list(dict.fromkeys(text for text in texts if text not in known_vectors))
-        rows, query_vector = await self._embedded(missing, question)
+        rows, query_vector = await self._embed(missing, question)
         vectors = known_vectors | dict(zip(missing, rows, strict=True))
         self._known[key] = {text: vectors[text] for text in texts}
         self._known.move_to_end(key)
@@ -127,13 +128,13 @@ class TurnVectors:
         """Drop the vectors of a session."""
         self._known.pop(key, None)
 
-    async def _embedded(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    async def _embed(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         def embed() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
             passages = self._embedder.embed(texts, "passage") if texts else np.empty((0, 0), dtype=np.float32)
             return passages, self._embedder.embed([question], "query")[0]
 
         answered: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], Meter] = await in_thread(
-            partial(metered, embed, owner=owner_of())
+            partial(call_with_meter, embed, owner=owner_of())
         )
         pass_on(answered[1])
         return answered[0]
@@ -180,7 +181,7 @@ class TurnSearch:
         self._indexes: OrderedDict[tuple[SessionKey, str], TurnIndex] = OrderedDict()
 
     def problems(self) -> Iterator[Problem]:
-        """Of an embedder that cannot embed what is said while a session goes on."""
+        """The problems of an embedder that cannot embed turns while a session is running."""
         if self._ranking == "bm25":
             return
         name = type(self._embedder).__name__
@@ -216,9 +217,9 @@ class TurnSearch:
             said = [turn for turns in units for turn in turns]
             scores = _of_units(units, await self._vectors.cosines(key, said, question)) if said else {}
             if self._ranking == "hybrid" and said:
-                scores = _fused(keyword, scores, len(units), self._weight)
+                scores = _fuse_legs(keyword, scores, len(units), self._weight)
             lowest = min(scores.values(), default=0.0)
-        order = in_order(weighed(scores, lowest, len(units) - 1, self._recency))
+        order = in_order(weigh_scores(scores, lowest, len(units) - 1, self._recency))
         left = ([turn for turn in units[place] if turn.number not in besides] for place in order)
         return tuple(turn for turns, _ in zip(filter(None, left), range(n), strict=False) for turn in turns)
 
@@ -259,7 +260,7 @@ def _of_units(units: Sequence[Sequence[ChatTurn]], cosines: NDArray[np.float64])
     return scores
 
 
-def _fused(keyword: Scores, dense: Scores, total: int, weight: float) -> Scores:
+def _fuse_legs(keyword: Scores, dense: Scores, total: int, weight: float) -> Scores:
     """As the hybrid retriever does by default."""
     legs = [(scores, in_order(scores)[:POOL]) for scores in (keyword, dense)]
     values = [
@@ -267,12 +268,12 @@ def _fused(keyword: Scores, dense: Scores, total: int, weight: float) -> Scores:
         for scores, order in legs
     ]
     places = [np.array(order, dtype=np.int64) for _, order in legs]
-    union, sums = fused(places, values, np.array([[weight], [1 - weight]]))
+    union, sums = fuse(places, values, np.array([[weight], [1 - weight]]))
     return dict(zip(union.tolist(), sums.tolist(), strict=True))
 
 
 def by_session(turns: Sequence[ChatTurn]) -> list[list[ChatTurn]]:
-    """In the order in which sessions began; turns of which no session is known are one."""
+    """By session, in the order in which they began; turns without a known session are one."""
     found: dict[str, list[ChatTurn]] = {}
     for turn in turns:
         found.setdefault(session_of(turn), []).append(turn)

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from runner.domains.memory.bounds import bounded
+from runner.domains.memory.bounds import bound_memory
 from runner.domains.memory.entities import with_changes
 from runner.domains.memory.protocols import MemoryStore, Summariser
 from runner.domains.memory.records import Bounds, ChatTurn, SessionKey, SessionState
@@ -27,7 +27,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class UpdateSettings(TypedDict, total=False):
-    """What conf says of a memory that is summarised: what each means, and its default, stands at Updates."""
+    """Settings of a memory that is summarised: meaning and default of each are documented at Updates."""
 
     window: Annotated[int, Field(ge=0)]
     update_every: Count
@@ -79,14 +79,14 @@ class Updates:
         self.sessions.check(session)
         if self._batch(await self.sessions.inspect(key), session):
             self.sessions.start(key, session)
-        await self.sessions.finished(session)
+        await self.sessions.wait_until_idle(session)
 
     def _n_due(self, session: Session) -> int:
         return self.update_every * (session.failed + 1)
 
     def _batch(self, state: SessionState, session: Session) -> Sequence[ChatTurn]:
         """The turns to summarise next; none as long as they are too few."""
-        waiting = unsummarised(state)
+        waiting = unsummarised_turns(state)
         size = self._n_due(session)
         return waiting[:size] if len(waiting) >= size + self.window else ()
 
@@ -94,39 +94,39 @@ class Updates:
         """One update, if one is due."""
         session.is_due = False
         try:
-            if not self._batch(await self._inspected(key, session), session):
+            if not self._batch(await self._inspect(key, session), session):
                 return
-            async with self._leased(key):
-                state = await self._inspected(key, session)  # another may have summarised it meanwhile
+            async with self._lease(key):
+                state = await self._inspect(key, session)  # another may have summarised it meanwhile
                 if batch := self._batch(state, session):
                     await self._try(key, session, state, batch)
         except EvaluationError as error:
             _count_failure(session, error)
 
-    async def _inspected(self, key: SessionKey, session: Session) -> SessionState:
+    async def _inspect(self, key: SessionKey, session: Session) -> SessionState:
         state = await self.sessions.inspect(key)
         session.summarised = state.last_turn
         return state
 
     @asynccontextmanager
-    async def _leased(self, key: SessionKey) -> AsyncIterator[None]:
-        """Nobody else summarises the session inside. One whose lease ran out all the same, because its process stood
-        still, commits nothing that another has."""
+    async def _lease(self, key: SessionKey) -> AsyncIterator[None]:
+        """No other process summarises the session inside. A process whose lease expired while it was suspended cannot
+        commit over the summary of another."""
         holder, pause_s = secrets.token_hex(16), LOOK_S
         while not await self.store.lease(key, holder, self.lease_s):
             await asyncio.sleep(pause_s)
             pause_s = min(LONGEST_S, 2 * pause_s)
         ended = asyncio.Event()
-        renewing = asyncio.create_task(self._renewed(key, holder, ended))
+        renewing = asyncio.create_task(self._renew(key, holder, ended))
         try:
             yield
         finally:
             ended.set()
-            await renewing  # a request under way might come after the one that gives it back
+            await renewing  # a pending request could arrive after the one that gives the lease back
             with suppress(EvaluationError):  # it ends by itself
                 await self.store.lease(key, holder, 0)
 
-    async def _renewed(self, key: SessionKey, holder: str, ended: asyncio.Event) -> None:
+    async def _renew(self, key: SessionKey, holder: str, ended: asyncio.Event) -> None:
         while not ended.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), self.lease_s / 3)
@@ -150,7 +150,7 @@ class Updates:
     async def _update(self, key: SessionKey, session: Session, state: SessionState, batch: Sequence[ChatTurn]) -> None:
         """A summary that comes too late is dropped: another has taken its place, or the session is gone."""
         summary = await self.summariser.summarise(state.memory, state.entities, batch, session.language, self.bounds)
-        memory, was_cut = await bounded(summary.memory.strip(), self.bounds, self.summariser, session.language)
+        memory, was_cut = await bound_memory(summary.memory.strip(), self.bounds, self.summariser, session.language)
         committed = await self.store.commit(
             key,
             version=state.version,
@@ -173,6 +173,6 @@ def _count_failure(session: Session, error: Exception) -> None:
         raise error
 
 
-def unsummarised(state: SessionState) -> tuple[ChatTurn, ...]:
+def unsummarised_turns(state: SessionState) -> tuple[ChatTurn, ...]:
     """Oldest first."""
     return tuple(turn for turn in state.turns if turn.number > state.last_turn)

@@ -1,1 +1,1 @@
-"""Running systems: what they say of their answers, told in reports."""
+"""Running systems: reports on what their replies state."""

@@ -1,5 +1,5 @@
-"""What a report says of a running system: what it told of its answers, what was not judged, and how far its answers to
-one question differ."""
+"""Sections of a report on a running system: what its replies state, what was not judged, and how far its answers to one
+question differ."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import orjson
 
-from runner.data.jsonl import described, read_jsonl
+from runner.data.jsonl import describe_value, read_jsonl
 from runner.data.problems import ProblemLog
 from runner.domains.traces.chat_messages import Call, FieldError, Message, messages_of
 from runner.domains.traces.reading import expected_tools_of
@@ -41,10 +41,10 @@ CUT_OFF = ("length", "content_filter", "max_tokens", "refusal", "model_context_w
 
 
 def read_chat_logs(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
-    """A trace for each conversation that is one; what is wrong with the others is in `log`. `domain` and `confidence`
-    are for conversations that do not tell theirs; the names of what was filled in so stand in `metadata.assumed`.
-    Success that nothing tells is None; the API itself tells that an answer was cut off or refused. Raises
-    DataError for a file that cannot be read."""
+    """A trace for each usable conversation; the problems of the others are in `log`. `domain` and `confidence` are for
+    conversations without their own; the names of values filled in so are in `metadata.assumed`. Success is None where
+    it is not stated; the API itself states that an answer was truncated or refused. Raises DataError for a file that
+    cannot be read."""
     line_of_id: dict[str, int] = {}
     for number, record in read_jsonl(path, "LOGS", log, DataError):
         try:
@@ -71,8 +71,8 @@ def _trace(record: Mapping[str, Any], number: int, domain: str, confidence: floa
     steps, answer = steps_of(messages[places[0] + 1 :])
     if not steps:
         raise FieldError("messages", "the assistant does nothing after the first message of the user")
-    stated = told_of(record)
-    created, expected_tools = _created(stated), stated.pop("expected_tools", None)
+    stated = known_fields(record)
+    created, expected_tools = _creation_time(stated), stated.pop("expected_tools", None)
     assumed = [name for name in ("task_domain", "confidence") if name not in stated]
     ended = None if ended_well else False
     values: dict[str, Any] = {"task_domain": domain, "success": ended, "confidence": confidence, **stated}
@@ -105,7 +105,7 @@ def _trace(record: Mapping[str, Any], number: int, domain: str, confidence: floa
 
 
 def steps_of(messages: Sequence[Message]) -> tuple[tuple[Step, ...], str]:
-    """The steps after the objective, and the answer that the conversation ends with, empty where there is none."""
+    """The steps after the objective, and the answer that ends the conversation, empty if none."""
     acting = [message for message in messages if message.role in ("user", "assistant", "tool")]
     answer = acting[-1].text.strip() if acting and acting[-1].role == "assistant" and not acting[-1].calls else ""
     steps: list[tuple[StepType, str, Call | None]] = []
@@ -126,7 +126,7 @@ def steps_of(messages: Sequence[Message]) -> tuple[tuple[Step, ...], str]:
 
 
 def _acts(message: Message, failed: Sequence[Call | None]) -> Iterator[tuple[StepType, str, Call | None]]:
-    """What an assistant says and calls at once. The first of what is new after a failure is the recovery."""
+    """The texts and calls of one message of an assistant. The first new one after a failure is the recovery."""
     before = {call.key for call in failed if call is not None}
     is_repeated = bool(message.calls) and all(call.key in before for call in message.calls)
     is_recovery = bool(failed) and not is_repeated
@@ -144,33 +144,33 @@ def _step(place: int, type_: StepType, content: str, call: Call | None) -> Step:
     return Step(type_, content, None if call is None else call.name, more)
 
 
-# --- what stands in a line ------------------------------------------------------------------------
+# --- the content of a line ------------------------------------------------------------------------
 
 
 def _messages(record: Mapping[str, Any]) -> tuple[list[Message], bool]:
-    """All messages, and whether the last one is whole: neither cut off, filtered nor refused."""
+    """All messages, and whether the last one is complete: not truncated, filtered or refused."""
     asked = _mapping(record, "request") if "request" in record else record
     listed = asked.get("messages")
     where = "messages" if asked is record else "request.messages"
     if not isinstance(listed, list) or not listed:
-        raise FieldError(where, f"expected a list of messages, found {described(listed)}")
+        raise FieldError(where, f"expected a list of messages, found {describe_value(listed)}")
     messages = [each for place, value in enumerate(listed) for each in messages_of(value, f"{where}[{place}]")]
-    answered = _mapping(record, "response") if "response" in record else record
-    choices = answered.get("choices")
+    response = _mapping(record, "response") if "response" in record else record
+    choices = response.get("choices")
     reason = None
     if choices is not None:
-        where = "choices" if answered is record else "response.choices"
+        where = "choices" if response is record else "response.choices"
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise FieldError(where, f"expected a list of objects, found {described(choices)}")
+            raise FieldError(where, f"expected a list of objects, found {describe_value(choices)}")
         messages += messages_of(choices[0].get("message"), f"{where}[0].message")
         reason = choices[0].get("finish_reason")
-    elif answered is not record and isinstance(answered.get("content"), list):  # an answer of Anthropic's API
-        messages += messages_of({"role": "assistant", **answered}, "response")
-        reason = answered.get("stop_reason")
+    elif response is not record and isinstance(response.get("content"), list):  # an answer of Anthropic's API
+        messages += messages_of({"role": "assistant", **response}, "response")
+        reason = response.get("stop_reason")
     return messages, reason not in CUT_OFF and not messages[-1].refused
 
 
-def told_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def known_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of KNOWN that a line states, checked. The metadata of stored completions are texts: `"true"`,
     `"0.8"`."""
     metadata = _mapping(record, "metadata")
@@ -190,18 +190,18 @@ def _value(name: str, value: Any, field: str) -> Any:
     if name == "success":
         found = {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else value
         if not isinstance(found, bool):
-            raise FieldError(field, f"expected true or false, found {described(value)}")
+            raise FieldError(field, f"expected true or false, found {describe_value(value)}")
         return found
     if name in ("confidence", "rating"):
         number = _number(value)
         if number is None or (name == "confidence" and not 0 <= number <= 1):
             expected = "a number from 0 to 1" if name == "confidence" else "a number"
-            raise FieldError(field, f"expected {expected}, found {described(value)}")
+            raise FieldError(field, f"expected {expected}, found {describe_value(value)}")
         return number
     if name == "expected_tools":
         return _expected_tools(value, field)
     if name in ("task_domain", "quality") and (not isinstance(value, str) or not value.strip()):
-        raise FieldError(field, f"expected a text, found {described(value)}")
+        raise FieldError(field, f"expected a text, found {describe_value(value)}")
     return value
 
 
@@ -210,7 +210,7 @@ def _expected_tools(value: Any, field: str) -> tuple[ToolUse, ...] | None:
 
     def wrong(name: str, expected: str, value: Any) -> None:
         place = field.removesuffix("expected_tools") + name
-        raise FieldError(place, f"expected {expected}, found {described(value)}")
+        raise FieldError(place, f"expected {expected}, found {describe_value(value)}")
 
     if isinstance(value, str):
         with suppress(orjson.JSONDecodeError):
@@ -228,8 +228,8 @@ def _number(value: Any) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-def _created(told: dict[str, Any]) -> datetime | None:
-    """From seconds since 1970 or an ISO date; without a time zone, UTC."""
+def _creation_time(told: dict[str, Any]) -> datetime | None:
+    """The time from seconds since 1970 or an ISO date; without a time zone, UTC."""
     value = told.pop("created_at", None)
     if value is None:
         return None
@@ -241,7 +241,7 @@ def _created(told: dict[str, Any]) -> datetime | None:
             return datetime.fromtimestamp(value, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
         pass
-    raise FieldError("created_at", f"expected a date (ISO 8601) or seconds since 1970, found {described(value)}")
+    raise FieldError("created_at", f"expected a date (ISO 8601) or seconds since 1970, found {describe_value(value)}")
 
 
 def _id(record: Mapping[str, Any], number: int) -> str:
@@ -249,7 +249,7 @@ def _id(record: Mapping[str, Any], number: int) -> str:
     if value is None:
         return f"chat-{number:04d}"
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
-        raise FieldError("id", f"expected a text, found {described(value)}")
+        raise FieldError("id", f"expected a text, found {describe_value(value)}")
     return str(value)
 
 
@@ -258,5 +258,5 @@ def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise FieldError(name, f"expected an object, found {described(value)}")
+        raise FieldError(name, f"expected an object, found {describe_value(value)}")
     return value

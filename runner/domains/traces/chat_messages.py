@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from runner.data.files import is_deep
-from runner.data.jsonl import described
+from runner.data.jsonl import describe_value
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -64,7 +64,7 @@ def messages_of(value: Any, field: str) -> Sequence[Message]:
     content = value.get("content") if isinstance(value, dict) else None
     if isinstance(content, list) and any(isinstance(block, dict) and _is_block(block) for block in content):
         if value.get("role") not in ("user", "assistant"):
-            raise FieldError(f"{field}.role", f"expected user or assistant, found {described(value.get('role'))}")
+            raise FieldError(f"{field}.role", f"expected user or assistant, found {describe_value(value.get('role'))}")
         return of_blocks(value["role"], content, f"{field}.content")
     return [message_of(value, field)]
 
@@ -72,10 +72,10 @@ def messages_of(value: Any, field: str) -> Sequence[Message]:
 def message_of(value: Any, field: str) -> Message:
     """Raises FieldError."""
     if not isinstance(value, dict):
-        raise FieldError(field, f"expected an object, found {described(value)}")
+        raise FieldError(field, f"expected an object, found {describe_value(value)}")
     role = value.get("role")
     if role not in ROLES:
-        raise FieldError(f"{field}.role", f"expected one of {', '.join(ROLES)}, found {described(role)}")
+        raise FieldError(f"{field}.role", f"expected one of {', '.join(ROLES)}, found {describe_value(role)}")
     text = _text(value.get("content"), f"{field}.content")
     if role in ("tool", "function"):
         name = value.get("tool_call_id") or value.get("name")
@@ -94,11 +94,11 @@ def _text(content: Any, field: str) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise FieldError(field, f"expected a text or a list of parts, found {described(content)}")
+        raise FieldError(field, f"expected a text or a list of parts, found {describe_value(content)}")
     texts = []
     for place, part in enumerate(content):
         if not isinstance(part, dict):
-            raise FieldError(f"{field}[{place}]", f"expected an object, found {described(part)}")
+            raise FieldError(f"{field}[{place}]", f"expected an object, found {describe_value(part)}")
         said = part.get("text", part.get("refusal"))
         texts += [said] if isinstance(said, str) else []
     return "\n".join(texts)
@@ -137,7 +137,7 @@ def of_blocks(role: str, blocks: Sequence[Any], field: str) -> Sequence[Message]
     first = 0
     for place, block in enumerate(blocks):
         if not isinstance(block, dict):
-            raise FieldError(f"{field}[{place}]", f"expected an object, found {described(block)}")
+            raise FieldError(f"{field}[{place}]", f"expected an object, found {describe_value(block)}")
         if not _is_result(block):
             beside.append(block)
             continue
@@ -151,7 +151,7 @@ def _result(block: Mapping[str, Any], field: str) -> Message:
     content, call_id = block.get("content"), block.get("tool_use_id")
     unread: tuple[tuple[str, str], ...] = ()
     if not isinstance(call_id, str):
-        raise FieldError(f"{field}.tool_use_id", f"expected the id of a call, found {described(call_id)}")
+        raise FieldError(f"{field}.tool_use_id", f"expected the id of a call, found {describe_value(call_id)}")
     if isinstance(content, dict):  # a result or an error of a tool of the server
         text = json.dumps(content, ensure_ascii=False)
         is_error = str(content.get("type")).endswith("_error")
@@ -164,8 +164,8 @@ def _result(block: Mapping[str, Any], field: str) -> Message:
 
 
 def _between_results(role: str, blocks: Sequence[Mapping[str, Any]], field: str, first: int) -> Iterator[Message]:
-    """What stands between two results: thoughts, texts and calls. Thoughts before an answer are a message of their
-    own, so that they are no part of it."""
+    """The thoughts, texts and calls between two results. Thoughts before an answer are a message of their own, so that
+    they are no part of it."""
     thoughts, texts, calls, unread = [], [], [], []
     for place, block in enumerate(blocks, first):
         where, kind = f"{field}[{place}]", block.get("type")
@@ -192,7 +192,7 @@ def _between_results(role: str, blocks: Sequence[Mapping[str, Any]], field: str,
 def _calls(value: Mapping[str, Any], field: str) -> tuple[Call, ...]:
     listed = value.get("tool_calls") or []
     if not isinstance(listed, list):
-        raise FieldError(f"{field}.tool_calls", f"expected a list, found {described(listed)}")
+        raise FieldError(f"{field}.tool_calls", f"expected a list, found {describe_value(listed)}")
     calls = [_call(call, f"{field}.tool_calls[{place}]") for place, call in enumerate(listed)]
     old = value.get("function_call")
     if old:  # the form before tool_calls: its result names the function
@@ -203,7 +203,7 @@ def _calls(value: Mapping[str, Any], field: str) -> tuple[Call, ...]:
 
 def _call(value: Any, field: str) -> Call:
     if not isinstance(value, dict):
-        raise FieldError(field, f"expected an object, found {described(value)}")
+        raise FieldError(field, f"expected an object, found {describe_value(value)}")
     kind = "custom" if value.get("type") == "custom" else "function"
     call = _function(value.get(kind), f"{field}.{kind}")
     return Call(str(value.get("id") or ""), call.name, call.arguments)
@@ -211,17 +211,17 @@ def _call(value: Any, field: str) -> Call:
 
 def _function(value: Any, field: str) -> Call:
     if not isinstance(value, dict):
-        raise FieldError(field, f"expected an object, found {described(value)}")
+        raise FieldError(field, f"expected an object, found {describe_value(value)}")
     name = value.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise FieldError(f"{field}.name", f"expected the name of a tool, found {described(name)}")
+        raise FieldError(f"{field}.name", f"expected the name of a tool, found {describe_value(name)}")
     arguments = value.get("arguments", value.get("input"))
     if isinstance(arguments, str):  # models write broken JSON too
-        arguments = decoded(arguments) if arguments.strip() else {}
+        arguments = decode_json(arguments) if arguments.strip() else {}
     return Call("", name, {} if arguments is None else arguments)
 
 
-def decoded(value: Any) -> Any:
+def decode_json(value: Any) -> Any:
     """A text of JSON as what it holds; any other value, and what is too deep to be written again, as it is."""
     if not isinstance(value, str):
         return value

@@ -1,4 +1,4 @@
-"""What a judge is shown of a trace to say whether it did what it was asked, and control items (completion.yaml)."""
+"""The view of a trace for a judge of whether it did its task, and control items (completion.yaml)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEFT_OUT: Mapping[str, str] = {"en": "({} steps are left out here)", "ko": "(ì
 
 
 def fields_of(trace: Trace) -> dict[str, Any]:
-    """What a judge is shown of a trace: nothing of its success, confidence or rating."""
+    """The fields of a trace for the judge: without its success, confidence and rating."""
     language = trace.language or detect_language(trace.objective)
     return {
         "objective": trace.objective,

@@ -29,7 +29,7 @@ from typing import Any
 import orjson
 
 from runner.data.files import is_deep, open_file
-from runner.data.jsonl import described, read_json, read_jsonl
+from runner.data.jsonl import describe_value, read_json, read_jsonl
 from runner.data.problems import ProblemLog
 from runner.domains.traces.chat_logs import steps_of
 from runner.domains.traces.chat_messages import Call, FieldError, Message, messages_of
@@ -43,7 +43,7 @@ SUCCESS = ("success", "task_success", "correct", "correctness")
 TOOLS, MODELS = ("TOOL", "RETRIEVER"), ("CHAT_MODEL", "LLM")
 INFO = ("state", "status", "trace_metadata", "request_metadata", "tags")  # of it, what is kept
 IDS = ("trace_id", "request_id")  # of MLflow 3, of MLflow 2
-ASKED = ("question", "query", "input", "prompt", "request")  # inputs that say what is asked for
+ASKED = ("question", "query", "input", "prompt", "request")  # inputs that hold the question
 
 _YES, _NO = ("yes", "true", "pass", "passed", "1", "1.0"), ("no", "false", "fail", "failed", "0", "0.0")
 _NUMBERED = re.compile(r"_\d+$")
@@ -60,8 +60,8 @@ def is_mlflow(path: str) -> bool:
 
 
 def read_mlflow(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
-    """In file order. `domain` and `confidence` are for traces that do not tell theirs (the tag
-    `task_domain`). What is wrong or left out is in `log`. Raises DataError for a file that cannot be read."""
+    """The traces in file order. `domain` and `confidence` are for traces without their own (the tag `task_domain`).
+    Problems and omissions are in `log`. Raises DataError for a file that cannot be read."""
     line_of_id: dict[str, int | None] = {}
     for number, record in _records(path, log):
         left_out: LeftOut = []
@@ -87,19 +87,19 @@ def _records(path: str, log: ProblemLog) -> Iterator[tuple[int | None, Mapping[s
         if isinstance(record, dict):
             yield None, record
         else:
-            log.error(path, f"expected an object, found {described(record)}", None, f"[{place}]")
+            log.error(path, f"expected an object, found {describe_value(record)}", None, f"[{place}]")
 
 
 def _first_line(path: str) -> Any:
     """The JSON value of the first line; None where the value continues in the next one."""
     with open_file(path, "LOGS", DataError) as file:
-        return _decoded(next((line for line in file if line.strip()), b""))
+        return _decode(next((line for line in file if line.strip()), b""))
 
 
 def _single_value(path: str) -> Any:
     """The file as one JSON value; None where it is not one."""
     with open_file(path, "LOGS", DataError) as file:
-        return _decoded(file.read())
+        return _decode(file.read())
 
 
 def _is_export(value: Any) -> bool:
@@ -113,20 +113,20 @@ def _is_export(value: Any) -> bool:
 def _export(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """`info` and `data` of a trace. What rows of MLflow 2 hold under `trace` is no JSON: their columns tell both."""
     value = record.get("trace", record)
-    value = _decoded(value) if isinstance(value, str) else value
+    value = _decode(value) if isinstance(value, str) else value
     if isinstance(value, dict):
         return value
     if isinstance(record.get("spans"), list):
         return {"info": record, "data": record}
     expected = "expected a trace as JSON, or its spans under `spans`"
-    raise FieldError("trace", f"{expected}, found {described(record.get('trace'))}")
+    raise FieldError("trace", f"{expected}, found {describe_value(record.get('trace'))}")
 
 
 def _trace(export: Mapping[str, Any], domain: str, confidence: float, left_out: LeftOut) -> Trace:
     info, spans = _object(export, "info", "info"), _spans(export)
     id = next((info[name] for name in IDS if info.get(name)), None)
     if not isinstance(id, str):
-        raise FieldError("info.trace_id", f"expected a text, found {described(id)}")
+        raise FieldError("info.trace_id", f"expected a text, found {describe_value(id)}")
     root = next((span for span in spans if not span.get("parent_id") and not span.get("parent_span_id")), spans[0])
     objective, answer = _question_of(_attribute(root, "spanInputs")), _answer(_attribute(root, "spanOutputs"))
     if not objective:
@@ -138,10 +138,10 @@ def _trace(export: Mapping[str, Any], domain: str, confidence: float, left_out: 
     if not steps:
         raise FieldError("data.spans", "no span is a call of a tool or of a model, and there is no answer")
     domain_told = (_object(info, "tags", "info.tags") if info.get("tags") else {}).get("task_domain")
-    success, expected_tools = _assessed(info, left_out)
+    success, expected_tools = _read_assessments(info, left_out)
     if success is None and "ERROR" in str(info.get("state", info.get("status"))).upper():
         success = False
-    created = _created(info)
+    created = _creation_time(info)
     metadata = {
         **{name: info[name] for name in INFO if name in info},
         **({} if created is None else {"created_at": created.isoformat()}),
@@ -163,7 +163,7 @@ def _trace(export: Mapping[str, Any], domain: str, confidence: float, left_out: 
 
 
 def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Message]:
-    """What the spans amount to, in the order in which they began."""
+    """The messages of the spans, in the order in which they began."""
     names = _tool_names(spans)
     tools = set(names.values())
     parents = {str(span.get("parent_span_id") or span.get("parent_id") or "") for span in spans}
@@ -173,14 +173,14 @@ def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Mess
         if kind in TOOLS:
             messages += _messages_of(span, names[place])
         elif kind in MODELS:
-            messages += _modelled(span, field, tools, left_out)
+            messages += _model_messages(span, field, tools, left_out)
         elif span is not root and _span_id(span) not in parents:
             left_out.append((field, f"a span of type {kind} is left out: '{span.get('name')}'"))
     return messages
 
 
 def _tool_names(spans: Sequence[Span]) -> dict[int, str]:
-    """By place of a span of a tool, without the number that MLflow 2 puts after names that occur several times."""
+    """The tool names by place of a span, without the number that MLflow 2 appends to repeated names."""
     names = {place: str(span.get("name")) for place, span in enumerate(spans) if _type(span) in TOOLS}
     known = set(names.values())
     for place, name in names.items():
@@ -201,7 +201,7 @@ def _messages_of(span: Span, name: str) -> Sequence[Message]:
     return Message("assistant", "", (call,)), Message("tool", text, call_id=call.id, is_error=is_error)
 
 
-def _modelled(span: Span, field: str, tools: set[str], left_out: LeftOut) -> Sequence[Message]:
+def _model_messages(span: Span, field: str, tools: set[str], left_out: LeftOut) -> Sequence[Message]:
     outputs = _attribute(span, "spanOutputs")
     try:
         messages = _answer_messages(outputs, f"{field}.attributes.mlflow.spanOutputs")
@@ -226,7 +226,7 @@ def _answer_messages(outputs: Any, field: str) -> Sequence[Message]:
         return messages_of(choice.get("message") if isinstance(choice, dict) else choice, f"{field}.choices[0].message")
     if isinstance(outputs, dict) and "content" in outputs:
         return messages_of({**outputs, "role": "assistant"}, field)
-    raise FieldError(field, f"expected a text, choices or content, found {described(outputs)}")
+    raise FieldError(field, f"expected a text, choices or content, found {describe_value(outputs)}")
 
 
 def _question_of(inputs: Any) -> str:
@@ -248,23 +248,23 @@ def _answer(outputs: Any) -> str:
     return _text(outputs).strip()
 
 
-def _assessed(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool | None, tuple[ToolUse, ...] | None]:
+def _read_assessments(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool | None, tuple[ToolUse, ...] | None]:
     """Success and expected tools; None for what no assessment states. Raises FieldError."""
     verdicts: set[bool] = set()
     expected: tuple[ToolUse, ...] | None = None
     assessments = info.get("assessments") or []
     if not isinstance(assessments, list):
-        raise FieldError("info.assessments", f"expected a list, found {described(assessments)}")
+        raise FieldError("info.assessments", f"expected a list, found {describe_value(assessments)}")
     for place, assessment in enumerate(assessments):
         field = f"info.assessments[{place}]"
         if not isinstance(assessment, dict):
-            raise FieldError(field, f"expected an object, found {described(assessment)}")
+            raise FieldError(field, f"expected an object, found {describe_value(assessment)}")
         name, feedback = str(assessment.get("assessment_name")), assessment.get("feedback")
         verdict = verdict_of(feedback.get("value")) if isinstance(feedback, dict) else None
         if assessment.get("valid") is False:
             left_out.append((field, f"the assessment '{name}' is left out: it is not valid any more"))
         elif name == "expected_tools" and isinstance(assessment.get("expectation"), dict):
-            expected = _expected(assessment["expectation"], field)
+            expected = _read_expected_tools(assessment["expectation"], field)
         elif name in SUCCESS and verdict is not None:
             verdicts.add(verdict)
         else:
@@ -275,23 +275,23 @@ def _assessed(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool | None, 
 
 
 def verdict_of(value: Any) -> bool | None:
-    """Of feedback; None where it is neither yes nor no."""
+    """The verdict of feedback; None where it is neither yes nor no."""
     text = str(value).strip().lower()
     return True if text in _YES else False if text in _NO else None
 
 
-def _expected(expectation: Mapping[str, Any], field: str) -> tuple[ToolUse, ...] | None:
+def _read_expected_tools(expectation: Mapping[str, Any], field: str) -> tuple[ToolUse, ...] | None:
     serialized = expectation.get("serialized_value")
     value = serialized.get("value") if isinstance(serialized, dict) else expectation.get("value")
-    value = _decoded(value) if isinstance(value, str) else value
+    value = _decode(value) if isinstance(value, str) else value
 
     def wrong(name: str, expected: str, value: Any) -> None:
-        raise FieldError(f"{field}.{name}", f"expected {expected}, found {described(value)}")
+        raise FieldError(f"{field}.{name}", f"expected {expected}, found {describe_value(value)}")
 
     return expected_tools_of(value, wrong)
 
 
-def _created(info: Mapping[str, Any]) -> datetime | None:
+def _creation_time(info: Mapping[str, Any]) -> datetime | None:
     name = "request_time" if info.get("request_time") is not None else "timestamp_ms"
     value = info.get(name)
     if value is None:
@@ -300,20 +300,20 @@ def _created(info: Mapping[str, Any]) -> datetime | None:
         return datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(value / 1000, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
         expected = "expected a time in ISO 8601 or in ms since 1970"
-        raise FieldError(f"info.{name}", f"{expected}, found {described(value)}") from None
+        raise FieldError(f"info.{name}", f"{expected}, found {describe_value(value)}") from None
 
 
 def _spans(export: Mapping[str, Any]) -> Sequence[Span]:
     spans = _object(export, "data", "data").get("spans")
     if not isinstance(spans, list) or not spans or not all(isinstance(span, dict) for span in spans):
-        raise FieldError("data.spans", f"expected a list of spans, found {described(spans)}")
+        raise FieldError("data.spans", f"expected a list of spans, found {describe_value(spans)}")
     return spans
 
 
 def _object(value: Mapping[str, Any], name: str, field: str) -> Mapping[str, Any]:
     inner = value.get(name)
     if not isinstance(inner, dict):
-        raise FieldError(field, f"expected an object, found {described(inner)}")
+        raise FieldError(field, f"expected an object, found {describe_value(inner)}")
     return inner
 
 
@@ -321,7 +321,7 @@ def _attribute(span: Span, name: str) -> Any:
     """Of `mlflow.`; attributes are texts of JSON."""
     attributes = span.get("attributes")
     value = attributes.get(f"mlflow.{name}") if isinstance(attributes, dict) else None
-    decoded = _decoded(value) if isinstance(value, str) else None
+    decoded = _decode(value) if isinstance(value, str) else None
     return value if decoded is None and value != "null" else decoded
 
 
@@ -348,8 +348,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _decoded(text: str | bytes) -> Any:
-    """None where it is no JSON, or too deep to be written again."""
+def _decode(text: str | bytes) -> Any:
+    """The value of a JSON text; None where it is no JSON, or too deep to be written again."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -43,17 +43,17 @@ class VectorCache:
 
     def nearest(self, vector: Vector) -> float | None:
         """The largest cosine to a vector in the cache, by one matrix product; None for an empty cache."""
-        cosines = self._rows[: self._n_filled] @ self.placed(vector)
+        cosines = self._rows[: self._n_filled] @ self.to_row(vector)
         if self._ttl_ms is not None:
             cosines = cosines[self._alive()]
         return float(cosines.max()) if len(cosines) else None
 
     def add(self, vector: Vector) -> None:
         """Add a vector; a full cache drops its oldest one."""
-        self.put(self.placed(vector), self.now_ms())
+        self.put(self.to_row(vector), self.now_ms())
 
     def put(self, placed: Vector, added_ms: float) -> None:
-        """Add a vector from `placed` with its time of addition."""
+        """Add a vector from `to_row` with its time of addition."""
         place = self._n_added % len(self._rows)
         self._rows[place] = placed
         self._added_ms[place] = added_ms
@@ -79,7 +79,7 @@ class VectorCache:
             return np.ones(self._n_filled, dtype=np.bool_)
         return self._added_ms[: self._n_filled] > self.now_ms() - self._ttl_ms
 
-    def placed(self, vector: Vector) -> Vector:
+    def to_row(self, vector: Vector) -> Vector:
         """The vector with norm 1 (or 0), padded with zeros to `dimensions`, which does not change cosines. Raises
         InputError for a vector with more dimensions."""
         dimensions = self._rows.shape[1]

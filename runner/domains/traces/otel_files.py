@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from runner.data.files import is_deep, open_file
-from runner.data.jsonl import described
+from runner.data.jsonl import describe_value
 from runner.data.problems import ProblemLog
 from runner.errors import DataError
 
@@ -37,7 +37,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`began_ns`: since 1970. `line` and `place` tell where it stands in its file."""
+    """`began_ns`: since 1970. `line` and `place`: its position in its file."""
 
     id: str
     trace_id: str
@@ -55,7 +55,7 @@ class Span:
 
 @dataclass(slots=True)
 class LeftOut:
-    """What is left out of a file: counted by what it is, and named where it stands first."""
+    """Parts of a file that are left out: counted by kind, and reported by the first place of each."""
 
     _firsts: dict[str, tuple[int, str]] = field(default_factory=dict)
     _counts: Counter[str] = field(default_factory=Counter)
@@ -66,7 +66,7 @@ class LeftOut:
         self._counts[what] += 1
 
     def tell(self, path: str, log: ProblemLog) -> None:
-        """Log one warning for each kind of thing that was left out."""
+        """Log one warning for each kind of part that was left out."""
         for what, (line, place) in self._firsts.items():
             count = self._counts[what]
             log.warning(path, what if count == 1 else f"{what} ({count} in this file; the first)", line, place or None)
@@ -81,8 +81,8 @@ def is_otel(path: str) -> bool:
 
 
 def read_spans(path: str, log: ProblemLog, left_out: LeftOut) -> dict[str, list[Span]]:
-    """By trace, in the order of the file. What is wrong is in `log`, what is no part of a trace in `left_out`. Raises
-    DataError for a file that cannot be read."""
+    """The spans by trace, in the order of the file. Problems are in `log`, parts that belong to no trace in `left_out`.
+    Raises DataError for a file that cannot be read."""
     traces: dict[str, list[Span]] = {}
     events: list[tuple[str, Event, int, str]] = []
     for line, value in _values(path, log, left_out):
@@ -91,7 +91,7 @@ def read_spans(path: str, log: ProblemLog, left_out: LeftOut) -> dict[str, list[
             continue
         for place, record, resource in _records(value):
             if not isinstance(record, dict):
-                log.error(path, f"expected an object, found {described(record)}", line, place)
+                log.error(path, f"expected an object, found {describe_value(record)}", line, place)
             elif _is_log(record):
                 events.append((str(_of(record, "spanId", "span_id") or ""), _event(record), line, place))
             elif not (span := _span(record, resource, line, place)).id or not span.trace_id:
@@ -116,12 +116,12 @@ def _values(path: str, log: ProblemLog, left_out: LeftOut, first_lines: int | No
             bare = line.lstrip()
             before, is_opening = line[: len(line) - len(bare)], bare[:1] in (b"{", b"[")
             if begun and is_opening and len(before) <= len(indent):  # the value before has no end
-                yield from _decoded(begun, path, start, log)
+                yield from _decode(begun, path, start, log)
                 begun = b""
             if begun:
                 begun += line
                 if len(before) <= len(indent) and bare[:1] in (b"}", b"]"):
-                    yield from _decoded(begun, path, start, log)
+                    yield from _decode(begun, path, start, log)
                     begun = b""
             elif (value := _json(line)) is not None:
                 yield number, value
@@ -132,10 +132,10 @@ def _values(path: str, log: ProblemLog, left_out: LeftOut, first_lines: int | No
             if first_lines is not None and number >= first_lines and not begun:
                 return
         if begun:
-            yield from _decoded(begun, path, start, log)
+            yield from _decode(begun, path, start, log)
 
 
-def _decoded(text: bytes, path: str, line: int, log: ProblemLog) -> Iterator[tuple[int, Any]]:
+def _decode(text: bytes, path: str, line: int, log: ProblemLog) -> Iterator[tuple[int, Any]]:
     value = _json(text.strip().rstrip(b","))
     if value is None:
         log.error(path, "expected a JSON object or list, with its end, not nested too deeply", line)
@@ -172,14 +172,14 @@ def _records(value: Any, place: str = "") -> Iterator[tuple[str, Any, Mapping[st
         for number, each in enumerate(inner):
             yield from _records(each, f"{name}[{number}].")
     elif isinstance(value, dict) and any(name in value for name in _EXPORTS):
-        yield from _exported(value, place)
+        yield from _exported_records(value, place)
     else:
         resource = value.get("resource") if isinstance(value, dict) else None
         held = resource.get("attributes") if isinstance(resource, dict) else None
         yield place.rstrip("."), value, _attributes(held)
 
 
-def _exported(value: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+def _exported_records(value: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     """resourceSpans[0].scopeSpans[0].spans[0], and the same of logs."""
     for outer in (name for name in _EXPORTS if name in value):
         for number, group in enumerate(_list(value[outer])):
@@ -225,7 +225,7 @@ def _span(record: Mapping[str, Any], resource: Mapping[str, Any], line: int, pla
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """From an object, or from OTLP's list of keys and values."""
+    """The attributes from an object, or from OTLP's list of keys and values."""
     if isinstance(value, dict):
         return value
     return {str(entry.get("key")): _any(entry.get("value")) for entry in _list(value) if isinstance(entry, dict)}

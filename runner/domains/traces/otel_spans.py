@@ -25,12 +25,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runner.data.problems import ProblemLog
-from runner.domains.traces.chat_logs import CUT_OFF, steps_of, told_of
+from runner.domains.traces.chat_logs import CUT_OFF, known_fields, steps_of
 from runner.domains.traces.chat_messages import (
     Call,
     FieldError,
     Message,
-    decoded,
+    decode_json,
     is_error_text,
     messages_of,
     of_blocks,
@@ -95,8 +95,8 @@ TOLD = {"task_domain", "success", "confidence", "rating", "quality", "expected_t
 
 
 def read_otel(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
-    """In the order in which traces begin in the file. `domain` and `confidence` are for traces that do not tell theirs.
-    What is wrong or left out is in `log`. Raises DataError for a file that cannot be read."""
+    """The traces in the order in which they begin in the file. `domain` and `confidence` are for traces without their
+    own. Problems and omissions are in `log`. Raises DataError for a file that cannot be read."""
     left_out, unread = LeftOut(), Counter[str]()
     for id, spans in read_spans(path, log, left_out).items():
         first = spans[0]
@@ -147,7 +147,7 @@ def _trace(id: str, spans: Sequence[Span], domain: str, confidence: float, left_
     steps, summary = steps_of(messages)
     if not steps:
         raise FieldError("attributes", "no span is a call of a tool or tells what a model said, and there is no answer")
-    stated = told_of({name: value for name, value in root.attributes.items() if name in TOLD})
+    stated = known_fields({name: value for name, value in root.attributes.items() if name in TOLD})
     success = stated.get("success", _success(spans, root, left_out))
     began = datetime.fromtimestamp(root.began_ns / 1e9, UTC) if 0 < root.began_ns < LATEST_NS else None
     return Trace(
@@ -213,7 +213,7 @@ class _Conversation:
         self._ran: set[str] = set()  # ids of calls that a span of a tool tells
 
     def of(self, spans: Sequence[Span], left_out: LeftOut) -> list[Message]:
-        """Of all spans, in the order in which they began."""
+        """The messages of all spans, in the order in which they began."""
         by_id = {span.id: span for span in spans}
         parents = {span.parent for span in spans}
         for span in spans:
@@ -231,12 +231,12 @@ class _Conversation:
             self._add_use(span)
             return
         try:
-            before, answered = _model_messages(span)
+            before, outputs = _model_messages(span)
         except FieldError as error:
             what = f"what a model was told and said is left out: {error.message}"
             left_out.add(what, span.line, f"{span.place}.{error.field}".removeprefix("."))
             return
-        if not before and not answered and not span.is_error:
+        if not before and not outputs and not span.is_error:
             left_out.add("a span of a model holds no messages", span.line, span.place)
         n_seen: Counter[Any] = Counter()
         for message in before:
@@ -244,9 +244,9 @@ class _Conversation:
             n_seen[key] += 1
             if message.role != "system" and n_seen[key] > self._n_known[key]:
                 self._add(message, span, left_out)
-        if not answered and span.is_error:
-            answered = [Message("tool", _raised(span), is_error=True)]
-        for message in answered:
+        if not outputs and span.is_error:
+            outputs = [Message("tool", _error_text(span), is_error=True)]
+        for message in outputs:
             self._add(message, span, left_out)
 
     def _add(self, message: Message, span: Span, left_out: LeftOut) -> None:
@@ -260,7 +260,7 @@ class _Conversation:
         """Add what a span of a tool records: the call, where no model's message has it, and the result."""
         attributes = span.attributes
         name = _tool_name(span)
-        arguments = decoded(_first(attributes, ARGUMENTS))
+        arguments = decode_json(_first(attributes, ARGUMENTS))
         id = str(attributes.get("gen_ai.tool.call.id") or attributes.get("tool_call.id") or "")
         if not id:
             told = (key for key, call in self._calls.items() if key not in self._ran and call.name == name)
@@ -314,16 +314,16 @@ def _tool_name(span: Span) -> str:
 
 def _model_messages(span: Span) -> tuple[list[Message], list[Message]]:
     """The messages that a model was sent, and those that it returned. Raises FieldError."""
-    before, answered = _messages_in(span, INPUTS), _messages_in(span, OUTPUTS)
+    before, outputs = _messages_in(span, INPUTS), _messages_in(span, OUTPUTS)
     for number, (name, values) in enumerate(_events(span)):
         shown, said = _of_event(name, values, f"events[{number}]")
         before += shown
-        answered += said
-    for prefix, messages in (("input", before), ("output", answered)):
+        outputs += said
+    for prefix, messages in (("input", before), ("output", outputs)):
         if not messages:
             messages += _flat(span, f"llm.{prefix}_messages")
             messages += _flat(span, "gen_ai.prompt" if prefix == "input" else "gen_ai.completion")
-    return before, answered
+    return before, outputs
 
 
 def _messages_in(span: Span, names: Sequence[str]) -> list[Message]:
@@ -333,7 +333,7 @@ def _messages_in(span: Span, names: Sequence[str]) -> list[Message]:
 
 
 def _of_parts(value: Any, field: str) -> list[Message]:
-    value = decoded(value)
+    value = decode_json(value)
     if not isinstance(value, list):
         raise FieldError(field, "expected a list of messages")
     messages: list[Message] = []
@@ -367,11 +367,11 @@ def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _events(span: Span) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Those of the span and of its log records, or those that an attribute lists as a text."""
+    """The events of a span and of its log records, or those that an attribute lists as a text."""
     for event in span.events:
         yield event.name, event.values
     for name in EVENTS:
-        listed = decoded(span.attributes.get(name))
+        listed = decode_json(span.attributes.get(name))
         for event in listed if isinstance(listed, list) else ():
             if isinstance(event, dict):
                 yield str(event.get("event.name")), event
@@ -383,46 +383,46 @@ def _of_event(name: str, values: Mapping[str, Any], field: str) -> tuple[list[Me
         shown = [_of_parts(values[key], f"{field}.{key}") if key in values else [] for key in (INPUTS[0], OUTPUTS[0])]
         return shown[0], shown[1]
     if name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
-        listed = decoded(values.get("gen_ai.prompt" if name.endswith("prompt") else "gen_ai.completion"))
+        listed = decode_json(values.get("gen_ai.prompt" if name.endswith("prompt") else "gen_ai.completion"))
         listed = listed if isinstance(listed, list) else [listed]
         messages = [each for value in listed for each in messages_of(value, field)]
         return (messages, []) if name.endswith("prompt") else ([], messages)
     role, is_message = name.removeprefix("gen_ai.").removesuffix(".message"), name.endswith(".message")
     if is_message and role in ("system", "user", "assistant", "tool"):
         call = {"tool_call_id": values["id"]} if role == "tool" and "id" in values else {}
-        return list(messages_of({**_unpacked(values), **call, "role": role}, field)), []
+        return list(messages_of({**_unpack(values), **call, "role": role}, field)), []
     if name == "gen_ai.choice":
-        message = decoded(values.get("message"))
-        message = message if isinstance(message, dict) else {**_unpacked(values), "content": message}
-        return [], list(messages_of({**_unpacked(message), "role": "assistant"}, f"{field}.message"))
+        message = decode_json(values.get("message"))
+        message = message if isinstance(message, dict) else {**_unpack(values), "content": message}
+        return [], list(messages_of({**_unpack(message), "role": "assistant"}, f"{field}.message"))
     return [], []
 
 
-def _unpacked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """With calls of tools that are written as a text read."""
-    calls = decoded(values.get("tool_calls"))
+def _unpack(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with calls of tools parsed, if they are written as a text."""
+    calls = decode_json(values.get("tool_calls"))
     return {**values, **({"tool_calls": calls} if isinstance(calls, list) else {})}
 
 
 def _flat(span: Span, prefix: str) -> list[Message]:
     """Messages whose fields are attributes of their own: `llm.input_messages.0.message.content`."""
     messages: list[Message] = []
-    for place, fields in _numbered(span.attributes, prefix):
+    for place, fields in _fields_by_number(span.attributes, prefix):
         inner = {name.removeprefix("message."): value for name, value in fields.items()}
         calls = []
-        for _, call in _numbered(inner, "tool_calls"):
+        for _, call in _fields_by_number(inner, "tool_calls"):
             names = {name.removeprefix("tool_call.").removeprefix("function."): value for name, value in call.items()}
             function = {"name": names.get("name"), "arguments": names.get("arguments")}
             calls.append({"id": names.get("id"), "type": "function", "function": function})
-        texts = [_first(part, ("message_content.text", "text")) for _, part in _numbered(inner, "contents")]
+        texts = [_first(part, ("message_content.text", "text")) for _, part in _fields_by_number(inner, "contents")]
         content = inner.get("content") or "\n".join(str(text) for text in texts if text) or None
         default = "assistant" if prefix.endswith(("output_messages", "completion")) else "user"
         message = {"role": inner.get("role", default), "content": content, "tool_calls": calls}
-        messages += messages_of(message | _picked(inner, "tool_call_id"), f"attributes.{prefix}.{place}")
+        messages += messages_of(message | _pick(inner, "tool_call_id"), f"attributes.{prefix}.{place}")
     return messages
 
 
-def _numbered(attributes: Mapping[str, Any], prefix: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _fields_by_number(attributes: Mapping[str, Any], prefix: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Fields by the number after `prefix`, in its order."""
     by_place: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():
@@ -440,7 +440,7 @@ def _objective(messages: Sequence[Message], groups: Sequence[Span]) -> str:
         if message.role == "user" and message.text.strip():
             return message.text.strip()
     for span in groups:
-        if text := _text(decoded(_first(span.attributes, ASKED))).strip():
+        if text := _text(decode_json(_first(span.attributes, ASKED))).strip():
             return text
     return ""
 
@@ -451,15 +451,15 @@ def _answer(span: Span) -> str:
 
 
 def _result(span: Span) -> str:
-    """What a tool returned, or the error with which it ended."""
+    """The result of a tool, or the error with which it ended."""
     result = _first(span.attributes, RESULTS)
-    documents = [fields for _, fields in _numbered(span.attributes, "retrieval.documents")]
+    documents = [fields for _, fields in _fields_by_number(span.attributes, "retrieval.documents")]
     if result is None and documents:
         result = [{name.removeprefix("document."): value for name, value in fields.items()} for fields in documents]
-    return _text(result) or _raised(span)
+    return _text(result) or _error_text(span)
 
 
-def _raised(span: Span) -> str:
+def _error_text(span: Span) -> str:
     """The error with which a span ended."""
     raised = (event.values.get("exception.message") for event in span.events if event.name == "exception")
     return str(span.message or next(raised, None) or "")
@@ -493,10 +493,10 @@ def _success(spans: Sequence[Span], root: Span, left_out: LeftOut) -> bool | Non
 
 def _is_cut_off(span: Span) -> bool:
     attributes = span.attributes
-    reasons = decoded(_first(attributes, FINISHED))
+    reasons = decode_json(_first(attributes, FINISHED))
     finish_reasons = list(reasons) if isinstance(reasons, list) else [reasons]
     finish_reasons += [values.get("finish_reason") for name, values in _events(span) if name == "gen_ai.choice"]
-    answered = decoded(attributes.get(OUTPUTS[0]))
+    answered = decode_json(attributes.get(OUTPUTS[0]))
     finish_reasons += [each.get("finish_reason") for each in answered or () if isinstance(each, dict)]
     return any(reason in CUT_OFF for reason in finish_reasons if isinstance(reason, str))
 
@@ -505,7 +505,7 @@ def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((values[name] for name in names if values.get(name) is not None), None)
 
 
-def _picked(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _pick(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {name: values[name]} if name in values else {}
 
 

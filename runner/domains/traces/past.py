@@ -59,26 +59,26 @@ class Past:
         return bool(offered(self.embedder, "has_vectors"))
 
     async def vectors(
-        self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace
+        self, traces: Sequence[Trace], wanted_ids: Collection[str], workspace: Workspace
     ) -> AsyncIterator[tuple[Trace, Vector]]:
         """Yield the wanted traces and those that they are compared with, in order; other traces are not embedded. An
         embedder is fitted on all traces, so that its vectors do not depend on the wanted ones. Raises DataError for
         traces without a required time."""
-        ordered = self.ordered(traces)
+        ordered = self.trace_order(traces)
         await in_thread(self.embedder.prepare, _Texts(traces, ordered), workspace)
         is_rehearsed = offered(self.embedder, "is_rehearsed")
         is_loaded = False
-        places = iter(self._needed(traces, ordered, wanted))
+        places = iter(self._needed_places(traces, ordered, wanted_ids))
         while batch := [traces[place] for place in islice(places, BATCH)]:
-            stored = await in_thread(self._stored, batch)
+            stored = await in_thread(self._which_stored, batch)
             if not is_loaded and not all(stored):  # loading once is not part of the time of a batch
                 is_loaded = True
                 await in_thread(self._load)
-            rows = await in_thread(self._embedded, batch, stored, wanted)
+            rows = await in_thread(self._embed, batch, stored, wanted_ids)
             for trace, row in zip(batch, rows[:, : self.dimensions] if is_rehearsed else rows, strict=True):
                 yield trace, row
 
-    def _stored(self, batch: Sequence[Trace]) -> Sequence[bool]:
+    def _which_stored(self, batch: Sequence[Trace]) -> Sequence[bool]:
         """Which vectors of a batch are stored."""
         if isinstance(self.embedder, CachedEmbedder):
             return self.embedder.is_cached([trace.text for trace in batch], "passage")
@@ -88,7 +88,9 @@ class Past:
         if isinstance(self.embedder, CachedEmbedder):
             self.embedder.warm_up()
 
-    def _embedded(self, batch: Sequence[Trace], stored: Sequence[bool], wanted: Collection[str]) -> NDArray[np.float32]:
+    def _embed(
+        self, batch: Sequence[Trace], stored: Sequence[bool], wanted_ids: Collection[str]
+    ) -> NDArray[np.float32]:
         """float32 [n_traces, dim]. Notes the embedding time of the wanted traces."""
         texts = [trace.text for trace in batch]
         n_computed = len({text for text, is_stored in zip(texts, stored, strict=True) if not is_stored})
@@ -96,11 +98,11 @@ class Past:
             rows = self.embedder.embed(texts, "passage")
         share = Timing(watch.ms / n_computed, watch.live) if n_computed else STORED
         for trace, is_stored in zip(batch, stored, strict=True):
-            if trace.id in wanted:
+            if trace.id in wanted_ids:
                 self.shares[trace.id] = STORED if is_stored else share
         return rows
 
-    def ordered(self, traces: Sequence[Trace]) -> Sequence[int]:
+    def trace_order(self, traces: Sequence[Trace]) -> Sequence[int]:
         """The order of traces, as places in `traces`. Raises DataError for traces without a required time."""
         if self.order == "file":
             return range(len(traces))
@@ -114,7 +116,7 @@ class Past:
             raise DataError(f"novelty.order=time: {len(without)} traces have no metadata.created_at: {shown}")
         return array("L", np.argsort(np.array(times), kind="stable").tolist())
 
-    def _needed(self, traces: Sequence[Trace], ordered: Sequence[int], wanted: Collection[str]) -> Sequence[int]:
+    def _needed_places(self, traces: Sequence[Trace], ordered: Sequence[int], wanted: Collection[str]) -> Sequence[int]:
         """The wanted traces and those that the cache holds at their turn, in order."""
         if len(wanted) == len(traces):
             return ordered

@@ -30,7 +30,7 @@ from typing import Any, TypeGuard, get_args
 from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
 from runner.data.files import LINE_BYTES, open_file
-from runner.data.jsonl import described, parsed_line, placed_jsonl
+from runner.data.jsonl import describe_value, parsed_line, placed_jsonl
 from runner.data.problems import ProblemLog, list_problems, why_empty
 from runner.domains.traces.records import Step, StepType, Trace
 from runner.errors import DataError
@@ -48,8 +48,8 @@ TASK, TOOL, OUTCOME = frozenset({"objective"}), frozenset({"name"}), frozenset({
 
 
 def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[tuple[int, int, Trace]]:
-    """In file order, each after the number of its file, from 0, and the byte at which its line begins. Raises
-    DataError when a file cannot be read or holds no usable trace."""
+    """The traces in file order, each after the number of its file, from 0, and the byte at which its line begins.
+    Raises DataError when a file cannot be read or holds no usable trace."""
     first_lines: dict[str, str] = {}
     if not paths:
         raise DataError(f"{key}: expected at least one file, found an empty list")
@@ -66,9 +66,9 @@ def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[t
 
 
 def trace_of(data: Mapping[str, Any]) -> Trace:
-    """One trace that is at hand as an object. Raises DataError with everything that is wrong with it."""
+    """A trace from an object in memory. Raises DataError with all its errors."""
     if not isinstance(data, Mapping):
-        raise DataError(f"this is not a trace: expected an object, found {described(data)}")
+        raise DataError(f"this is not a trace: expected an object, found {describe_value(data)}")
     log = ProblemLog()
     trace = read_trace(Fields(data, "trace", None, log))
     if trace is None:
@@ -77,7 +77,7 @@ def trace_of(data: Mapping[str, Any]) -> Trace:
 
 
 def read_trace(fields: Fields) -> Trace | None:
-    """None, with the reasons in the log, where anything is wrong with it."""
+    """A trace; None, with the reasons in the log, where it has an error."""
     fields.warn_of_misspellings(TRACE)
     if fields.data.get("@type", TYPE) != TYPE:
         fields.wrong("@type", f'"{TYPE}"', fields.data["@type"])
@@ -107,8 +107,8 @@ def read_trace(fields: Fields) -> Trace | None:
 
 
 def expected_tools_of(value: Any, wrong: Callable[[str, str, Any], None]) -> tuple[ToolUse, ...] | None:
-    """Names, or names with arguments; None where there is no list. `wrong` is told field, what was expected and what
-    stands there."""
+    """Names, or names with arguments; None where there is no list. `wrong` is called with the field, what was expected
+    and the value found."""
     if value is None:
         return None
     if not isinstance(value, list):
@@ -202,8 +202,8 @@ def _others(fields: Fields, known: Collection[str]) -> dict[str, Any]:
 
 
 class StoredTraces(Lazy[Trace]):
-    """All usable traces of some files, in file order. What is held of a trace is where it stands (12 bytes); it is read
-    when it is looked at, and DataError is raised where nothing that can be used stands there any more."""
+    """All usable traces of some files, in file order. Only the place of a trace in its file (12 bytes) is in memory; a
+    trace is read on access, which raises DataError where the file holds no usable trace there any more."""
 
     def __init__(
         self, paths: Sequence[str], key: str, log: ProblemLog, look: Callable[[Trace], None] = lambda _: None

@@ -25,14 +25,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one agent did about one objective.
-
-    `success` is None where nothing tells it. `confidence` is 0..1, as the agent told it. `rating`: the grade that
-    somebody gave it, on any scale of which more is better. `expected_tools`: the calls of tools that it should have
-    made; None where nobody says. `quality`: how good it was meant to be (good, mediocre, bad), in data made for that.
-    `metadata` is all of it as it was read, unknown fields included; `more` holds the fields beside metadata, task,
-    steps and outcome that nobody knows, and those within task and outcome under these names.
-    """
+    """The work of one agent on one objective. `success` is None where it is not stated. `confidence` is 0..1, as the
+    agent stated it. `rating`: the grade that a person gave it, on any scale on which more is better. `expected_tools`:
+    the calls of tools that it should have made; None where they are not given. `quality`: its intended quality (good,
+    mediocre, bad), in data made for that. `metadata` is complete, unknown fields included; `more` holds unknown fields
+    beside metadata, task, steps and outcome, and those within task and outcome under these names."""
 
     id: str
     objective: str
@@ -51,7 +48,7 @@ class Trace:
 
     @property
     def calls(self) -> tuple[ToolUse, ...]:
-        """Of tools, in order: its calls, and its recoveries that call a tool."""
+        """The calls of tools, in order, and recoveries that call a tool."""
         return tuple(
             ToolUse(step.tool, {} if step.more.get("input") is None else step.more["input"])
             for step in self.steps
@@ -60,14 +57,14 @@ class Trace:
 
     @property
     def text(self) -> str:
-        """What its vector is made of: the objective and the contents of its steps."""
+        """The text that its vector is made of: the objective and the contents of its steps."""
         return " ".join([self.objective, *[step.content for step in self.steps]])
 
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """What a score is mixed from, each 0..1; `novelty` is above 1 where a trace is the opposite of all before.
-    `outcome` is None where nobody knows whether the trace had success."""
+    """The parts of a score, each 0..1; `novelty` is above 1 where a trace is the opposite of all before. `outcome` is
+    None where success is unknown."""
 
     complexity: float
     novelty: float
@@ -77,9 +74,9 @@ class Dimensions:
 
 @dataclass(frozen=True, slots=True)
 class TraceScore:
-    """`before_rules` is the weighted sum of the dimensions; `rules` are those that fired, in their order;
-    `score` is what came of it, 0..1. A trace of unknown success has neither of the two, and no rule is tried.
-    `profile` names whose weights these are."""
+    """`before_rules` is the weighted sum of the dimensions; `rules` are those that fired, in their order; `score` is
+    the result, 0..1. A trace of unknown success has neither of the two, and no rule is tried. `profile` names the
+    profile of the weights."""
 
     score: float | None
     dimensions: Dimensions

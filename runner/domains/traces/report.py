@@ -1,5 +1,5 @@
-"""What a report says of reasoning traces: what they are worth by domain, of what, by which rules, and how much depends
-on the weights."""
+"""Sections of a report on reasoning traces: scores by domain, their parts, the rules that fired, and the effect of the
+weights."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def sweep_sections(sweep: Sweep) -> Iterator[Section | None]:
 
 
 def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
-    """How one trace came to its score; nothing is known of what a trace should be."""
+    """How the score of one trace was computed; the expected steps of a trace are not known."""
     output = row.get("output")
     if not isinstance(output, Mapping) or "before_rules" not in output:
         return

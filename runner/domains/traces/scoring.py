@@ -8,7 +8,7 @@ from typing import Any
 from runner.domains.traces.reading import trace_of
 from runner.domains.traces.records import Dimensions, Trace, TraceScore
 from runner.metrics import trace as metrics
-from runner.metrics.profile import AUTO, Profile, ProfileChoice, profile_named, shipped
+from runner.metrics.profile import AUTO, Profile, ProfileChoice, profile_by_name, shipped_profiles
 
 
 def score_trace(
@@ -17,14 +17,14 @@ def score_trace(
     *,
     novelty: float = metrics.UNKNOWN_NOVELTY,
 ) -> TraceScore:
-    """What a trace, also one as an object of the JSON-LD form, is worth under a profile: a name of conf/profile,
-    `auto` for that of the trace's domain, or a Profile. `novelty` comes from elsewhere (runner.domains.traces.novelty).
+    """The score of a trace (or of an object in the JSON-LD form) under a profile: a name of conf/profile, `auto` for
+    that of the trace's domain, or a Profile. `novelty` is computed elsewhere (runner.domains.traces.novelty).
 
-    Raises DataError for an object that is no trace and InputError for a profile that there is not.
+    Raises DataError for an object that is no trace and InputError for an unknown profile.
     """
     read = trace if isinstance(trace, Trace) else trace_of(trace)
-    choice = profile_named(profile) if isinstance(profile, str) else profile
-    return scored(read, choice.among(shipped(), read.domain), dimensions_of(read, novelty))
+    choice = profile_by_name(profile) if isinstance(profile, str) else profile
+    return score_with_profile(read, choice.among(shipped_profiles(), read.domain), dimensions_of(read, novelty))
 
 
 def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
@@ -38,12 +38,12 @@ def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
     )
 
 
-def scored(trace: Trace, profile: Profile, dimensions: Dimensions) -> TraceScore:
+def score_with_profile(trace: Trace, profile: Profile, dimensions: Dimensions) -> TraceScore:
     """The score of a trace, mixed by a profile and bounded by the rules; None where success is not known."""
     if trace.success is None:
         return TraceScore(None, dimensions, None, (), profile.name, profile.weights)
     types, tools = [step.type for step in trace.steps], [step.tool for step in trace.steps]
     values = {name: getattr(dimensions, name) for name in metrics.DIMENSIONS}
-    before = metrics.mixed(values, profile.weights)
-    score, rules = metrics.ruled(before, types, tools, trace.success)
+    before = metrics.weighted_sum(values, profile.weights)
+    score, rules = metrics.apply_rules(before, types, tools, trace.success)
     return TraceScore(score, dimensions, before, rules, profile.name, profile.weights)

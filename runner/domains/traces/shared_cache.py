@@ -58,13 +58,13 @@ class SharedVectorCache:
             return self._held.nearest(vector)
 
     async def add(self, vector: Vector, mark: bytes = bytes(MARK)) -> None:
-        """In the place of the oldest one where the cache is full."""
+        """Add a vector, in the place of the oldest one where the cache is full."""
         await self.novelty(vector, mark)
 
     async def novelty(self, vector: Vector, mark: bytes = bytes(MARK)) -> float:
-        """Of one more vector, which is in the cache from then on. Raises StopRunError where the server lost the
+        """The novelty of one more vector, which is added to the cache. Raises StopRunError where the server lost the
         cache or cannot be used, and InputError where the cache of this name holds other vectors."""
-        placed, added_ms = self._held.placed(vector), self._held.now_ms()
+        placed, added_ms = self._held.to_row(vector), self._held.now_ms()
         async with self._turn:
             if not self._generation:
                 await self._ask(b"")  # what is there, before anything is added to it
@@ -86,7 +86,7 @@ class SharedVectorCache:
         await self._link.delete(self._place.keys)
 
     async def _ask(self, entry: bytes) -> None:
-        """What is new in the cache becomes part of the copy; the entry is added after it."""
+        """Copy new entries of the cache, then add the entry."""
         place = self._place
         known = (self._generation if self._n_known else "", self._n_known)
         settings = (place.form, self._held.max_elements, *known, place.idle_ms, secrets.token_hex(16), entry)

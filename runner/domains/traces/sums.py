@@ -1,4 +1,4 @@
-"""What summary.json says of all traces together: domains, shares, rules, what the weights change, who agrees."""
+"""The part of summary.json over all traces: domains, shares, rules, the effect of the weights, agreement."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def _agreement(scores: Floats, ratings: Floats) -> dict[str, Any]:
 
 
 def _are_far(scores: Floats) -> NDArray[np.bool_]:
-    """By robust z: the distance to the median in median distances, or in mean ones where more than half are 0."""
+    """Whether scores are outliers by robust z: the distance to the median in median distances, or in mean ones where
+    more than half are 0."""
     distances = np.abs(scores - np.median(scores))
     spread = float(np.median(distances)) / MAD_TO_SD or float(distances.mean()) * MEAN_TO_SD
     return np.asarray((distances > FAR * spread) & (spread > 0))

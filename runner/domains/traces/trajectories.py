@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.data.jsonl import described, read_jsonl
+from runner.data.jsonl import describe_value, read_jsonl
 from runner.data.problems import ProblemLog
 from runner.domains.traces.records import Step, StepType, Trace
 from runner.errors import DataError
@@ -35,8 +35,8 @@ def is_run(path: Path) -> bool:
 
 
 def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
-    """In the order of the rows; rows without a trajectory (of cases that failed) are errors in `log`. `domain` is that
-    of all traces, `confidence` is for those whose agent told none. Raises DataError for a file that cannot be read."""
+    """In the order of the rows; rows without a trajectory (of failed cases) are errors in `log`. `domain` is that of
+    all traces, `confidence` is for those whose agent gave none. Raises DataError for a file that cannot be read."""
     rows = str(path / ROWS if path.is_dir() else path)
     for number, row in read_jsonl(rows, "LOGS", log, DataError):
         output = row.get("output")
@@ -45,12 +45,12 @@ def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: f
             log.error(rows, "no agent looked for an answer here", number, "output.trajectory")
             continue
         if not isinstance(row.get("id"), str):
-            log.error(rows, f"expected the id of a case, found {described(row.get('id'))}", number, "id")
+            log.error(rows, f"expected the id of a case, found {describe_value(row.get('id'))}", number, "id")
             continue
         try:
             trace = _trace(row, output, trajectory_of(record), domain, confidence)
         except (AttributeError, KeyError, TypeError, ValueError):
-            log.error(rows, f"expected a trajectory, found {described(record)}", number, "output.trajectory")
+            log.error(rows, f"expected a trajectory, found {describe_value(record)}", number, "output.trajectory")
             continue
         yield trace
 
@@ -64,7 +64,7 @@ def steps_of(calls: Sequence[ToolCall]) -> Iterator[Step]:
         yield Step(kind, "", call.tool, {"input": dict(call.arguments)})
         yield Step("observation", call.error or f"found: {', '.join(call.found) or '-'}")
         if call.assessment.sufficient is not None:
-            yield Step("thought", _thought(call.assessment))
+            yield Step("thought", _thought_text(call.assessment))
         before = call
 
 
@@ -72,7 +72,7 @@ def _request_of(call: ToolCall) -> tuple[Any, ...]:
     return call.tool, dict(call.arguments)
 
 
-def _thought(assessment: Assessment) -> str:
+def _thought_text(assessment: Assessment) -> str:
     """The reranker's assessment in its own terms."""
     parts = {
         "sufficient": "yes" if assessment.sufficient else "no",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plugins.agent.scripted import ScriptedAgent, kind_named
+from plugins.agent.scripted import ScriptedAgent, kind_in
 from plugins.reranker.none import NoReranker
 from runner.errors import ReplyError
 from runner.records import Assessment, Trajectory
@@ -144,7 +144,7 @@ def test_the_same_question_is_answered_the_same() -> None:
     ],
 )
 def test_kinds_of_documents_that_a_question_names(question: str, expected: dict[str, str]) -> None:
-    assert kind_named(question) == expected
+    assert kind_in(question) == expected
 
 
 def test_a_kind_that_is_named_is_searched_for_and_comes_first() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugins.agent.scripted import asks_for_steps, refined
+from plugins.agent.scripted import asks_for_steps, refined_queries
 from runner.domains.agent.candidate import Candidate
 from runner.domains.agent.coverage import Coverage, form_counts
 from tests.corpora import corpus_of
@@ -20,7 +20,7 @@ BEST = [Candidate("a#0", "Budget alerts arrive by mail. Forecast of something un
 
 
 def ways(question: str, ranked: list[Candidate], n_words: int = 2) -> list[str]:
-    return list(refined(question, ranked, COVERAGE, n_words))
+    return list(refined_queries(question, ranked, COVERAGE, n_words))
 
 
 def test_words_that_no_chunk_holds_are_dropped_and_rare_words_of_the_best_are_added() -> None:

@@ -21,7 +21,7 @@ from runner.domains.memory.context import ContextBuilder
 from runner.domains.memory.probing import ProbeCase, references
 from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe
 from runner.errors import EvaluationError
-from runner.metrics.profile import profile_named
+from runner.metrics.profile import profile_by_name
 from runner.protocols import Workspace
 from runner.records import Answer, Context, DataProblem, Judgement, Query, Scores
 from runner.records import Given as GivenBySystem
@@ -259,7 +259,7 @@ def test_references_hold_all_that_is_expected(probe: Probe, expected: list[str])
 
 async def test_the_judge_is_told_the_weights_of_the_profile(tmp_path: Path) -> None:
     identities = {}
-    for profile in (None, profile_named("auto"), profile_named("default"), profile_named("finance")):
+    for profile in (None, profile_by_name("auto"), profile_by_name("default"), profile_by_name("finance")):
         judge = Grades()
         tested = evaluation(budget_talk(), judge=judge, profile=profile)
         await scored(tested, tmp_path)

@@ -15,7 +15,7 @@ from plugins.judge.lexical import LexicalJudge
 from plugins.novelty.local import LocalNovelty
 from runner.domains.traces.records import Trace
 from runner.errors import ConfigError
-from runner.metrics.profile import AutoProfile, ProfileChoice, profile_named, shipped
+from runner.metrics.profile import AutoProfile, ProfileChoice, profile_by_name, shipped_profiles
 from runner.metrics.tool_use import ToolUse
 from runner.protocols import Embedder, Judge, Workspace
 from runner.records import DataProblem, Judgement
@@ -59,7 +59,7 @@ def evaluation(
     return TraceQuality(
         dataset=Given(traces),
         profile=profile or AutoProfile(),
-        profiles=dict(shipped()),
+        profiles=dict(shipped_profiles()),
         novelty=LocalNovelty(embedder=embedder or NoEmbedder(), **novelty),
         judge=judge or LexicalJudge(),
         judge_completion=judge_completion,
@@ -135,7 +135,7 @@ def test_what_is_expected_is_part_of_the_task() -> None:
 
 
 def test_a_profile_of_a_name_holds_for_every_domain(tmp_path: Path) -> None:
-    row = rows_of(evaluation(finance(), profile=profile_named("medical")), tmp_path)["finance-1"]
+    row = rows_of(evaluation(finance(), profile=profile_by_name("medical")), tmp_path)["finance-1"]
     assert row["metrics"]["score"] == pytest.approx(0.76975, abs=1e-12)
     assert row["output"]["profile"] == "medical"
 
@@ -194,13 +194,13 @@ def test_the_same_weights_are_the_same_whatever_chose_them() -> None:
     def weights(*given: Trace, profile: ProfileChoice | None = None) -> str:
         return evaluation(*given, profile=profile).load().identity["trace_weights"]
 
-    assert weights(traces[0]) == weights(traces[0], profile=profile_named("finance"))
+    assert weights(traces[0]) == weights(traces[0], profile=profile_by_name("finance"))
     assert (
         weights(traces[1])
-        == weights(traces[1], profile=profile_named("default"))
-        != weights(traces[1], profile=profile_named("code"))
+        == weights(traces[1], profile=profile_by_name("default"))
+        != weights(traces[1], profile=profile_by_name("code"))
     )
-    assert weights(*traces) not in (weights(*traces, profile=profile_named("finance")), weights(traces[0]))
+    assert weights(*traces) not in (weights(*traces, profile=profile_by_name("finance")), weights(traces[0]))
 
 
 def test_language_is_told_or_found(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_what_it_cannot_do_without() -> None:
     novelty = LocalNovelty(embedder=NoEmbedder())
     parts: dict[str, Any] = {"profile": AutoProfile(), "novelty": novelty, "judge": LexicalJudge()}
     with pytest.raises(ConfigError, match="dataset: holds no traces; dataset=traces does"):
-        TraceQuality(dataset=object(), profiles=dict(shipped()), **parts)  # type: ignore[arg-type]
+        TraceQuality(dataset=object(), profiles=dict(shipped_profiles()), **parts)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"evaluation\.profiles: the profile 'default' is missing"):
         TraceQuality(dataset=Given([]), profiles={}, **parts)
 

@@ -15,7 +15,7 @@ from runner.domains.memory.controls import graded_controls, memory_controls
 from runner.errors import EvaluationError
 from runner.llm.health import check_health
 from runner.llm.models import Models
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from runner.metrics.memory import CRITERIA
 from runner.records import Judgement
 from tests.services.doors import models as models_at
@@ -69,7 +69,7 @@ async def test_the_request_and_the_judgement(server, models, judge):
     assert (found.details["helpful_info"], found.details["empty"]) == (["예산은 1.5억"], False)
     assert found.reasoning.startswith("충분함 (관련성 10: 근거; 완전성 8: 근거;")
     (body,) = server.requests
-    rubric = built_in("memory").modes["graded"]
+    rubric = built_in_rubric("memory").modes["graded"]
     assert body["response_format"]["json_schema"]["schema"] == rubric.reply_schema
     assert body["messages"][0]["content"].startswith("당신은 AI 메모리 시스템 평가자입니다.")
     shown = re.findall(r'name="(\w+)"(?: number="\d+")?>\n(.*)\n', user_of(body))

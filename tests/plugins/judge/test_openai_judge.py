@@ -9,7 +9,7 @@ import pytest
 from runner.errors import EvaluationError, InputError, StopRunError
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from runner.records import Judgement, Turn
 from tests.plugins.judge.judged import judged, says, system_of, user_of
 from tests.services.models_replies import Reply, completion
@@ -23,7 +23,7 @@ async def test_the_request(server, models, judge):
     found = await judged(models, judge(seed=7, max_tokens=300))
     assert found == Judgement(0.85, "Chunk 2 says so.")
     (body,) = server.requests
-    rubric = built_in("faithfulness").modes["score"]
+    rubric = built_in_rubric("faithfulness").modes["score"]
     assert (body["model"], body["temperature"], body["seed"]) == ("grader", 0.0, 7)
     assert 300 in (body.get("max_tokens"), body.get("max_completion_tokens"))
     assert body["response_format"]["json_schema"]["schema"] == rubric.reply_schema
@@ -52,7 +52,7 @@ async def test_answer_relevancy_is_asked_without_contexts(server, models, judge)
     assert (await judged(models, judge(mode="claims"), "answer_relevancy")).score == 0.9
     (body,) = server.requests
     assert "30일" not in user_of(body) and "Seoul" not in user_of(body)
-    assert system_of(body).startswith(built_in("answer_relevancy").modes["score"].en.strip())
+    assert system_of(body).startswith(built_in_rubric("answer_relevancy").modes["score"].en.strip())
 
 
 async def test_the_conversation_reaches_the_server(server, models, judge):
@@ -234,7 +234,7 @@ def test_what_its_judgements_depend_on(server, judge):
     provenance = judge().provenance
     assert provenance["model"] == "test:grader" and provenance["url"] == server.url
     assert provenance["mode"] == "score" and judge(mode="claims").provenance["mode"] == "claims"
-    assert provenance["rubrics"]["faithfulness"] == built_in("faithfulness").digest
+    assert provenance["rubrics"]["faithfulness"] == built_in_rubric("faithfulness").digest
     json.dumps(provenance)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from runner.records import Judgement
 from tests.plugins.judge.judged import judged, says, system_of, user_of
 from tests.services.models_replies import Reply, completion
@@ -27,7 +27,7 @@ async def test_the_score_is_the_share_of_supported_claims(server, models, judge)
         "1 of 2 claims supported. Contradicted: “The office is in Busan.” (It is in Seoul)."
     )  # fmt: skip
     (body,) = server.requests
-    rubric = built_in("faithfulness").modes["claims"]
+    rubric = built_in_rubric("faithfulness").modes["claims"]
     assert system_of(body).startswith(rubric.en.strip())
     assert body["response_format"]["json_schema"]["schema"] == rubric.reply_schema
     assert 'name="claims" number="1">\nRefunds take 5 business days.\n' in user_of(body)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from runner.records import Context, Judgement
 from tests.plugins.judge.judged import judged, says, system_of, user_of
 from tests.services.models_replies import completion
@@ -44,7 +44,7 @@ async def test_the_f1_of_claims(server, models, judge):
         "Contradicted: “The office is in Busan.” (Seoul)."
     )
     (body,) = server.requests
-    assert system_of(body).startswith(built_in("answer_correctness").modes["claims"].en.strip())
+    assert system_of(body).startswith(built_in_rubric("answer_correctness").modes["claims"].en.strip())
     assert 'name="claims" number="2">\nThe office is in Busan.\n' in user_of(body)
     assert 'name="reference_claims" number="3">\nFive days\n' in user_of(body)
 

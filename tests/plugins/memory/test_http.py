@@ -13,7 +13,7 @@ from plugins.memory.http import HttpMemory
 from plugins.memory.store.local import LocalStore
 from runner.domains.memory.records import ChatTurn, Entity, Remembered, SessionKey
 from runner.errors import EvaluationError, InputError, StopRunError
-from runner.system.redaction import redacted
+from runner.system.redaction import redact
 from tests.plugins.memory.summarisers import ListingSummariser
 from tests.plugins.system.asking import door
 from tests.services.memory_server import MemoryServer, serving_memories
@@ -140,7 +140,7 @@ async def test_headers_are_named_and_never_shown(monkeypatch: pytest.MonkeyPatch
         assert asked.preflight() == []
         async with asked.opened():
             await asked.append(KEY, ChatTurn("Hi."))
-        assert SECRET not in redacted(f"a log with {SECRET}")
+        assert SECRET not in redact(f"a log with {SECRET}")
         server.token = "Token another"
         wrong = memory(server, headers=headers)
         async with wrong.opened():

@@ -66,7 +66,7 @@ async def test_newer_turns_gain_by_recency() -> None:
             found[recency] = [turn.number for turn in (await memory.read(KEY, "tea budget")).retrieved]
     assert (found[0.0], found[0.9]) == ([1, 10], [10, 1])
     recent = Recency(0.9, half_life=1.0)
-    assert recent.weighed(1.0, 9) == pytest.approx(0.1 + 0.9 / 512) and recent.weighed(0.0, 0) == 0.9
+    assert recent.weigh(1.0, 9) == pytest.approx(0.1 + 0.9 / 512) and recent.weigh(0.0, 0) == 0.9
 
 
 async def test_whole_sessions() -> None:

@@ -45,7 +45,7 @@ class Once:
         self._runs += 1
         self._all.wait()
         toolbox.search_all(question.text)
-        return toolbox.finished("sufficient")
+        return toolbox.finish("sufficient")
 
 
 class Failing:

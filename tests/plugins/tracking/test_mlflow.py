@@ -13,7 +13,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from plugins.tracking.mlflow import MlflowTracking, _alone, _name, _shortened
+from plugins.tracking.mlflow import MlflowTracking, _alone, _name, _shorten
 from runner import report
 from runner.errors import InputError, TrackingError
 from runner.metrics.metric import Catalogue
@@ -392,7 +392,7 @@ def test_names_that_mlflow_takes_stay_and_others_stay_apart() -> None:
 
 
 def test_text_is_cut_with_a_word_about_it() -> None:
-    assert _shortened("x" * 80, 80) == "x" * 80
-    cut = _shortened("x" * 81, 80)
+    assert _shorten("x" * 80, 80) == "x" * 80
+    cut = _shorten("x" * 81, 80)
     assert len(cut) == 80
     assert cut.endswith("… (81 characters; the files of the run hold all of them)")

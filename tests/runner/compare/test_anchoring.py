@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.compare.anchoring import anchored
+from runner.compare.anchoring import anchor_snapshots
 from runner.compare.comparability import reasons
 from runner.compare.snapshots import ChunkGold
 from tests.comparison_runs import cases, paired, snapshot
@@ -99,7 +99,7 @@ def test_ids_that_stand_where_they_stood() -> None:
 @pytest.mark.parametrize("changes", [{}, {"documents": "other"}])
 def test_only_where_the_same_documents_are_cut_otherwise(changes: dict[str, str]) -> None:
     one, other = run(None, "tens"), run(None, "tens" if not changes else "twenties", **changes)
-    assert anchored(one, other, paired(one, other).pairing) is None
+    assert anchor_snapshots(one, other, paired(one, other).pairing) is None
 
 
 def test_labels_that_changed_are_not_followed() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from runner.cli import main
 from runner.compare import case_index
-from runner.compare.case_index import FILE, indexed, opened, state_of
+from runner.compare.case_index import FILE, open_index, read_cases, state_of
 from runner.metrics.metric import Catalogue, Metric
 
 ROWS = [
@@ -33,8 +33,8 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_an_index_says_what_the_rows_say(rows: Path) -> None:
-    made, again = indexed(rows, writes=True), indexed(rows, writes=False)
-    assert opened(rows, state_of(rows)) is not None
+    made, again = read_cases(rows, writes=True), read_cases(rows, writes=False)
+    assert open_index(rows, state_of(rows)) is not None
     for cases in (made, again):
         assert ([cases.ids[n] for n in range(3)], cases.right.tolist()) == (["가", "b.*", "c"], [1, -1, 0])
         assert (cases.failed.tolist(), cases.apart.tolist()) == ([0, 1, 0], [1, 0, 1])
@@ -58,27 +58,27 @@ def test_what_the_evaluation_declared_says_which_cases_are_right(rows: Path) -> 
     rows.with_name("run.json").write_text(json.dumps({"declared": Catalogue([told]).record()}), encoding="utf-8")
     lines = [{"id": str(n), "metrics": {"right": 1.0, "solved": value}} for n, value in enumerate((1.0, 0.5, None))]
     rows.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    for cases in (indexed(rows, writes=True), indexed(rows, writes=False)):
+    for cases in (read_cases(rows, writes=True), read_cases(rows, writes=False)):
         assert (cases.right.tolist(), tuple(cases.telling)) == ([1, 0, -1], ("solved",))
 
 
 def test_an_index_of_other_rows_or_a_damaged_one_is_made_again(rows: Path) -> None:
     index = rows.with_name(FILE)
-    indexed(rows, writes=True)
+    read_cases(rows, writes=True)
     kept, state = index.read_bytes(), state_of(rows)
     for number in range(0, len(kept), 7):
         index.write_bytes(kept[:number] + bytes([kept[number] ^ 1]) + kept[number + 1 :])
-        found = opened(rows, state)
+        found = open_index(rows, state)
         assert found is None or [found.ids[n] for n in range(3)] == ["가", "b.*", "c"], number  # a space of its head
     for damaged in (b"", b"{}\n", b"[]\n", kept[:-3], kept + b"x", kept.replace(b'"schema": 3', b'"schema": 2')):
         index.write_bytes(damaged)
-        assert opened(rows, state) is None
-        assert indexed(rows, writes=True).ids[1] == "b.*"
+        assert open_index(rows, state) is None
+        assert read_cases(rows, writes=True).ids[1] == "b.*"
         assert index.read_bytes() == kept
-    old = indexed(rows, writes=False)
+    old = read_cases(rows, writes=False)
     rows.write_text(rows.read_text(encoding="utf-8").replace('"가"', '"나"'), encoding="utf-8")
     os.utime(rows, ns=(0, state[1] + 1))
-    assert indexed(rows, writes=True).ids[0] == "나"
+    assert read_cases(rows, writes=True).ids[0] == "나"
     with pytest.raises(ValueError, match=r"per_item\.jsonl was changed while it was read"):
         next(old.rows([0]))
 
@@ -89,10 +89,13 @@ def test_a_run_leaves_the_index_of_its_rows(tmp_path: Path, monkeypatch: pytest.
     words = ["dataset=demo_en", "sample=12", "tracking=none", "out=run", "format=json", "generator=extractive"]
     assert main(["+experiment=full_rag", *words]) == 0
     rows = tmp_path / "run" / "per_item.jsonl"
-    left = opened(rows, state_of(rows))
+    left = open_index(rows, state_of(rows))
     assert left is not None
     rows.with_name(FILE).unlink()
-    made = indexed(rows, writes=True)
+    made = read_cases(rows, writes=True)
     for name in ("places", "right", "failed", "apart", "answers"):
         assert getattr(left, name).tolist() == getattr(made, name).tolist(), name
-    assert (left.ids.encoded(), left.searched.encoded()) == (made.ids.encoded(), made.searched.encoded())
+    assert (left.ids.encoded_texts(), left.searched.encoded_texts()) == (
+        made.ids.encoded_texts(),
+        made.searched.encoded_texts(),
+    )

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from runner.compare.flips import Flips, decided_by, flips_of
+from runner.compare.flips import Flips, deciding_name, flips_of
 from tests.comparison_runs import cases, paired, snapshot
 
 IDS = ["a", "b", "c", "d"]
@@ -78,11 +78,11 @@ def test_flips_within_the_noise_of_a_judge(after: float, error: float | None, ex
 def test_what_tells_right_from_wrong() -> None:
     ranked, labelled = {"hit_rate_at_k": [1.0], "hit_rate_at_10": [1.0]}, lost_at("none")
     one = snapshot(cases(["a"], ranked, **labelled))
-    assert decided_by(one, one) == "lost_at"
+    assert deciding_name(one, one) == "lost_at"
     answered = snapshot(cases(["a"], ranked, **labelled), run={"evaluation_type": "full_rag"})
-    assert decided_by(one, answered) == "hit_rate_at_k"  # of two evaluations, the label means two things
-    assert decided_by(one, snapshot(cases(["a"], ranked), run={"k": 3})) == "hit_rate_at_10"
-    assert decided_by(snapshot(cases(["a"], {"mrr": [1.0]})), one) is None
+    assert deciding_name(one, answered) == "hit_rate_at_k"  # of two evaluations, the label means two things
+    assert deciding_name(one, snapshot(cases(["a"], ranked), run={"k": 3})) == "hit_rate_at_10"
+    assert deciding_name(snapshot(cases(["a"], {"mrr": [1.0]})), one) is None
 
 
 def test_by_a_metric() -> None:

@@ -10,7 +10,7 @@ import conf
 from runner.compare.snapshot import NOT_IDENTITY, TREATMENTS, content_hash, depends_on, encode, write_snapshot
 from runner.compare.snapshots import read_snapshot
 from runner.errors import InputError
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.system.folder import open_run
 from tests.comparison_runs import RUN
 from tests.run_folders import merged, row, write_run
@@ -95,7 +95,7 @@ def test_identity(tmp_path: Path) -> None:
     assert depends["mean_answer_relevancy"] == ["queries", "judge"]
     assert depends["token_f1"] == ["queries", "gold", "metric_code.answers"]
     assert depends["unanswerable_f1"] == ["queries", "gold", "documents", "metric_code.diagnosis"]
-    assert depends_on("steps", found["identity"], built_in()) == (
+    assert depends_on("steps", found["identity"], built_in_catalogue()) == (
         "documents", "gold", "judge", "judge_prompt.faithfulness", "metric_code.answers", "metric_code.diagnosis",
         "metric_code.ranking", "queries",
     )  # fmt: skip
@@ -114,18 +114,23 @@ def test_what_metrics_of_a_memory_hang_on() -> None:
         "metric_code.ranking",
     )
     for metric in ("facts_present", "stale_present", "leakage", "memory_tokens", "context_tokens", "answer_facts"):
-        assert depends_on(metric, known, built_in()) == ("conversations", "queries", "gold", "metric_code.memory")
+        assert depends_on(metric, known, built_in_catalogue()) == (
+            "conversations",
+            "queries",
+            "gold",
+            "metric_code.memory",
+        )
     judged = ("conversations", "queries", "gold", "metric_code.memory", "judge", "judge_prompt.memory")
-    assert depends_on("memory_noise", known, built_in()) == judged
-    assert depends_on("memory_overall", known, built_in()) == (*judged, "memory_weights")
-    assert not {"memory", "memory_weights"} & {*depends_on("steps", known, built_in())}
+    assert depends_on("memory_noise", known, built_in_catalogue()) == judged
+    assert depends_on("memory_overall", known, built_in_catalogue()) == (*judged, "memory_weights")
+    assert not {"memory", "memory_weights"} & {*depends_on("steps", known, built_in_catalogue())}
 
 
 def test_what_metrics_of_a_trace_hang_on() -> None:
     known = ("tasks", "traces", "trace_weights", "profile", "metric_code.trace")
-    assert depends_on("score", known, built_in()) == ("tasks", "metric_code.trace", "trace_weights")
+    assert depends_on("score", known, built_in_catalogue()) == ("tasks", "metric_code.trace", "trace_weights")
     for metric in ("complexity", "novelty", "diversity", "outcome"):
-        assert depends_on(metric, known, built_in()) == ("tasks", "metric_code.trace")
+        assert depends_on(metric, known, built_in_catalogue()) == ("tasks", "metric_code.trace")
 
 
 def test_a_case_counts_once_and_a_torn_or_damaged_row_does_not(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from runner.compare.cells import Cells, open_cells
 from runner.compare.compare import compare
 from runner.compare.regression import Regression
 from runner.compare.sides import Place, open_place
-from runner.compare.sweep import adjusted_over_pairs, compare_sweep
+from runner.compare.sweep import adjust_p_over_pairs, compare_sweep
 from runner.metrics import paired
 from runner.metrics.metric import Metric
 from runner.system.folder import open_sweep
@@ -151,7 +151,7 @@ def test_runs_that_are_equal_are_all_near_the_best_seldom_otherwise(trials: int,
         best = int(values.mean(axis=0).argmax())
         others = [column for column in range(4) if column != best]
         found = paired.compare_means(np.repeat(values[:, [best]], 3, axis=1), values[:, others], seed=trial)
-        p = adjusted_over_pairs({str(n): one for n, one in zip(others, found, strict=True)}, 4)
+        p = adjust_p_over_pairs({str(n): one for n, one in zip(others, found, strict=True)}, 4)
         wrong += any(value < 0.05 for value in p.values())
     assert wrong / trials <= most
 

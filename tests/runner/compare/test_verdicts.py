@@ -1,11 +1,11 @@
 import pytest
 
 from runner.compare.verdicts import adjust, holds, main_metrics, overall, verdict
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.paired import Paired
 from tests.runner.paired_scores import of_one
 
-VARIANT = built_in().variant
+VARIANT = built_in_catalogue().variant
 
 
 def numbers(low: float, high: float, p: float = 0.001) -> Paired:
@@ -133,9 +133,9 @@ def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
     ],
 )
 def test_main_metrics(comparable: list[str], expected: list[str]) -> None:
-    assert main_metrics(comparable, built_in()) == expected
+    assert main_metrics(comparable, built_in_catalogue()) == expected
 
 
 def test_nothing_stands_in_for_main_metrics_that_are_not_comparable() -> None:
-    assert main_metrics(["precision_at_5"], built_in(), ["recall_at_5", "precision_at_5"]) == []
-    assert main_metrics(["precision_at_5"], built_in(), ["precision_at_5", "steps"]) == ["precision_at_5"]
+    assert main_metrics(["precision_at_5"], built_in_catalogue(), ["recall_at_5", "precision_at_5"]) == []
+    assert main_metrics(["precision_at_5"], built_in_catalogue(), ["precision_at_5", "steps"]) == ["precision_at_5"]

@@ -2,10 +2,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.config.arguments import PLAIN, cells, checked, command_of, is_sweep, parse, quoted
+from runner.config.arguments import PLAIN, SIMPLE, cells, check_overrides, command_of, is_sweep, parse, quote_argument
 from runner.errors import ConfigError
 
 
@@ -41,7 +43,7 @@ from runner.errors import ConfigError
     ],
 )
 def test_what_is_typed_is_what_hydra_reads(typed: str, value: object) -> None:
-    override = parse(quoted(typed))
+    override = parse(quote_argument(typed))
     assert not override.is_sweep_override()
     assert override.value() == value
 
@@ -50,12 +52,12 @@ def test_what_is_typed_is_what_hydra_reads(typed: str, value: object) -> None:
     "typed", ["k=3,5,10", "case=가,나", "retriever=keyword,hybrid", "k=range(1,4)", "x=choice(가,나)"]
 )
 def test_sweeps(typed: str) -> None:
-    assert is_sweep(quoted(typed))
+    assert is_sweep(quote_argument(typed))
 
 
 @pytest.mark.parametrize("typed", ["k=[3,5]", "x='a,b'", "k=3", "x={a: 1}", "~k", "out=a,b", "compare=a,b"])
 def test_no_sweeps(typed: str) -> None:
-    assert not is_sweep(quoted(typed))
+    assert not is_sweep(quote_argument(typed))
 
 
 @pytest.mark.parametrize("value", ["range(5,1)", "range(1,4,0)", "range(1,4,-1)", "interval(1,2)", "glob(*)"])
@@ -78,19 +80,19 @@ def test_sweeps_over_too_much(overrides: list[str]) -> None:
 def test_a_path_that_exists_may_hold_a_comma(tmp_path: Path) -> None:
     path = tmp_path / "a,b (1).jsonl"
     path.touch()
-    assert parse(quoted(f"dataset.corpus={path}")).value() == str(path)
+    assert parse(quote_argument(f"dataset.corpus={path}")).value() == str(path)
 
 
 def test_a_number_of_more_digits_than_python_reads_is_a_text() -> None:
     digits = "9" * 5000
-    assert parse(quoted(f"k={digits}")).value() == digits
-    assert parse(quoted(f"k=[1,{digits}]")).value() == [1, digits]
+    assert parse(quote_argument(f"k={digits}")).value() == digits
+    assert parse(quote_argument(f"k=[1,{digits}]")).value() == [1, digits]
 
 
 def test_brackets_beyond_what_hydra_reads() -> None:
     typed = "x=" + "[" * 2000 + "]" * 2000
     with pytest.raises(ConfigError, match="expected KEY=VALUE"):
-        checked([typed])
+        check_overrides([typed])
 
 
 def test_cells_are_the_product_in_hydras_order() -> None:
@@ -104,19 +106,19 @@ def test_cells_are_the_product_in_hydras_order() -> None:
 
 def test_what_is_given_to_a_provider_is_not_repeated() -> None:
     with pytest.raises(ConfigError) as caught:
-        checked(["+provider.my own.base_url=http://me:secret@x/v1"])
+        check_overrides(["+provider.my own.base_url=http://me:secret@x/v1"])
     assert str(caught.value).endswith("\n  +provider.my own.base_url: expected KEY=VALUE, +KEY=VALUE or ~KEY")
 
 
 @pytest.mark.parametrize("typed", ["k=3,", "k=3,,5", "retriever=keyword,"])
 def test_a_value_that_is_missing_beside_a_comma(typed: str) -> None:
     with pytest.raises(ConfigError, match=r"(k|retriever): a value is missing beside a comma$"):
-        checked([typed])
+        check_overrides([typed])
 
 
 def test_what_is_no_override_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
-        checked(["k=3", "=5", "k"])
+        check_overrides(["k=3", "=5", "k"])
     assert str(caught.value) == (
         "2 problems in the configuration:\n"
         "  =5: expected KEY=VALUE, +KEY=VALUE or ~KEY\n"
@@ -127,7 +129,7 @@ def test_what_is_no_override_is_named() -> None:
 def test_a_command_is_told_as_it_was_typed() -> None:
     words = ["+experiment=full_rag", "k=3", "case=1_000", "dataset.corpus=자료 (1)/c.jsonl", "x=it's", "judge=가나"]
     where = ["out=/x", "cache_dir=c", "hydra.searchpath=[]"]
-    told = command_of([quoted(word) for word in [*where, *words]], None)
+    told = command_of([quote_argument(word) for word in [*where, *words]], None)
     assert shlex.split(told) == ["python", "-m", "runner", *words]
     assert told.endswith("judge=가나")
     added = ["+profile@evaluation.profiles.물류=물류", "+profile@evaluation.profiles.mine=code"]
@@ -154,5 +156,29 @@ def test_runs_are_told_as_their_values_are_typed(typed: str, runs: list[str]) ->
 
 @given(st.from_regex(PLAIN, fullmatch=True))
 def test_hydra_reads_a_plain_word_as_it_stands(word: str) -> None:
-    assert quoted(f"k={word}") == f"k={word}"
+    assert quote_argument(f"k={word}") == f"k={word}"
     assert parse(f"k={word}").get_value_element_as_str() == word or parse(f"k={word}").value() in (None, True, False)
+
+
+KEYS = st.sampled_from(["k", "+k", "++a.b_1", "a/b", "+++k", "a/b.c", "~k", "a@b", "1", "a-b", "k ", "a.1", "가"])
+VALUES = st.one_of(
+    st.sampled_from(
+        ["true", "NULL", "False", "inf", "NaN", "nano", "truer", "null/x", "0", "00", "1_0", "-1", "1e3", ""]
+    ),
+    st.sampled_from(["9" * 16, "9" * 17, "http://127.0.0.1:8000/v1", "/a/b.c", "a-1.5e3", "'a b'", "''", "'가: 1'"]),
+    st.sampled_from(
+        ["'a\\\\'", "'${a}'", "'it''s'", "a b", "${a}", "a,b", "[a]", "f(a)", "a:b", ":a", "a:", "/", "'a\nb'"]
+    ),
+    st.text("aTn_/.:-1 '", max_size=6),
+)
+
+
+@given(KEYS, VALUES)
+def test_simple_words_are_read_as_by_hydra(key: str, value: str) -> None:
+    word = f"{key}={value}"
+    try:
+        theirs = OverridesParser.create().parse_override(word)
+    except HydraException:
+        assert SIMPLE.fullmatch(word) is None
+        return
+    assert repr(parse(word)) == repr(theirs)

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from runner.config.options import RunOptions, problems_of, run_fingerprint, validate
 from runner.errors import ConfigError
 from runner.records import Query
-from runner.run.run import selected
+from runner.run.run import select_cases
 
 
 class Nothing:
@@ -80,7 +80,7 @@ def test_one_problem(changes: dict[str, Any], message: str) -> None:
 def test_a_share_of_one_is_all_cases() -> None:
     assert messages(sample=1.0) == []
     options = RunOptions.model_validate({**OPTIONS, "provider": {}, "sample": 1.0})
-    assert (options.sample, len(selected([Query(str(n), "?", True, {}) for n in range(7)], options))) == (1.0, 7)
+    assert (options.sample, len(select_cases([Query(str(n), "?", True, {}) for n in range(7)], options))) == (1.0, 7)
 
 
 def test_a_deterministic_run_takes_no_sample() -> None:

@@ -19,7 +19,7 @@ from runner.domains.agent.candidate import Candidate
 from runner.domains.agent.protocols import Reranker
 from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions
 from runner.errors import ComponentError, EvaluationError, StopRunError
-from runner.llm.votes import gathered
+from runner.llm.votes import gather_judgements
 from runner.records import (
     Answer,
     Assessment,
@@ -207,7 +207,7 @@ def test_a_wrong_member_of_a_panel_is_left_out_and_named() -> None:
     right = behind_a_door(protocols.Judge, {"judge": returning_later(Judgement(1.0))})
 
     async def both() -> Mapping[str, Judgement]:
-        return await gathered({"first": wrong.judge("r", {}), "second": right.judge("r", {})})
+        return await gather_judgements({"first": wrong.judge("r", {}), "second": right.judge("r", {})})
 
     first, second = asyncio.run(both()).values()
     assert second.score == 1.0
@@ -541,7 +541,7 @@ def test_tracebacks_are_kept_for_the_log(tmp_path: Path) -> None:
 
 
 def test_a_latency_is_a_number() -> None:
-    from runner.config.doors import kept_of
+    from runner.config.doors import record_and_timings
 
     class Output:
         timings: Mapping[str, Any] = {"run": Timing(math.nan)}
@@ -549,6 +549,6 @@ def test_a_latency_is_a_number() -> None:
         def record(self) -> Mapping[str, Any]:
             return {}
 
-    assert refusal(lambda: kept_of(Half(), Output())) == (
+    assert refusal(lambda: record_and_timings(Half(), Output())) == (
         f"evaluation ({__name__}.Half): timings of its output: run: expected a number of ms, 0 or more, got nan"
     )

@@ -16,7 +16,7 @@ from runner.config import arguments
 from runner.config.compose import Plan, initialise, plan_of
 from runner.config.frozen import Frozen, unfold
 from runner.config.hydra_internals import Composed
-from runner.config.options import resolved
+from runner.config.options import plain_config
 from runner.errors import ConfigError, InputError
 
 # Not the defaults of today, so that a record tells itself from them.
@@ -74,7 +74,7 @@ def test_jobs_get_what_was_checked_as_if_hydra_composed_it_again(record: Path, t
 
 def only(record: Path, *words: str) -> dict[str, Any]:
     (cell,) = plan(record, *words).cells
-    return resolved(cell.cfg)
+    return plain_config(cell.cfg)
 
 
 def test_it_composes_to_what_was_frozen(record: Path, values: dict[str, Any]) -> None:

@@ -49,7 +49,7 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     ids=["one", "values", "text", "without", "sweep"],
 )
 def test_hydra_gets_what_it_would_compose(words: list[str]) -> None:
-    overrides, cells = compose_cells(arguments.checked(words))
+    overrides, cells = compose_cells(arguments.check_overrides(words))
     with initialise(None):
         own = GlobalHydra.instance().config_loader()
         master = own.load_configuration("config", [*overrides, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)

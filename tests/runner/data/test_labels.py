@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.commands.calibrate.judging import fields_seen
+from runner.commands.calibrate.judging import fields_by_rubric
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog
 from runner.data.ratings import Scale, Wanted
@@ -28,7 +28,7 @@ def read(folder: Path, *lines: Any, scale: Scale | None = None, **names: str) ->
     path = folder / "라벨.jsonl"
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     log = ProblemLog()
-    labels = read_labels(str(path), Wanted(names or BOTH, scale, fields_seen(names or BOTH, {})), log)
+    labels = read_labels(str(path), Wanted(names or BOTH, scale, fields_by_rubric(names or BOTH, {})), log)
     assert labels.problems == log.problems
     return labels, [str(problem).removeprefix(f"{folder}/") for problem in log.problems]
 

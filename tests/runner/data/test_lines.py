@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.data.jsonl import described, read_jsonl
+from runner.data.jsonl import describe_value, read_jsonl
 from runner.data.problems import ProblemLog
 from runner.errors import CorpusError, DataError
 
@@ -126,7 +126,7 @@ def test_a_utf16_file_is_named_as_such(tmp_path: Path, encoding: str) -> None:
     ],
 )
 def test_values_in_messages(value: object, text: str) -> None:
-    assert described(value) == text
+    assert describe_value(value) == text
 
 
 HINT = "not JSON Lines; dataset=csv reads it, and `python -m runner import` makes JSON Lines of questions and answers"

@@ -27,7 +27,7 @@ async def ask(url: str, folder: Path, numbers: range, settings: dict[str, Any]) 
 
     async def work() -> None:
         for number in waiting:
-            scores[str(number)] = await model.structured(question(f"{number}. {TEXT}"), score)
+            scores[str(number)] = await model.ask_for_json(question(f"{number}. {TEXT}"), score)
 
     async with door.opened():
         await asyncio.gather(*(work() for _ in range(door.max_concurrency)))

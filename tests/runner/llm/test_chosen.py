@@ -42,21 +42,25 @@ def test_what_a_judge_fails_at_counts_as_the_worst_or_not_at_all(
     better: Literal["higher", "lower", "neither"], on_failure: Literal["zero", "exclude"], value: float | None
 ) -> None:
     found = chosen(Judge(on_failure), tone=rubric(better))
-    scores = found.scored(Scores({}), None, object(), {"tone": Judgement(None, error="no JSON")}, rubrics=["tone"])
+    scores = found.merge_scores(
+        Scores({}), None, object(), {"tone": Judgement(None, error="no JSON")}, rubrics=["tone"]
+    )
     assert (scores.values, scores.unscored) == ({"tone": value}, ("tone",))
-    assert found.scored(Scores({}), None, object(), {}, rubrics=[]).values == {}  # it was not asked
+    assert found.merge_scores(Scores({}), None, object(), {}, rubrics=[]).values == {}  # it was not asked
 
 
 def test_a_case_that_failed_lacks_all_that_was_chosen() -> None:
-    scores = chosen(tone=rubric(), own=Offered(names=["own"])).scored(Scores({}, unscored=("own",)), None, None, {})
+    scores = chosen(tone=rubric(), own=Offered(names=["own"])).merge_scores(
+        Scores({}, unscored=("own",)), None, None, {}
+    )
     assert scores.unscored == ("own", "tone")
 
 
 def test_what_was_not_chosen_is_left_out_with_its_cutoffs_and_what_is_not_offered_stays() -> None:
     own = Scores({"own_at_k": 1.0, "leg/own_at_5": 1.0, "other": 1.0}, unscored=("own_at_k",))
-    assert chosen(tone=rubric()).scored(own, None, object(), {}) == Scores({"other": 1.0})
-    assert set(chosen(own=Offered(names=["own"])).scored(own, None, object(), {}).values) == {*own.values}
-    assert set(Chosen(None, [OWN]).scored(own, None, object(), {}).values) == {*own.values}
+    assert chosen(tone=rubric()).merge_scores(own, None, object(), {}) == Scores({"other": 1.0})
+    assert set(chosen(own=Offered(names=["own"])).merge_scores(own, None, object(), {}).values) == {*own.values}
+    assert set(Chosen(None, [OWN]).merge_scores(own, None, object(), {}).values) == {*own.values}
 
 
 def test_a_judge_learns_what_was_chosen_and_nothing_else() -> None:

@@ -10,7 +10,7 @@ import pytest
 from runner.errors import EvaluationError
 from runner.llm.messages import ChatReply, ChatRequest, Function, FunctionCall, Message, Usage
 from runner.llm.rehearsal import REHEARSED, Rehearsal
-from runner.llm.replies import chat_reply, reply_of_stored, stored_of_reply
+from runner.llm.replies import chat_reply, reply_from_json, reply_to_json
 from runner.llm.tokens import PER_MESSAGE, count_tokens
 from tests.services.doors import models
 from tests.services.models_replies import Reply, completion, error
@@ -110,8 +110,8 @@ def test_what_is_no_call(call: Any) -> None:
 
 def test_calls_are_stored_with_a_reply() -> None:
     reply = ChatReply("", "tool_calls", None, Usage(), (FunctionCall("1", "search", "{}"),))
-    assert reply_of_stored(stored_of_reply(reply, Usage())).calls == reply.calls
-    assert "calls" not in stored_of_reply(replace(reply, calls=()), Usage())  # as replies were stored before
+    assert reply_from_json(reply_to_json(reply, Usage())).calls == reply.calls
+    assert "calls" not in reply_to_json(replace(reply, calls=()), Usage())  # as replies were stored before
 
 
 async def test_a_rehearsal_makes_one_call_and_counts_the_functions(tmp_path: Path) -> None:

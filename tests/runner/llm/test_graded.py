@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.llm.graded import empty, graded, is_empty, merged, read
+from runner.llm.graded import empty, is_empty, make_judgement, merge_details, read
 from runner.metrics.memory import CRITERIA, overall
 from runner.records import Judgement
 
@@ -110,7 +110,9 @@ def test_an_empty_memory_has_10_of_100() -> None:
 
 def judgement(*scores: float, types: tuple[str, ...] = ()) -> Judgement:
     entries = {name: {"score": score, "reason": "r"} for name, score in zip(CRITERIA, scores, strict=True)}
-    return graded({**entries, "accuracy": {**entries["accuracy"], "types": list(types)}}, "s", "en", helpful=["h"])
+    return make_judgement(
+        {**entries, "accuracy": {**entries["accuracy"], "types": list(types)}}, "s", "en", helpful=["h"]
+    )
 
 
 def test_several_as_one() -> None:
@@ -119,14 +121,14 @@ def test_several_as_one() -> None:
         Judgement(None, error="x"),
         judgement(4, 8, 2, 4, types=("state",)),
     ]
-    found = merged(votes)
+    found = merge_details(votes)
     assert {name: entry["score"] for name, entry in found["scores"].items()} == {
         "relevance": 7, "completeness": 8, "accuracy": 4, "noise": 2,
     }  # fmt: skip
     assert found["scores"]["accuracy"]["types"] == ["time", "state"]
     assert found["overall"] == pytest.approx(66.5)  # 24.5 + 24 + 10 + 8
     assert (found["helpful_info"], found["summary"], found["empty"]) == (["h"], "s", False)
-    assert merged([Judgement(1.0), Judgement(None, error="x")]) == {}
+    assert merge_details([Judgement(1.0), Judgement(None, error="x")]) == {}
 
 
 SCORES = st.lists(st.floats(0, 10), min_size=4, max_size=4)
@@ -136,5 +138,5 @@ SCORES = st.lists(st.floats(0, 10), min_size=4, max_size=4)
 def test_the_overall_of_the_means_is_the_mean_of_the_overalls(several: list[list[float]]) -> None:
     votes = [judgement(*scores) for scores in several]
     total = sum(overall(*scores) for scores in several) / len(several)
-    assert merged(votes)["overall"] == pytest.approx(total)
+    assert merge_details(votes)["overall"] == pytest.approx(total)
     assert sum(vote.score or 0 for vote in votes) / len(votes) == pytest.approx(total / 100)

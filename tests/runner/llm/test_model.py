@@ -127,7 +127,7 @@ async def test_every_attempt_is_stored_so_that_a_second_run_repeats_none(server:
     for mode in ("use", "replay"):
         door = models(server.url, tmp_path, cache=mode)
         async with door.opened("0"):
-            found.append(await door.model("test:m", "judge").structured(question("1"), score))
+            found.append(await door.model("test:m", "judge").ask_for_json(question("1"), score))
         assert server.count == 4
     assert found[0] == found[1]
     assert server.requests[0] == server.requests[1] == server.requests[2]
@@ -139,7 +139,7 @@ async def test_a_reply_that_is_never_usable_fails_its_case_alone(server: ModelsS
     door = models(server.url, tmp_path)
     async with door.opened():
         with pytest.raises(ReplyError, match=r"^no usable answer in 4 replies: "):
-            await door.model("test:m", "judge").structured(question("1"), score)
+            await door.model("test:m", "judge").ask_for_json(question("1"), score)
     assert server.count == 4
 
 

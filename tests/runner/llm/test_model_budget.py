@@ -65,8 +65,8 @@ async def test_an_unknown_price_is_unknown(server: ModelsServer, tmp_path: Path)
     async with door.opened("0"):
         await door.model("test:m", "judge").chat(question("1"))
     assert door.usage("0")["usage_total"]["live"]["usd"] is None
-    assert "$" not in door.spent()
-    assert door.spent().endswith(" tokens")
+    assert "$" not in door.describe_spending()
+    assert door.describe_spending().endswith(" tokens")
 
 
 async def test_a_budget_needs_to_know_how_long_an_answer_may_be(server: ModelsServer, tmp_path: Path) -> None:

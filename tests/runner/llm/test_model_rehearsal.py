@@ -43,9 +43,9 @@ async def test_a_made_up_reply_has_the_form_asked_for_and_is_not_asked_for_again
     model = door.model("test:m", "judge")
     with door.rehearsing(rehearsal, "0"):
         async with door.opened():
-            found, other = [await model.structured(question(text), dict) for text in "13"]
+            found, other = [await model.ask_for_json(question(text), dict) for text in "13"]
             with pytest.raises(ReplyError, match=r"^a rehearsal has no replies$"):
-                await model.structured(question("2"), refuse)
+                await model.ask_for_json(question("2"), refuse)
     assert found["score"] == 0
     assert found["reasoning"].count("word") == 42
     assert found != other  # what follows from them must not be taken for the same

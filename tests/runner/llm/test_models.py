@@ -88,7 +88,7 @@ async def test_a_run_that_asks_no_model_leaves_no_file(tmp_path: Path) -> None:
     async with door.opened("0"):
         pass
     assert door.usage("0") == {}
-    assert door.spent() == ""
+    assert door.describe_spending() == ""
     assert list(folder.iterdir()) == []
     assert not (tmp_path / "cache").exists()
 

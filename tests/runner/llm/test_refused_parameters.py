@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.errors import StopRunError
 from runner.llm.messages import ChatReply
-from runner.llm.retry import accepted
+from runner.llm.retry import accepted_body
 from tests.runner.llm.asked_model import asked
 from tests.services.doors import models, question, score
 from tests.services.models_faults import refused
@@ -47,7 +47,7 @@ async def test_a_schema_that_is_refused_becomes_any_json_where_that_is_taken(
     server.respond = respond
     door = models(server.url, tmp_path)
     async with door.opened():
-        assert 0 <= await door.model("test:m", "judge").structured(question("1"), score) <= 1
+        assert 0 <= await door.model("test:m", "judge").ask_for_json(question("1"), score) <= 1
     assert [body["response_format"]["type"] for body in server.requests] == ["json_schema", "json_object"]
 
 
@@ -86,7 +86,7 @@ async def test_what_one_model_refuses_another_gets(server: ModelsServer, tmp_pat
 
 def test_any_json_is_asked_for_only_where_a_message_speaks_of_it() -> None:
     body = {"messages": [{"role": "user", "content": "판정하라"}], "response_format": {"type": "json_schema"}}
-    assert accepted(body, {"response_format": 1}).keys() == {"messages"}
+    assert accepted_body(body, {"response_format": 1}).keys() == {"messages"}
     body["messages"] = [{"role": "user", "content": "JSON으로 답하라"}]
-    assert accepted(body, {"response_format": 1})["response_format"] == JSON_OBJECT
-    assert accepted(body, {"response_format": 2}).keys() == {"messages"}
+    assert accepted_body(body, {"response_format": 1})["response_format"] == JSON_OBJECT
+    assert accepted_body(body, {"response_format": 2}).keys() == {"messages"}

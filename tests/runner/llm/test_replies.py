@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from runner.llm.messages import ChatReply, Usage
-from runner.llm.replies import chat_reply, miscounts, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.replies import chat_reply, miscounts, reply_from_json, reply_to_json, vectors_of
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 60}}
 
@@ -122,7 +122,7 @@ def test_vectors_of_several_lengths_and_empty_ones_are_handed_on() -> None:
 
 def test_what_is_stored_comes_back_as_from_the_cache() -> None:
     reply = ChatReply("글", "length", "no", Usage(), attempts=3, waited_s=1.5)
-    back = reply_of_stored(stored_of_reply(reply, Usage(5, 6, 7)))
+    back = reply_from_json(reply_to_json(reply, Usage(5, 6, 7)))
     assert back == ChatReply("글", "length", "no", Usage(5, 6, 7), attempts=0)
     assert back.cached
 

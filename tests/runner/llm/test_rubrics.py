@@ -10,7 +10,7 @@ import yaml
 from runner.errors import EvaluationError, InputError
 from runner.llm.fencing import NOTICE
 from runner.llm.graded import INACCURACIES, NOISES
-from runner.llm.rubrics import ASKED_FOR, FOLDER, built_in, names, read_rubric, rubrics
+from runner.llm.rubrics import ASKED_FOR, FOLDER, built_in_rubric, names, read_rubric, rubrics
 from runner.records import Context, Turn
 
 FIELDS: dict[str, Any] = {
@@ -28,7 +28,7 @@ FIELDS: dict[str, Any] = {
     "reason": "Both are about “refunds”.",
     "language": None,
 }
-SCENES = [(name, mode) for name in names() for mode in built_in(name).modes]
+SCENES = [(name, mode) for name in names() for mode in built_in_rubric(name).modes]
 
 
 def file_of(name: str, **changes: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def refusal(tmp_path: Path, content: Any, name: str = "faithfulness", mode: str 
 
 
 def test_the_rubrics_and_what_they_see() -> None:
-    seen = {(name, mode): [field.name for field in built_in(name).modes[mode].fields_] for name, mode in SCENES}
+    seen = {(name, mode): [field.name for field in built_in_rubric(name).modes[mode].fields_] for name, mode in SCENES}
     assert seen == {
         ("answer_correctness", "score"): ["history", "question", "references", "answer"],
         ("answer_correctness", "claims"): [
@@ -72,7 +72,7 @@ def test_the_rubrics_and_what_they_see() -> None:
 
 @pytest.mark.parametrize(("name", "mode"), SCENES)
 def test_a_prompt_is_whole_in_both_languages(name: str, mode: str) -> None:
-    asked = built_in(name).modes[mode]
+    asked = built_in_rubric(name).modes[mode]
     wanted = ASKED_FOR[mode]
     assert wanted in asked.reply_schema["required"]
     for text, hangul in ((asked.en, False), (asked.ko, True)):
@@ -95,16 +95,16 @@ def test_a_prompt_is_whole_in_both_languages(name: str, mode: str) -> None:
 
 def test_the_reason_comes_before_the_score() -> None:
     for name in ("answer_correctness", "answer_relevancy", "faithfulness"):
-        assert list(built_in(name).modes["score"].reply_schema["properties"]) == ["reasoning", "score"]
+        assert list(built_in_rubric(name).modes["score"].reply_schema["properties"]) == ["reasoning", "score"]
 
 
 # --- messages -----------------------------------------------------------------------------------------
 
 
 def test_the_system_message_ends_with_the_notice_and_the_user_message_is_fenced_in_order() -> None:
-    system, user = built_in("faithfulness").messages("score", FIELDS)
+    system, user = built_in_rubric("faithfulness").messages("score", FIELDS)
     assert (system.role, user.role) == ("system", "user")
-    assert system.text == f"{built_in('faithfulness').modes['score'].en.strip()}\n\n{NOTICE['en']}"
+    assert system.text == f"{built_in_rubric('faithfulness').modes['score'].en.strip()}\n\n{NOTICE['en']}"
     shown = re.findall(r'name="(\w+)"(?: number="(\d+)")?>\n(.*)\n', user.text)
     assert shown == [
         ("question", "", "How long do refunds take?"),
@@ -114,14 +114,14 @@ def test_the_system_message_ends_with_the_notice_and_the_user_message_is_fenced_
 
 
 def test_answer_relevancy_never_sees_the_contexts() -> None:
-    assert "Refunds take five days." not in built_in("answer_relevancy").messages("score", FIELDS)[1].text
+    assert "Refunds take five days." not in built_in_rubric("answer_relevancy").messages("score", FIELDS)[1].text
 
 
 def test_the_conversation_before_the_question_is_shown_where_there_is_one() -> None:
-    plain = built_in("answer_relevancy").messages("score", FIELDS)[1].text
-    assert built_in("answer_relevancy").messages("score", {**FIELDS, "history": []})[1].text == plain
+    plain = built_in_rubric("answer_relevancy").messages("score", FIELDS)[1].text
+    assert built_in_rubric("answer_relevancy").messages("score", {**FIELDS, "history": []})[1].text == plain
     with_history = {**FIELDS, "history": [Turn("user", "Do you pay back?")]}
-    assert "user: Do you pay back?" in built_in("answer_relevancy").messages("score", with_history)[1].text
+    assert "user: Do you pay back?" in built_in_rubric("answer_relevancy").messages("score", with_history)[1].text
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_the_conversation_before_the_question_is_shown_where_there_is_one() -> N
 )
 def test_the_language_of_the_case_else_of_the_question(told: str | None, question: str, language: str) -> None:
     fields = {**FIELDS, "question": question, "language": told}
-    asked = built_in("faithfulness")
+    asked = built_in_rubric("faithfulness")
     assert asked.language("score", fields) == language
     system, user = asked.messages("score", fields)
     assert system.text.endswith(NOTICE["ko" if language == "ko" else "en"])
@@ -144,7 +144,10 @@ def test_the_language_of_the_case_else_of_the_question(told: str | None, questio
 
 
 def test_no_answer_is_an_empty_one() -> None:
-    assert 'name="answer">\n\n</data-' in built_in("faithfulness").messages("score", {**FIELDS, "answer": None})[1].text
+    assert (
+        'name="answer">\n\n</data-'
+        in built_in_rubric("faithfulness").messages("score", {**FIELDS, "answer": None})[1].text
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,7 @@ def test_no_answer_is_an_empty_one() -> None:
 )
 def test_fields_that_are_missing_or_of_another_kind(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(EvaluationError) as raised:
-        built_in("faithfulness").messages("score", fields)
+        built_in_rubric("faithfulness").messages("score", fields)
     assert str(raised.value) == message
 
 
@@ -172,15 +175,15 @@ def test_a_rubric_of_ones_own_takes_the_place_of_one(tmp_path: Path) -> None:
     content["modes"]["score"]["en"] = "Grade as we do."
     path = written(tmp_path, content)
     chosen = rubrics({"answer_relevancy": path}, "score")
-    assert chosen["faithfulness"] is built_in("faithfulness")
+    assert chosen["faithfulness"] is built_in_rubric("faithfulness")
     assert chosen["answer_relevancy"].messages("score", FIELDS)[0].text == f"Grade as we do.\n\n{NOTICE['en']}"
-    assert chosen["answer_relevancy"].digest != built_in("answer_relevancy").digest
+    assert chosen["answer_relevancy"].digest != built_in_rubric("answer_relevancy").digest
 
 
 def test_the_digest_is_that_of_the_text(tmp_path: Path) -> None:
     text = (FOLDER / "faithfulness.yaml").read_text(encoding="utf-8")
-    assert read_rubric("faithfulness", written(tmp_path, text)).digest == built_in("faithfulness").digest
-    assert read_rubric("faithfulness", written(tmp_path, f"{text}#")).digest != built_in("faithfulness").digest
+    assert read_rubric("faithfulness", written(tmp_path, text)).digest == built_in_rubric("faithfulness").digest
+    assert read_rubric("faithfulness", written(tmp_path, f"{text}#")).digest != built_in_rubric("faithfulness").digest
 
 
 def test_a_rubric_may_see_less(tmp_path: Path) -> None:
@@ -194,7 +197,7 @@ def test_a_name_of_ones_own_is_a_further_rubric(tmp_path: Path) -> None:
     path = written(tmp_path, file_of("answer_relevancy"))
     found = rubrics({"tone": path}, "claims")
     assert set(found) == {*names(), "tone"}
-    assert found["tone"].name == "tone" and found["tone"].asked_in("claims") == "score"
+    assert found["tone"].name == "tone" and found["tone"].mode_for("claims") == "score"
 
 
 def test_an_unknown_name() -> None:
@@ -211,9 +214,9 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_a_memory_rubric_is_asked_in_its_own_mode_whatever_the_judge_is_set_to(tmp_path: Path) -> None:
-    assert {built_in("memory").asked_in(mode) for mode in ("score", "claims")} == {"graded"}
-    assert [built_in("answer_relevancy").asked_in(mode) for mode in ("score", "claims")] == ["score", "score"]
-    assert built_in("faithfulness").asked_in("claims") == "claims"
+    assert {built_in_rubric("memory").mode_for(mode) for mode in ("score", "claims")} == {"graded"}
+    assert [built_in_rubric("answer_relevancy").mode_for(mode) for mode in ("score", "claims")] == ["score", "score"]
+    assert built_in_rubric("faithfulness").mode_for("claims") == "claims"
     own = file_of("memory")
     own["modes"]["graded"]["ko"] = "우리 기준대로 채점하십시오."
     asked = rubrics({"memory": written(tmp_path, own)}, "claims")["memory"].messages(
@@ -228,7 +231,7 @@ def test_a_memory_rubric_is_asked_in_its_own_mode_whatever_the_judge_is_set_to(t
 
 def test_facts_are_shown_to_the_grader_of_a_memory_where_there_are_some() -> None:
     (_, plain), (_, told) = (
-        built_in("memory").messages("graded", {**FIELDS, **facts})
+        built_in_rubric("memory").messages("graded", {**FIELDS, **facts})
         for facts in ({"reference": [], "stale": ()}, {"reference": ["예산: 1.5억"], "stale": ["예산: 1억"]})
     )
     assert re.findall(r'name="(\w+)"', plain.text) == ["question", "memory", "entities"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runner.errors import EvaluationError, ReplyError
 from runner.llm.messages import ChatReply, ChatRequest, Message, Usage
-from runner.llm.structured import last_object, structured
+from runner.llm.structured import ask_for_json, last_object
 
 ENGLISH = ChatRequest((Message("system", "Judge the answer."), Message("user", "…")), max_tokens=64)
 KOREAN = ChatRequest((Message("system", "답변을 평가하세요."), Message("user", "…")), max_tokens=64)
@@ -120,13 +120,13 @@ def score(reply: Mapping[str, Any]) -> float:
 
 async def test_a_good_reply_is_asked_for_once() -> None:
     replies = Replies('{"score": 0.7}')
-    assert await structured(replies.ask, ENGLISH, score) == 0.7
+    assert await ask_for_json(replies.ask, ENGLISH, score) == 0.7
     assert replies.asked == [ENGLISH]
 
 
 async def test_the_identical_request_twice_more_then_one_with_what_is_wrong() -> None:
     replies = Replies("no", '{"score": "high"}', "", '{"score": 0.4}')
-    assert await structured(replies.ask, ENGLISH, score) == 0.4
+    assert await ask_for_json(replies.ask, ENGLISH, score) == 0.4
     assert replies.asked[:3] == [replace(ENGLISH, attempt=attempt) for attempt in range(3)]
     *_, said, wish = replies.asked[3].messages
     assert replies.asked[3] == replace(ENGLISH, attempt=3, messages=(*ENGLISH.messages, said, wish))
@@ -140,7 +140,7 @@ async def test_the_identical_request_twice_more_then_one_with_what_is_wrong() ->
 
 async def test_a_korean_request_is_repaired_in_korean() -> None:
     replies = Replies("no", "no", '{"score": "높음"}' + "가" * 5000, '{"score": 0.4}')
-    assert await structured(replies.ask, KOREAN, score) == 0.4
+    assert await ask_for_json(replies.ask, KOREAN, score) == 0.4
     *_, said, wish = replies.asked[3].messages
     assert said.text == '{"score": "높음"}' + "가" * (2000 - 15)
     assert wish.text == (
@@ -152,7 +152,7 @@ async def test_a_korean_request_is_repaired_in_korean() -> None:
 async def test_when_nothing_helps_the_last_reply_is_told() -> None:
     replies = Replies("no", "no", "no", "점수는\n아주   높습니다. " + "네 " * 100)
     with pytest.raises(ReplyError) as error:
-        await structured(replies.ask, ENGLISH, score)
+        await ask_for_json(replies.ask, ENGLISH, score)
     assert str(error.value).startswith(
         "no usable answer in 4 replies: the reply holds no JSON object; the last was '점수는 아주 높습니다. 네 네"
     )
@@ -173,7 +173,7 @@ async def test_when_nothing_helps_the_last_reply_is_told() -> None:
 async def test_what_no_repeat_would_change_is_final(reply: ChatReply, reason: str) -> None:
     replies = Replies(reply)
     with pytest.raises(ReplyError) as error:
-        await structured(replies.ask, ENGLISH, score)
+        await ask_for_json(replies.ask, ENGLISH, score)
     assert reason in str(error.value)
 
 
@@ -187,27 +187,27 @@ def ended(tokens: int, limit: int, text: str = '{"score": 0.') -> ChatReply:
 
 async def test_a_reply_that_used_its_limit_is_asked_for_once_more_with_twice_the_limit() -> None:
     replies = Replies(ended(64, 64), '{"score": 0.4}')
-    assert await structured(replies.ask, ENGLISH, score) == 0.4
+    assert await ask_for_json(replies.ask, ENGLISH, score) == 0.4
     assert replies.asked == [ENGLISH, replace(ENGLISH, max_tokens=128)]
 
 
 async def test_twice_the_limit_is_the_last_that_is_tried() -> None:
     replies = Replies("no", ended(64, 64), ended(130, 128))
     with pytest.raises(ReplyError) as error:
-        await structured(replies.ask, ENGLISH, score)
+        await ask_for_json(replies.ask, ENGLISH, score)
     assert str(error.value) == "the reply was cut off at max_tokens=128: '{\"score\": 0.'"
     assert [(asked.attempt, asked.max_tokens) for asked in replies.asked] == [(0, 64), (1, 64), (1, 128)]
 
 
 async def test_what_comes_after_a_longer_reply_may_be_as_long() -> None:
     replies = Replies(ended(64, 64), "no", '{"score": 0.4}')
-    assert await structured(replies.ask, ENGLISH, score) == 0.4
+    assert await ask_for_json(replies.ask, ENGLISH, score) == 0.4
     assert [(asked.attempt, asked.max_tokens) for asked in replies.asked] == [(0, 64), (0, 128), (1, 128)]
 
 
 async def test_a_reply_that_breaks_off_before_its_limit_cannot_be_used() -> None:
     replies = Replies(*[ended(25, 64, '{"score": 0.4}')] * 3, '{"score": 0.4}')
-    assert await structured(replies.ask, ENGLISH, score) == 0.4
+    assert await ask_for_json(replies.ask, ENGLISH, score) == 0.4
     assert [(asked.attempt, asked.max_tokens) for asked in replies.asked] == [(n, 64) for n in range(4)]
     assert "the reply broke off after 25 of 64 tokens" in replies.asked[3].messages[-1].text
 
@@ -222,7 +222,7 @@ async def test_a_model_that_cannot_say_more_is_told() -> None:
         return ended(64, 64)
 
     with pytest.raises(EvaluationError) as error:
-        await structured(ask, ENGLISH, score)
+        await ask_for_json(ask, ENGLISH, score)
     assert str(error.value) == (
         "the reply was cut off at max_tokens=64: '{\"score\": 0.'; asked with max_tokens=128: the server answers 400: "
         "max_tokens is too large"

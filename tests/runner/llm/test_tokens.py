@@ -3,7 +3,7 @@ import time
 import pytest
 
 from runner.llm import tokens
-from runner.llm.fencing import fenced
+from runner.llm.fencing import fence_fields
 from runner.llm.tokens import Encoding, count_tokens, counter, estimate, is_exact
 from runner.records import Context
 
@@ -67,7 +67,7 @@ def test_a_prompt_has_the_tokens_of_its_parts(data: str) -> None:
         "contexts": [Context("a", data, "제목"), Context("b", ENGLISH), Context("c", data + "/")],
         "question": data,
     }
-    prompt = fenced(fields, "ko")
+    prompt = fence_fields(fields, "ko")
     assert len(tokens._pieces(prompt)) > 4
     assert count_tokens(prompt) == tokens._encoding().count(prompt)
 

@@ -10,7 +10,7 @@ from runner.errors import BudgetSpentError, EvaluationError, InputError, ReplyEr
 from runner.llm import metering
 from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
-from runner.llm.votes import combined, gathered, judge_missing, kept_votes
+from runner.llm.votes import combine_judgements, gather_judgements, judge_missing, kept_votes
 from runner.records import Judgement
 
 
@@ -24,7 +24,7 @@ async def raises(error: Exception) -> Judgement:
 
 def test_the_mean_of_those_that_succeeded() -> None:
     votes = {"1": Judgement(1.0, "yes"), "2": Judgement(None, error="no JSON"), "3": Judgement(0.5, "half")}
-    found = combined(votes, statistics.fmean, {"claims": []})
+    found = combine_judgements(votes, statistics.fmean, {"claims": []})
     assert found == Judgement(
         0.75,
         "1 (1.00): yes\n2: no JSON\n3 (0.50): half",
@@ -62,19 +62,19 @@ async def test_a_judgement_that_failed_costs_its_case_nothing() -> None:
 
 
 def test_votes_of_votes_are_told_by_both_names() -> None:
-    inner = combined({"1": Judgement(1.0), "2": Judgement(0.0)}, statistics.fmean, {})
-    outer = combined({"strict": inner, "lenient": Judgement(1.0)}, statistics.fmean, {})
+    inner = combine_judgements({"1": Judgement(1.0), "2": Judgement(0.0)}, statistics.fmean, {})
+    outer = combine_judgements({"strict": inner, "lenient": Judgement(1.0)}, statistics.fmean, {})
     assert outer.score == 0.75
     assert outer.details == {"votes": {"strict/1": 1.0, "strict/2": 0.0, "lenient": 1.0}}
 
 
 def test_nothing_but_failures_is_one() -> None:
     votes = {"1": Judgement(None, error="cut off"), "2": Judgement(None, error="cut off")}
-    found = combined(votes, statistics.fmean, {})
+    found = combine_judgements(votes, statistics.fmean, {})
     assert (found.score, found.error, found.details["votes"]) == (None, "cut off", {"1": None, "2": None})
-    assert combined({"a": Judgement(None, error="x"), "b": Judgement(None, error="y")}, statistics.fmean, {}).error == (
-        "x; y"
-    )
+    assert combine_judgements(
+        {"a": Judgement(None, error="x"), "b": Judgement(None, error="y")}, statistics.fmean, {}
+    ).error == ("x; y")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_nothing_but_failures_is_one() -> None:
 )
 @pytest.mark.parametrize("others", [{}, {"b": 1.0}])
 async def test_what_is_wrong_with_one_is_its_judgement(error: Exception, said: str, others: dict[str, float]) -> None:
-    found = await gathered({"a": raises(error), **{label: says(score) for label, score in others.items()}})
+    found = await gather_judgements({"a": raises(error), **{label: says(score) for label, score in others.items()}})
     assert found == {"a": Judgement(None, error=said), **{label: Judgement(1.0, "so") for label in others}}
 
 
@@ -110,10 +110,10 @@ async def test_what_ends_the_run_passes_as_it_is_and_cancels_the_others(error: E
 
     with pytest.raises(type(error)) as raised:
         async with asyncio.timeout(5):
-            await gathered({"a": waits(), "b": late()})
+            await gather_judgements({"a": waits(), "b": late()})
     assert raised.value is error and ended == ["cancelled"]
     with pytest.raises(type(error)):
-        await gathered({"a": raises(error)})
+        await gather_judgements({"a": raises(error)})
 
 
 async def test_all_are_asked_at_once() -> None:
@@ -123,4 +123,4 @@ async def test_all_are_asked_at_once() -> None:
         await meeting.wait()
         return Judgement(1.0)
 
-    assert len(await gathered({str(number): meets() for number in range(3)})) == 3
+    assert len(await gather_judgements({str(number): meets() for number in range(3)})) == 3

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from runner.metrics.aggregate import aggregate, latency
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.records import Row, Timing
 from tests.intervals import mean_interval
 
@@ -22,7 +22,7 @@ def row(id: str = "q", status: str = "ok", **fields: object) -> Row:
 
 
 def metric(rows: list[Row], name: str = "m") -> dict[str, float | int | None]:
-    return aggregate(rows, built_in(), seed=1)["metrics"][name]
+    return aggregate(rows, built_in_catalogue(), seed=1)["metrics"][name]
 
 
 def test_the_four_states_of_a_metric():
@@ -92,7 +92,7 @@ def test_weights():
 
 def test_means_of_judgements_have_the_names_of_the_summary():
     rows = [row(metrics={"faithfulness": 0.5, "answer_relevancy": None}, unscored=("answer_relevancy",))]
-    found = aggregate(rows, built_in(), seed=1)["metrics"]
+    found = aggregate(rows, built_in_catalogue(), seed=1)["metrics"]
     assert list(found) == ["mean_faithfulness", "mean_answer_relevancy"]
     assert found["mean_answer_relevancy"]["n"] == 1
 
@@ -104,7 +104,7 @@ def test_slices():
         row(metrics={"m": None}, language="en"),
         row(status="failed", unscored=("m",), language="ko"),
     ]
-    slices = aggregate(rows, built_in(), seed=1)["slices"]
+    slices = aggregate(rows, built_in_catalogue(), seed=1)["slices"]
     assert list(slices) == ["language", "difficulty", "tag"]
     assert list(slices["language"]) == ["en", "ko"]  # sorted
     assert list(slices["difficulty"]) == ["easy"]
@@ -116,7 +116,7 @@ def test_slices():
 
 def test_a_slice_of_all_cases_has_the_numbers_of_the_whole():
     rows = [row(metrics={"m": n / 9, "keyword/m": 1.0}, tags=("all",), language="ko") for n in range(10)]
-    found = aggregate(rows, built_in(), seed=1)
+    found = aggregate(rows, built_in_catalogue(), seed=1)
     assert found["slices"]["tag"]["all"] == {"m": found["metrics"]["m"]}
     assert found["slices"]["language"]["ko"] == {"m": found["metrics"]["m"]}
     assert found["metrics"]["keyword/m"]["value"] == 1.0
@@ -142,16 +142,16 @@ def test_blocks_change_nothing_and_neither_do_estimates_of_another_run(monkeypat
         for n in range(1100)
     ]
     known = {}
-    whole = aggregate(rows, built_in(), seed=1, known=known)
+    whole = aggregate(rows, built_in_catalogue(), seed=1, known=known)
     monkeypatch.setattr("runner.metrics.aggregate.BLOCK", 1)
-    assert json.dumps(aggregate(rows, built_in(), seed=1)) == json.dumps(whole)
+    assert json.dumps(aggregate(rows, built_in_catalogue(), seed=1)) == json.dumps(whole)
     assert (whole["metrics"]["a"]["n"], whole["metrics"]["a"]["n_scored"]) == (1100, 733)
     values = [float(3 * n) for n in range(0, 1100, 3) for _ in range(1 + n % 2)]
     assert whole["metrics"]["c"]["value"] == pytest.approx(sum(values) / len(values))
     monkeypatch.setattr("runner.metrics.statistics.mean_intervals", None)  # what is known is not worked out again
-    assert json.dumps(aggregate(rows, built_in(), seed=1, known=known)) == json.dumps(whole)
+    assert json.dumps(aggregate(rows, built_in_catalogue(), seed=1, known=known)) == json.dumps(whole)
     with pytest.raises(TypeError):
-        aggregate(rows, built_in(), seed=2, known=known)
+        aggregate(rows, built_in_catalogue(), seed=2, known=known)
 
 
 def test_counts_and_cases():
@@ -162,15 +162,15 @@ def test_counts_and_cases():
         row(status="failed", unscored=("m",)),
         row(status="timeout"),
     ]
-    found = aggregate(rows, built_in(), seed=1, total=8)
+    found = aggregate(rows, built_in_catalogue(), seed=1, total=8)
     assert found["counts"] == {"lost_at": {"below_k": 1, "none": 2}, "pattern": {"ideal": 1}}
     assert [list(counts) for counts in found["counts"].values()] == [["below_k", "none"], ["ideal"]]  # sorted
     assert found["cases"] == {"total": 8, "ok": 3, "failed": 1, "timeout": 1, "pending": 3, "unscored": 1}
-    assert aggregate(rows, built_in(), seed=1)["cases"]["pending"] == 0
+    assert aggregate(rows, built_in_catalogue(), seed=1)["cases"]["pending"] == 0
 
 
 def test_no_rows():
-    assert aggregate([], built_in(), seed=1) == {
+    assert aggregate([], built_in_catalogue(), seed=1) == {
         "cases": {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, "unscored": 0},
         "metrics": {},
         "slices": {"language": {}, "difficulty": {}, "tag": {}},
@@ -193,8 +193,8 @@ def test_rows_and_their_json_give_the_same_bytes():
         for n in range(25)
     ]
     lines = [json.loads(json.dumps(asdict(one))) for one in rows]
-    assert json.dumps(aggregate(iter(rows), built_in(), seed=1)) == json.dumps(
-        aggregate(iter(lines), built_in(), seed=1)
+    assert json.dumps(aggregate(iter(rows), built_in_catalogue(), seed=1)) == json.dumps(
+        aggregate(iter(lines), built_in_catalogue(), seed=1)
     )
     assert latency(rows) == latency(lines)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.metrics.answers import answer_matches, contains_answer, exact_match, normalised, token_f1, tokens
+from runner.metrics.answers import answer_matches, contains_answer, exact_match, normalise_answer, token_f1, tokens
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ from runner.metrics.answers import answer_matches, contains_answer, exact_match,
     ],
 )
 def test_normalised(text, form):
-    assert normalised(text) == form
+    assert normalise_answer(text) == form
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_korean_characters_are_those_of_korquad(text):
 
 @given(st.text(max_size=30))
 def test_normalising_twice_changes_nothing_more(text):
-    assert normalised(normalised(text)) == normalised(text)
+    assert normalise_answer(normalise_answer(text)) == normalise_answer(text)
 
 
 @given(st.text(max_size=20), st.lists(st.text(max_size=20), min_size=1, max_size=3))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from runner.metrics.agreement import (
-    defined,
+    nan_to_none,
     pearson,
     pearsons,
     ranks,
@@ -82,7 +82,7 @@ def test_a_weight_is_a_number_of_equal_cases(cases):
     samples = np.array([counts, np.ones(len(x))])
     for one, many in ((pearson, pearsons), (spearman, spearmans)):
         found = many(x, y, samples)
-        assert [defined(found[0]), defined(found[1])] == pytest.approx([one(*several), one(x, y)])
+        assert [nan_to_none(found[0]), nan_to_none(found[1])] == pytest.approx([one(*several), one(x, y)])
     groups = (x > 2).astype(int)
     expected = within_groups(*several, np.repeat(groups, times), np.ones(times.sum()))
     assert within_groups(x, y, groups, samples)[0] == pytest.approx(expected, nan_ok=True)

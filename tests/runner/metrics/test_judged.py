@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from runner.metrics.judged import MEMORY, f1, judged, judged_memory, rank_weighted_precision, score_of
+from runner.metrics.judged import MEMORY, f1, judged_memory, rank_weighted_precision, score_judgements, score_of
 from runner.records import Judgement
 
 GRADES = {"relevance": 9, "completeness": 5, "accuracy": 7, "noise": 2}
@@ -22,13 +22,16 @@ def test_a_judgement_has_no_score_where_the_judge_failed_or_was_not_asked() -> N
 @pytest.mark.parametrize(("on_failure", "instead"), [("zero", 0.0), ("exclude", None)])
 def test_what_a_failed_judgement_counts(on_failure: Literal["zero", "exclude"], instead: float | None) -> None:
     judgements = {"faithfulness": Judgement(0.75), "answer_relevancy": FAILED, "not asked for": Judgement(1.0)}
-    values, failed = judged(judgements, ["faithfulness", "answer_relevancy", "never given"], on_failure)
+    values, failed = score_judgements(judgements, ["faithfulness", "answer_relevancy", "never given"], on_failure)
     assert values == {"faithfulness": 0.75, "answer_relevancy": instead, "never given": instead}
     assert failed == ("answer_relevancy", "never given")
 
 
 def test_a_score_of_zero_is_no_failure() -> None:
-    assert judged({"faithfulness": Judgement(0.0)}, ["faithfulness"], "exclude") == ({"faithfulness": 0.0}, ())
+    assert score_judgements({"faithfulness": Judgement(0.0)}, ["faithfulness"], "exclude") == (
+        {"faithfulness": 0.0},
+        (),
+    )
 
 
 def test_the_five_scores_of_a_memory() -> None:

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.compare.flips import decided_by
+from runner.compare.flips import deciding_name
 from runner.compare.verdicts import main_metrics
 from runner.errors import ConfigError
-from runner.metrics.catalogue import built_in, declared_by, declared_in, together
+from runner.metrics.catalogue import built_in_catalogue, catalogue_in, catalogue_of, together
 from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Catalogue, Grades, Metric, word
 from tests.comparison_runs import cases, snapshot
 
-BUILT_IN = built_in()
+BUILT_IN = built_in_catalogue()
 TOXICITY = Metric(name="toxicity", better="lower", label={"en": "Toxicity", "ko": "유해성"}, main=True)
 
 
@@ -143,8 +143,8 @@ def test_an_older_run_says_nothing_beside_one_that_declares() -> None:
 
 
 def test_a_file_that_is_older_than_the_records_is_of_a_built_in_evaluation() -> None:
-    assert declared_in({}) is BUILT_IN
-    assert declared_in({"declared": []}).direction("recall_at_5") is None
+    assert catalogue_in({}) is BUILT_IN
+    assert catalogue_in({"declared": []}).direction("recall_at_5") is None
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_file_that_is_older_than_the_records_is_of_a_built_in_evaluation() -> 
 )
 def test_a_damaged_record_is_told_with_its_place(declared: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        declared_in({"declared": declared})
+        catalogue_in({"declared": declared})
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ class Declared:
 
 
 def test_an_evaluation_need_not_declare_anything() -> None:
-    assert declared_by(Undeclared()).metrics == ()
-    assert declared_by(Declared()).metrics == (TOXICITY,)
+    assert catalogue_of(Undeclared()).metrics == ()
+    assert catalogue_of(Declared()).metrics == (TOXICITY,)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_what_are_no_records_is_an_error_that_names_the_evaluation(metrics: Any,
     evaluation = Declared()
     evaluation.metrics = metrics
     with pytest.raises(ConfigError, match=message):
-        declared_by(evaluation)
+        catalogue_of(evaluation)
 
 
 def test_a_word_is_there_in_one_language_at_least() -> None:
@@ -246,8 +246,8 @@ def test_a_new_metric_is_one_record() -> None:
     catalogue = Catalogue([safe, *BUILT_IN.metrics])
     names = ["recall_at_k", "mean_faithfulness", "token_f1", "safe"]
     assert catalogue.headlines(names) == ["safe", "recall_at_k", "mean_faithfulness"]
-    assert catalogue.shown(names, "sweeps") == ["safe", "recall_at_k", "mean_faithfulness", "token_f1"]
+    assert catalogue.names_for(names, "sweeps") == ["safe", "recall_at_k", "mean_faithfulness", "token_f1"]
     assert main_metrics(names, catalogue) == ["safe", "recall_at_k", "mean_faithfulness"]
     values = {"safe": [0.0, 1.0], "exact_match": [1.0, 0.0], "hit_rate_at_k": [1.0, 1.0]}
     run = snapshot(cases(["a", "b"], values), catalogue=catalogue)
-    assert decided_by(run, run) == "safe"
+    assert deciding_name(run, run) == "safe"

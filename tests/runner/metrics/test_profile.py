@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 
 from runner.config.components import check
 from runner.errors import ConfigError
-from runner.metrics.profile import AutoProfile, Profile, profile_named, shipped
+from runner.metrics.profile import AutoProfile, Profile, profile_by_name, shipped_profiles
 from runner.metrics.trace import DIMENSIONS
 
 WEIGHTS: Any = {"complexity": 0.2, "novelty": 0.3, "diversity": 0.1, "outcome": 0.4}
@@ -19,7 +19,7 @@ def problems(**weights: Any) -> list[str]:
 
 
 def test_the_table_of_weights() -> None:
-    table = {name: tuple(profile.weights.values()) for name, profile in shipped().items()}
+    table = {name: tuple(profile.weights.values()) for name, profile in shipped_profiles().items()}
     assert table == {
         "default": (0.25, 0.35, 0.15, 0.25),
         "finance": (0.20, 0.25, 0.10, 0.45),
@@ -27,7 +27,7 @@ def test_the_table_of_weights() -> None:
         "medical": (0.15, 0.20, 0.10, 0.55),
         "customer_service": (0.20, 0.30, 0.20, 0.30),
     }
-    for name, profile in shipped().items():
+    for name, profile in shipped_profiles().items():
         assert profile.name == name
         assert tuple(profile.weights) == DIMENSIONS
         assert abs(fsum(profile.weights.values()) - 1) < 1e-12
@@ -71,8 +71,8 @@ def test_weights_of_a_memory_sum_to_one_too() -> None:
 
 def test_profiles_of_the_program_weigh_memories_as_is_usual_where_they_do_not_say_otherwise() -> None:
     usual = {"relevance": 0.35, "completeness": 0.30, "accuracy": 0.25, "noise": 0.10}
-    found = {name: profile.memory for name, profile in shipped().items()}
-    assert found["default"] == found["code"] == found["customer_service"] == profile_named("auto").memory == usual
+    found = {name: profile.memory for name, profile in shipped_profiles().items()}
+    assert found["default"] == found["code"] == found["customer_service"] == profile_by_name("auto").memory == usual
     assert found["finance"] == {"relevance": 0.30, "completeness": 0.25, "accuracy": 0.35, "noise": 0.10}
     assert found["medical"] == {"relevance": 0.25, "completeness": 0.30, "accuracy": 0.40, "noise": 0.05}
     assert all(abs(fsum(weights.values()) - 1) < 1e-12 for weights in found.values())
@@ -80,8 +80,8 @@ def test_profiles_of_the_program_weigh_memories_as_is_usual_where_they_do_not_sa
 
 
 def test_auto_takes_the_domain_or_default() -> None:
-    profiles = shipped()
+    profiles = shipped_profiles()
     assert AutoProfile().among(profiles, "medical") is profiles["medical"]
     assert AutoProfile().among(profiles, "물류") is profiles["default"]
-    assert profile_named("code").among(profiles, "medical") is profiles["code"]
-    assert isinstance(profile_named("auto"), AutoProfile)
+    assert profile_by_name("code").among(profiles, "medical") is profiles["code"]
+    assert isinstance(profile_by_name("auto"), AutoProfile)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.metrics.ranking import MEASURES, found_in, ranked, ranking_metrics, score_rankings, values_at
+from runner.metrics.ranking import MEASURES, rank_ids, ranking_metrics, relevant_hits, score_rankings, values_at
 from tests.trec_eval import measured
 
 CUTOFFS = (1, 2, 3, 5, 10)
@@ -93,11 +93,11 @@ def test_without_a_relevant_document_nothing_applies(relevance):
 def test_ties_are_ordered_by_id_descending_by_bytes():
     scores = {"a": 1.0, "b": 1.0, "Z": 1.0, "é": 1.0, "문서": 1.0, "𝄞": 1.0, "first": 2.0}
     by_bytes = sorted((id for id in scores if id != "first"), key=str.encode, reverse=True)
-    assert ranked(scores) == ["first", *by_bytes] == ["first", "𝄞", "문서", "é", "b", "a", "Z"]
+    assert rank_ids(scores) == ["first", *by_bytes] == ["first", "𝄞", "문서", "é", "b", "a", "Z"]
 
 
 def test_scores_are_compared_as_float64():
-    assert ranked({"a": 1.0 + 1e-12, "b": 1.0}) == ["a", "b"]
+    assert rank_ids({"a": 1.0 + 1e-12, "b": 1.0}) == ["a", "b"]
 
 
 def test_against_pytrec_eval():
@@ -141,7 +141,7 @@ def test_many_queries_at_once_score_as_one_by_one(queries, cutoffs):
 @given(rankings, judgements, st.sets(st.integers(1, 20), min_size=1))
 def test_what_was_found_to_a_depth_has_the_values_of_all_cutoffs_above_it(ranking, relevance, cutoffs):
     cutoffs = tuple(sorted(cutoffs))
-    deep = values_at(found_in(ranking, relevance, 100), cutoffs)
+    deep = values_at(relevant_hits(ranking, relevance, 100), cutoffs)
     assert deep == tuple(ranking_metrics(ranking, relevance, cutoffs).values())
 
 
@@ -187,7 +187,7 @@ def test_moving_a_better_document_up_never_lowers_a_measure(ranking, relevance, 
 def test_the_order_in_which_tied_documents_come_in_changes_nothing(scores, source):
     shuffled = list(scores.items())
     source.shuffle(shuffled)
-    assert ranked(dict(shuffled)) == ranked(scores)
-    assert [id.encode("utf-8", "surrogatepass") for id in ranked(scores)] == ranked(
+    assert rank_ids(dict(shuffled)) == rank_ids(scores)
+    assert [id.encode("utf-8", "surrogatepass") for id in rank_ids(scores)] == rank_ids(
         {id.encode("utf-8", "surrogatepass"): score for id, score in scores.items()}
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.metrics.metric import Metric
-from runner.metrics.repeats import averaged, deviation, spreads
+from runner.metrics.repeats import average_scores, deviation, spreads
 from runner.records import Scores
 
 
@@ -13,7 +13,7 @@ def test_means_and_spread() -> None:
         Scores({"right": 0.0, "faithfulness": None, "recall_at_k": None}, unscored=("faithfulness",)),
         Scores({"right": 1.0, "faithfulness": 0.5, "recall_at_k": None}),
     ]
-    found = averaged(parts, ["right", "faithfulness", "not_there"], "right")
+    found = average_scores(parts, ["right", "faithfulness", "not_there"], "right")
     assert found.values["right"] == 2 / 3
     assert found.values["faithfulness"] == 0.7 and found.values["recall_at_k"] is None
     assert round(found.values["right_spread"] or 0, 6) == 0.57735  # of 1, 0, 1
@@ -27,14 +27,14 @@ def test_weights_are_those_of_the_answers_that_count() -> None:
     """Declined twice rightly (weight 2), answered once: F1 of the question is 4/5 as of the three alone."""
     declined = Scores({"unanswerable_f1": 1.0}, weights={"unanswerable_f1": 2.0})
     answered = Scores({"unanswerable_f1": 0.0})
-    found = averaged([declined, declined, answered])
+    found = average_scores([declined, declined, answered])
     assert (found.values["unanswerable_f1"], found.weights) == (0.8, {"unanswerable_f1": 5 / 3})
 
 
 def test_whether_it_is_always_right() -> None:
     for values, steady in (((1.0, 1.0), "all"), ((0.0, 0.0), "never"), ((0.0, 1.0), "some")):
-        assert averaged([Scores({"right": value}) for value in values], (), "right").labels == {"steady": steady}
-    assert averaged([Scores({"right": None}), Scores({"right": None})], (), "right").labels == {}
+        assert average_scores([Scores({"right": value}) for value in values], (), "right").labels == {"steady": steady}
+    assert average_scores([Scores({"right": None}), Scores({"right": None})], (), "right").labels == {}
 
 
 def test_one_value_has_no_spread() -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from runner.config.arguments import quoted, typed
-from runner.metrics.catalogue import built_in
+from runner.config.arguments import quote_argument, unquote
+from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import Catalogue, Metric
-from runner.metrics.thresholds import Threshold, check, exit_code, read, undeclared, unlabelled
+from runner.metrics.thresholds import Threshold, check, exit_code, metric_problems, read, slice_problems
 
 OWN = Catalogue(
     [
@@ -50,7 +50,7 @@ def test_what_a_run_does_not_have() -> None:
         Threshold("tone", 0.5, "language", "kr"), Threshold("recall", 0.5), Threshold("keyword/recall_at_k", 0.5),
         Threshold("faithfulness", 0.5),
     ]  # fmt: skip
-    found = check(wanted, summary(recall_at_k=1.0), built_in())
+    found = check(wanted, summary(recall_at_k=1.0), built_in_catalogue())
     assert [record["status"] for record in found] == ["unknown", "unknown", "unknown", "no_value"]
     assert found[0]["problem"] == "threshold.language.kr.tone: no case has the language 'kr'; known: ko"
     assert found[1]["problem"] == "threshold.recall: the run has no metric 'recall'; did you mean 'recall_at_k'?"
@@ -98,16 +98,16 @@ def test_what_is_written_wrongly(given: dict[str, Any], problem: str) -> None:
     ],
 )
 def test_what_can_be_known_before_a_run(threshold: Threshold, problem: str) -> None:
-    assert [problem in str(each) for each in undeclared([threshold], OWN, [1, 5])] == [True]
+    assert [problem in str(each) for each in metric_problems([threshold], OWN, [1, 5])] == [True]
 
 
 def test_cutoffs_and_slices_are_those_of_the_run() -> None:
     known = [Threshold("recall_at_5", 0.5), Threshold("recall_at_k", 0.5), Threshold("semantic/mrr_at_1", 0.5)]
-    assert list(undeclared(known, built_in(), [1, 5])) == []
-    found = [str(each) for each in undeclared([Threshold("recall_at_4", 0.5)], built_in(), [1, 5])]
+    assert list(metric_problems(known, built_in_catalogue(), [1, 5])) == []
+    found = [str(each) for each in metric_problems([Threshold("recall_at_4", 0.5)], built_in_catalogue(), [1, 5])]
     assert found == ["threshold.recall_at_4: the run has no cutoff 4; cutoffs=[1, 5], or _at_k"]
     wanted = [Threshold("mrr", 0.5, "tag", "dev"), Threshold("mrr", 0.5, "tag", "dew"), Threshold("mrr", 0.5)]
-    problems = [str(each) for each in unlabelled(wanted, {"tag": {"dev"}})]
+    problems = [str(each) for each in slice_problems(wanted, {"tag": {"dev"}})]
     assert problems == ["threshold.tag.dew.mrr: no case has the tag 'dew'; did you mean 'dev'?"]
 
 
@@ -116,5 +116,5 @@ def test_cutoffs_and_slices_are_those_of_the_run() -> None:
     ["threshold.right=0.8", "+threshold.tag.환불 요청.right=0.7", "threshold.tag.007.right=1", "threshold.tag.2.a=1"],
 )
 def test_names_of_slices_pass_the_grammar_of_overrides(word: str) -> None:
-    assert typed(quoted(word)) == word and quoted(quoted(word)) == quoted(word)
-    assert quoted(word).isascii()
+    assert unquote(quote_argument(word)) == word and quote_argument(quote_argument(word)) == quote_argument(word)
+    assert quote_argument(word).isascii()

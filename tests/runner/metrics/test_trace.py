@@ -52,7 +52,7 @@ def test_outcome() -> None:
 def test_the_sum_is_weighted_by_name() -> None:
     dimensions = {"outcome": 0.7, "complexity": 0.1, "novelty": 0.3, "diversity": 0.5}
     weights = {"novelty": 0.2, "diversity": 0.3, "complexity": 0.1, "outcome": 0.4}
-    assert trace.mixed(dimensions, weights) == pytest.approx(0.01 + 0.06 + 0.15 + 0.28, abs=1e-12)
+    assert trace.weighted_sum(dimensions, weights) == pytest.approx(0.01 + 0.06 + 0.15 + 0.28, abs=1e-12)
 
 
 def recoveries(n: int) -> list[str]:
@@ -85,7 +85,7 @@ def test_rules(
     expected: float,
     rules: tuple[str, ...],
 ) -> None:
-    found, fired = trace.ruled(score, types, tools, success)
+    found, fired = trace.apply_rules(score, types, tools, success)
     assert found == pytest.approx(expected, abs=1e-12)
     assert fired == rules
 

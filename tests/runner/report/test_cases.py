@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.report import blocks
 from runner.report.cases import OF_CELL, Cases, cases, cases_of
 from runner.report.document import Document
@@ -19,11 +19,11 @@ def found(folder: Path, changes: dict[str, str] | None = None) -> Cases:
 
 def test_the_worst_come_first_as_in_the_other_report(tmp_path: Path) -> None:
     shown = found(write_run(tmp_path))
-    worst = [row["id"] for row in worst_cases(ROWS, 10, built_in())]
+    worst = [row["id"] for row in worst_cases(ROWS, 10, built_in_catalogue())]
     assert list(shown.ids)[: len(worst)] == worst
     for count in (2, 10):
         assert shown.ordered is not None
-        assert worst_of(shown.ordered, count, built_in()) == worst_cases(ROWS, count, built_in())
+        assert worst_of(shown.ordered, count, built_in_catalogue()) == worst_cases(ROWS, count, built_in_catalogue())
     assert cases_of(Document.of(open_run(tmp_path)), {}, 2).ordered is None
     assert sorted(shown.ids) == sorted(row["id"] for row in ROWS)
 

@@ -21,7 +21,7 @@ from runner.compare.sides import Finder
 from runner.report.comparison import panels as comparison_panels
 from runner.report.comparison import render
 from runner.report.comparison_junit import write_junit
-from runner.report.comparison_words import headline, metrics_of, reason_text, signed, warnings
+from runner.report.comparison_words import headline, metrics_of, reason_text, signed_number, warnings
 from runner.words.wording import LANGUAGES
 from tests.comparison_runs import graded, run_folder
 from tests.model_runs import used
@@ -260,7 +260,7 @@ def test_in_summary_md(tmp_path: Path) -> None:
     [(None, 4, "–"), (0.0, 4, "0"), (0.00001, 4, "0"), (-0.00001, 4, "0"), (0.5, 2, "+0.50"), (-0.125, 3, "−0.125")],
 )
 def test_signed_numbers(value: float | None, digits: int, expected: str) -> None:
-    assert signed(value, EN, digits) == expected
+    assert signed_number(value, EN, digits) == expected
 
 
 @pytest.mark.parametrize(

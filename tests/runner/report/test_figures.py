@@ -9,7 +9,7 @@ import pytest
 from runner import report
 from runner.report import drawing, figures
 from runner.report.blocks import Chart, Matrix
-from runner.report.figures import drawn
+from runner.report.figures import draw
 from runner.report.metric import Value
 from tests.memory_runs import MEMORY
 from tests.run_folders import SUMMARY, dump, estimate, write_run, write_sweep_folder
@@ -147,7 +147,7 @@ def test_charts_of_one_name_are_panels_of_one_figure_and_lines_leave_gaps() -> N
     )
     updates = Chart("r", "Updates", ["0", "1"], {"a": [one, other], "b": [None, one]}, "Kept", True)
     assert list(figures.drawings_of([turns, updates])) == ["r"]
-    figure = drawn([turns, updates])
+    figure = draw([turns, updates])
     left, right = figure.axes[:2]
     assert [left.get_xlabel(), right.get_xlabel(), left.get_ylabel()] == ["Turns", "Updates", "Kept"]
     assert ticks(left) == ["0-4", "5-9", "10-19"]
@@ -157,22 +157,22 @@ def test_charts_of_one_name_are_panels_of_one_figure_and_lines_leave_gaps() -> N
 
 def test_names_that_are_no_order_stand_beside_each_other() -> None:
     values: list[Value | None] = [at(0.5, 0.2, 0.9), at(0.625, 0.1, 0.75)]
-    (axes,) = drawn([Chart("s", "Domain", ["code", "의료"], {"": values})]).axes
+    (axes,) = draw([Chart("s", "Domain", ["code", "의료"], {"": values})]).axes
     (marks,) = axes.containers
     assert [list(each) for each in marks.lines[0].get_data()] == [[0.0, 1.0], [0.5, 0.625]]
     ends = [[point.round(9).tolist() for point in segment] for segment in marks.lines[2][0].get_segments()]
     assert ends == [[[0.0, 0.2], [0.0, 0.9]], [[1.0, 0.1], [1.0, 0.75]]]
-    figure = drawn([Chart("s", "Domain", ["code", "의료"], {"a": values, "b": [values[0], None]})])
+    figure = draw([Chart("s", "Domain", ["code", "의료"], {"a": values, "b": [values[0], None]})])
     left, right = (list(each.lines[0].get_xdata()) for each in figure.axes[0].containers)
     assert left == pytest.approx([-0.15, 0.85]) and right == pytest.approx([0.15])
 
 
 def test_a_matrix_has_its_numbers_in_its_fields_and_blanks_for_unknown_ones() -> None:
-    figure = drawn([Matrix("m", ["a", "b"], [[1.0, 0.25], [0.25, 1.0]], "", "tau", "–")])
+    figure = draw([Matrix("m", ["a", "b"], [[1.0, 0.25], [0.25, 1.0]], "", "tau", "–")])
     assert [text.get_text() for text in figure.axes[0].texts] == ["1.000", "0.250", "0.250", "1.000"]
     assert figure.axes[0].images[0].get_clim() == (0.0, 1.0)
     tau = [[1.0, -0.5, None], [-0.5, 1.0, None], [None, None, 1.0]]
-    figure = drawn([Matrix("m", ["a", "b", "c"], tau, "", "tau", "–")])
+    figure = draw([Matrix("m", ["a", "b", "c"], tau, "", "tau", "–")])
     assert figure.axes[0].images[0].get_clim() == (-0.5, 1.0)
     assert len(figure.axes[0].texts) == 5
 

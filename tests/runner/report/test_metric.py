@@ -1,6 +1,6 @@
 import pytest
 
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.memory import CRITERIA
 from runner.report import metric
 from runner.words.wording import LANGUAGES, Wording
@@ -116,7 +116,7 @@ def test_only_numbers_below_1_lose_their_zero(text: str, narrow: str) -> None:
 
 
 @pytest.mark.parametrize("say", [EN, KO])
-@pytest.mark.parametrize("name", [each.in_summaries for each in built_in().metrics if each.group in COUNTED])
+@pytest.mark.parametrize("name", [each.in_summaries for each in built_in_catalogue().metrics if each.group in COUNTED])
 def test_every_metric_that_is_counted_but_those_of_rankings_says_what_it_counts(say: Wording, name: str) -> None:
     is_judged = name.startswith("mean_") or name.removeprefix("memory_") in CRITERIA
     assert bool(metric.meaning(name, say)) is not is_judged

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.metrics.catalogue import built_in
-from runner.report.paired import Paired, paired
+from runner.metrics.catalogue import built_in_catalogue
+from runner.report.paired import Paired, pair_runs
 
 NAMES = ("recall_at_k", "mean_faithfulness")
 
@@ -30,7 +30,7 @@ def journal(sweep: Path, folder: str, rows: Iterable[dict[str, Any]]) -> None:
 def test_means_over_the_cases_that_all_have_finished(tmp_path: Path) -> None:
     written(tmp_path, "0", {"a": 0.2, "b": 0.4, "c": 0.9})
     written(tmp_path, "1", {"c": 0.5, "b": 0.6})
-    found = paired(tmp_path, ["0", "1"], NAMES, 1, built_in())
+    found = pair_runs(tmp_path, ["0", "1"], NAMES, 1, built_in_catalogue())
     assert found is not None
     assert (found.n, found.done, found.same) == (2, {"0": 3, "1": 2}, False)
     assert {folder: metrics["recall_at_k"]["value"] for folder, metrics in found.metrics.items()} == {
@@ -60,7 +60,7 @@ def test_failed_judgements_and_weights_count_as_they_do_in_a_summary(tmp_path: P
             {"id": "b", "status": "ok", "metrics": {"recall_at_k": 0.3}, "weights": {"recall_at_k": 3.0}},
         ],
     )
-    found = paired(tmp_path, ["1", "2"], NAMES, 1, built_in())
+    found = pair_runs(tmp_path, ["1", "2"], NAMES, 1, built_in_catalogue())
     assert found is not None
     assert found.metrics["2"]["recall_at_k"]["value"] == pytest.approx((1.0 + 3 * 0.3) / 4)
     assert found.metrics["1"].keys() == {"recall_at_k", "mean_faithfulness"}
@@ -73,7 +73,7 @@ def test_the_order_in_which_cases_came_to_their_end_does_not_matter(tmp_path: Pa
     shuffled = dict(random.Random(1).sample(sorted(recalls.items()), 20))
     written(tmp_path, "0", recalls)
     written(tmp_path, "1", shuffled)
-    found = paired(tmp_path, ["0", "1"], NAMES, 1, built_in())
+    found = pair_runs(tmp_path, ["0", "1"], NAMES, 1, built_in_catalogue())
     assert found is not None
     assert found.same
     assert found.metrics["0"] == found.metrics["1"]
@@ -82,14 +82,14 @@ def test_the_order_in_which_cases_came_to_their_end_does_not_matter(tmp_path: Pa
 def test_nothing_in_common(tmp_path: Path) -> None:
     written(tmp_path, "0", {"a": 0.2})
     written(tmp_path, "1", {"b": 0.2})
-    assert paired(tmp_path, ["0", "1"], NAMES, 1, built_in()) == Paired(0, {"0": 1, "1": 1}, {})
+    assert pair_runs(tmp_path, ["0", "1"], NAMES, 1, built_in_catalogue()) == Paired(0, {"0": 1, "1": 1}, {})
 
 
 def test_a_run_without_results_is_left_out_and_one_alone_is_not_compared(tmp_path: Path) -> None:
     written(tmp_path, "0", {"a": 0.2})
     written(tmp_path, "1", {"a": 0.4})
     journal(tmp_path, "2", [])
-    found = paired(tmp_path, ["0", "1", "2", "3"], NAMES, 1, built_in())
+    found = pair_runs(tmp_path, ["0", "1", "2", "3"], NAMES, 1, built_in_catalogue())
     assert found is not None
     assert found.done == {"0": 1, "1": 1}
-    assert paired(tmp_path, ["0", "2", "3"], NAMES, 1, built_in()) is None
+    assert pair_runs(tmp_path, ["0", "2", "3"], NAMES, 1, built_in_catalogue()) is None

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from runner import report
 from runner.errors import InputError
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.report.sweep import View, read_sweep
 from tests.memory_runs import MEMORY
 from tests.run_folders import dump, estimate, write_sweep_folder
@@ -58,7 +58,8 @@ def test_the_best_is_the_highest_of_completed_runs_and_only_where_they_differ(tm
 
 def test_the_best_of_what_is_better_the_lower_is_the_lowest() -> None:
     view = View(
-        {run: {"stale_present": estimate(value, 5)} for run, value in (("0", 0.4), ("1", 0.1), ("2", 0.3))}, built_in()
+        {run: {"stale_present": estimate(value, 5)} for run, value in (("0", 0.4), ("1", 0.1), ("2", 0.3))},
+        built_in_catalogue(),
     )
     assert view.best("stale_present") == 0.1
 

@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from runner.report.blocks import TERMINAL, Cell, Fit, Stack, Table
-from runner.report.terminal import folded, renderables, room_for
+from runner.report.terminal import fold_text, renderables, room_for
 from tests.shown_panels import lines_of
 
 FOLDED = Fit(()).fold
@@ -92,7 +92,7 @@ def test_a_grid_of_what_fits_is_no_wider_than_was_counted(left: list[list[str]],
     ],
 )
 def test_texts_are_broken_between_words(text: str, lines: list[str]) -> None:
-    assert folded(text, FOLDED).splitlines() == lines
+    assert fold_text(text, FOLDED).splitlines() == lines
 
 
 def test_nothing_is_folded_where_there_is_room() -> None:

@@ -3,13 +3,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.report.worst import lost_at, scores, worst_cases
 from tests.run_folders import ROWS, row
 
 
 def ids(rows: list[dict[str, Any]], count: int = 10) -> list[str]:
-    return [found["id"] for found in worst_cases(rows, count, built_in())]
+    return [found["id"] for found in worst_cases(rows, count, built_in_catalogue())]
 
 
 def test_failing_before_weak_before_nothing_else() -> None:
@@ -47,14 +47,14 @@ def test_traces_stand_in_the_order_of_their_scores() -> None:
     plain = {"score": 0.4, "complexity": 0.2, "diversity": 0.0}
     rows = [{"id": id, "status": "ok", "metrics": metrics} for id, metrics in (("plain", plain), ("busy", busy))]
     assert ids(rows) == ["busy", "plain"]
-    assert scores(rows[0], built_in()) == {"score": 0.4}
+    assert scores(rows[0], built_in_catalogue()) == {"score": 0.4}
 
 
 def test_a_missing_judgement_counts_zero_and_a_score_that_does_not_apply_not_at_all() -> None:
     missing = row("missing", metrics={"faithfulness": None}, unscored=["faithfulness"])
     not_applicable = row("n/a", metrics={"recall_at_k": None})
-    assert scores(missing, built_in()) == {"recall_at_k": 1.0, "faithfulness": None, "answer_relevancy": 1.0}
-    assert scores(not_applicable, built_in()) == {"faithfulness": 1.0, "answer_relevancy": 1.0}
+    assert scores(missing, built_in_catalogue()) == {"recall_at_k": 1.0, "faithfulness": None, "answer_relevancy": 1.0}
+    assert scores(not_applicable, built_in_catalogue()) == {"faithfulness": 1.0, "answer_relevancy": 1.0}
     assert ids([missing, not_applicable]) == ["missing"]
 
 

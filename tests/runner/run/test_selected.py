@@ -6,7 +6,7 @@ from runner.config.compose import compose_cells
 from runner.config.options import RunOptions, options_of
 from runner.errors import InputError
 from runner.records import Query
-from runner.run.run import selected
+from runner.run.run import select_cases
 
 CASES = [Query(f"q{number:02}", "?", True, {}) for number in range(20)]
 
@@ -16,7 +16,7 @@ def options(*words: str) -> RunOptions:
 
 
 def ids(*words: str) -> list[str]:
-    return [case.id for case in selected(CASES, options(*words))]
+    return [case.id for case in select_cases(CASES, options(*words))]
 
 
 def test_a_sample_is_drawn_by_the_seed_and_keeps_the_order_of_the_file() -> None:

@@ -12,7 +12,7 @@ import pytest
 from runner.cli import main
 from runner.errors import InputError
 from runner.llm.presence import Presence
-from runner.run.folders import is_locked, locked
+from runner.run.folders import is_locked, lock_folder
 from runner.system import database
 from runner.system.database import Database, file_system_of
 from runner.system.locks import NoLocksError, check_locks, lock
@@ -41,7 +41,7 @@ def test_a_file_system_without_locks_is_not_a_folder_in_use(
 ) -> None:
     without_locks(monkeypatch, tmp_path, code)
     expected = f"out: the file system of {tmp_path} does not lock files ({os.strerror(code)}); "
-    with pytest.raises(NoLocksError, match=re.escape(expected)), locked(tmp_path):
+    with pytest.raises(NoLocksError, match=re.escape(expected)), lock_folder(tmp_path):
         pass
     assert not is_locked(tmp_path)  # nobody can
     with pytest.raises(InputError, match=r"^cache_dir: the file system of "):

@@ -12,18 +12,18 @@ import orjson
 import pytest
 from omegaconf import OmegaConf
 
-from runner.config.arguments import checked
+from runner.config.arguments import check_overrides
 from runner.config.compose import compose_cells
-from runner.config.options import identified, resolved, run_fingerprint
+from runner.config.options import config_for_hash, plain_config, run_fingerprint
 from runner.system.redaction import (
     HIDDEN,
     is_secret,
     learn,
     learn_environment,
     mark,
-    marked,
+    mark_secrets,
+    redact,
     redact_file,
-    redacted,
     redacted_bytes,
 )
 from runner.system.writing import replacing, write_text
@@ -39,7 +39,7 @@ def test_a_secret_is_known_in_every_spelling(secret: str) -> None:
     spellings += [base64.b64encode(secret.encode()).decode(), base64.urlsafe_b64encode(secret.encode()).decode()]
     for spelling in spellings:
         core = spelling.strip("'\"=")
-        assert core not in redacted(f"before {spelling} after"), spelling
+        assert core not in redact(f"before {spelling} after"), spelling
         assert core.encode() not in redacted_bytes(f"before {spelling} after".encode())
 
 
@@ -67,9 +67,9 @@ def test_a_secret_is_known_in_every_spelling(secret: str) -> None:
 )
 def test_addresses_keep_no_password(address: str, left: str) -> None:
     for text in (address, f"see {address}", f"'{address}'", f"uri={address}"):
-        assert redacted(text) == text.replace(address, left)
+        assert redact(text) == text.replace(address, left)
     learn([f"tracking.uri={address}"])
-    assert redacted(address) == left
+    assert redact(address) == left
     for spelling in (address, quote(address, safe="")):
         assert b"kurz" not in redacted_bytes(spelling.encode())
 
@@ -78,14 +78,14 @@ def test_a_password_of_an_address_is_known_alone_and_in_base64() -> None:
     learn(["track", "run", "--uri", "http://me%40x:Sesame%2FOpen9@host/"])
     header = base64.b64encode(b"me@x:Sesame/Open9").decode()
     for text in ("Sesame/Open9", "Sesame%2FOpen9", "Sesame%2fOpen9", header):
-        assert text.rstrip("=") not in redacted(f"- {text} -")
+        assert text.rstrip("=") not in redact(f"- {text} -")
 
 
 @pytest.mark.parametrize("short", ["k", "1", "demo_ko", "0.25", "retrieval", "20261123", "full-rag", "GPT"])
 def test_words_and_numbers_are_no_secrets(short: str) -> None:
     assert not is_secret(short)
     learn({"password": short})
-    assert redacted(f"all of {short} stays") == f"all of {short} stays"
+    assert redact(f"all of {short} stays") == f"all of {short} stays"
 
 
 def test_what_was_json_stays_json() -> None:
@@ -103,7 +103,7 @@ def test_variables_are_known_by_who_names_them(monkeypatch: pytest.MonkeyPatch) 
     learn({"provider": {"x": {"api_key_env": "NAMED_A"}}, "y": ["a ${oc.env:NAMED_B,none} b"]})
     learn_environment()
     text = "value-of-NAMED_A-1 value-of-NAMED_B-1 value-of-MY_SERVICE_TOKEN-1 Proxy-Pass-1 value-of-NOT_NAMED-1"
-    assert redacted(text) == "*** *** *** *** value-of-NOT_NAMED-1"
+    assert redact(text) == "*** *** *** *** value-of-NOT_NAMED-1"
 
 
 def test_files_shed_what_is_learned(tmp_path: Path) -> None:
@@ -127,12 +127,12 @@ def test_a_setting_from_the_environment_is_shown_by_its_name_and_counts_by_its_m
     for k1, host in (("1.25", "Host-One-1"), ("1.5", "Host-One-1"), ("1.25", "Host-Two-2")):
         monkeypatch.setenv("MY_K1", k1)
         monkeypatch.setenv("MY_HOST", host)
-        (cell,) = compose_cells(checked(words))[1]
+        (cell,) = compose_cells(check_overrides(words))[1]
         assert cell.cfg.retriever.k1 == float(k1) and cell.cfg.tracking.uri == f"http://{host}/x"
-        shown = resolved(cell.cfg)
+        shown = plain_config(cell.cfg)
         assert shown["retriever"]["k1"] == "${oc.env:MY_K1}" and str(shown["evaluation"]).count("${oc.env:MY_K1}") == 1
         assert shown["tracking"]["uri"] == "http://${oc.env:MY_HOST,nowhere}/x"
-        assert f"#{mark(k1)}" in identified(cell.cfg)["retriever"]["k1"]
+        assert f"#{mark(k1)}" in config_for_hash(cell.cfg)["retriever"]["k1"]
         assert run_fingerprint(cell.cfg) == cell.fingerprint
         prints.append(cell.fingerprint)
     assert prints[0] != prints[1] and prints[0] == prints[2]  # where it is tracked changes no number
@@ -141,13 +141,13 @@ def test_a_setting_from_the_environment_is_shown_by_its_name_and_counts_by_its_m
 
 def test_an_identity_tells_two_bytes_of_a_secret() -> None:
     learn({"token": "Identity-Token-1"})
-    assert marked({"a": ["x Identity-Token-1"]}) == {"a": [f"x {HIDDEN}{mark('Identity-Token-1')}"]}
+    assert mark_secrets({"a": ["x Identity-Token-1"]}) == {"a": [f"x {HIDDEN}{mark('Identity-Token-1')}"]}
     assert len(mark("Identity-Token-1")) == 4 and mark("Identity-Token-1") != mark("Identity-Token-2")
 
 
 def test_configurations_without_secrets_have_the_identity_of_their_values() -> None:
     (cell,) = compose_cells(RUN)[1]
-    assert identified(cell.cfg) == resolved(cell.cfg) == OmegaConf.to_container(cell.cfg, resolve=True)
+    assert config_for_hash(cell.cfg) == plain_config(cell.cfg) == OmegaConf.to_container(cell.cfg, resolve=True)
 
 
 PRINTS = """
@@ -170,14 +170,14 @@ def test_prints_logs_warnings_and_tracebacks_shed_it() -> None:
 def test_keys_of_several_lines_are_known_folded_and_line_by_line() -> None:
     key = "-----BEGIN KEY-----\nMIIEabcdef0123456789\nQUJDabcdef9876543210\n-----END KEY-----\n"
     learn({"private_key": key})
-    assert "MIIE" not in redacted(" ".join(key.split())) and "QUJD" not in redacted("bad line QUJDabcdef9876543210")
+    assert "MIIE" not in redact(" ".join(key.split())) and "QUJD" not in redact("bad line QUJDabcdef9876543210")
 
 
 def test_long_texts_are_read_in_one_pass(tmp_path: Path) -> None:
     """A pattern that goes back at each letter does not come to an end here."""
     learn({"password": "Long-Text-Secret-1"})
     for unit in ("://a:", "://:@", "?password=", "?a" * 3, "://" + "a" * 50, ";pwd=%3", "x=", "a:b@c/"):
-        redacted(unit * (1_000_000 // len(unit)))
+        redact(unit * (1_000_000 // len(unit)))
     path = tmp_path / "long"
     path.write_bytes(b"x" * (2**20 - 9) + b"Long-Text-Secret-1" + b"x" * 2**20)
     redact_file(path)

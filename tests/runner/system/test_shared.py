@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.system.shared import KEPT, digest_of, settings_of, settle, share_in_worker, shared, sharing
+from runner.system.shared import KEPT, digest_of, make_once, settings_of, settle, share_in_worker, sharing
 
 
 class Part:
@@ -17,18 +17,18 @@ def test_what_is_made_once_lasts_as_long_as_its_command() -> None:
         return name
 
     for _ in range(2):
-        shared("kind", "a", lambda: make("outside"))
+        make_once("kind", "a", lambda: make("outside"))
     assert made == ["outside", "outside"]
     with sharing():
         with sharing():
-            assert [shared("kind", "a", lambda: make("a")) for _ in range(2)] == ["a", "a"]
-        assert shared("kind", "a", lambda: make("again")) == "a"  # the inner one was no end
-        assert shared("other", "a", lambda: make("other")) == "other"
+            assert [make_once("kind", "a", lambda: make("a")) for _ in range(2)] == ["a", "a"]
+        assert make_once("kind", "a", lambda: make("again")) == "a"  # the inner one was no end
+        assert make_once("other", "a", lambda: make("other")) == "other"
         for number in range(KEPT):
-            shared("kind", number, lambda number=number: make(str(number)))
-        assert shared("kind", "a", lambda: make("a anew")) == "a anew"  # the latest few of a kind are kept
+            make_once("kind", number, lambda number=number: make(str(number)))
+        assert make_once("kind", "a", lambda: make("a anew")) == "a anew"  # the latest few of a kind are kept
     with sharing():
-        assert shared("kind", "a", lambda: make("next")) == "next"
+        assert make_once("kind", "a", lambda: make("next")) == "next"
 
 
 def test_a_worker_shares_between_the_cells_of_one_command(monkeypatch) -> None:
@@ -36,11 +36,11 @@ def test_a_worker_shares_between_the_cells_of_one_command(monkeypatch) -> None:
 
     monkeypatch.setattr(module, "_command", "")
     share_in_worker("one")
-    assert [shared("kind", "a", lambda: "first"), shared("kind", "a", lambda: "second")] == ["first", "first"]
+    assert [make_once("kind", "a", lambda: "first"), make_once("kind", "a", lambda: "second")] == ["first", "first"]
     share_in_worker("one")
-    assert shared("kind", "a", lambda: "third") == "first"
+    assert make_once("kind", "a", lambda: "third") == "first"
     share_in_worker("two")
-    assert shared("kind", "a", lambda: "fourth") == "fourth"
+    assert make_once("kind", "a", lambda: "fourth") == "fourth"
     module._made.clear()
 
 

@@ -1,10 +1,10 @@
 import pytest
 
-from runner.text.negation import denied
+from runner.text.negation import denied_words
 
 
 def heads(text):
-    return [word.text for word in denied(text)]
+    return [word.text for word in denied_words(text)]
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_nothing_denied(text):
 
 def test_words_start_where_they_stand():
     text = "It is not free. 배송비는 환불되지 않습니다."
-    assert [text[word.start :].startswith(word.text) for word in denied(text)] == [True, True]
+    assert [text[word.start :].startswith(word.text) for word in denied_words(text)] == [True, True]

@@ -10,16 +10,16 @@ import pytest
 
 from plugins.tracking.mlflow import MlflowTracking
 from runner.config.compose import compose_cells
-from runner.config.options import resolved
+from runner.config.options import plain_config
 from runner.errors import InputError, TrackingError
-from runner.system.redaction import redacted
+from runner.system.redaction import redact
 from runner.tracking import mlflow_client
 from runner.tracking.mlflow_client import (
     configured_uri,
     demand_store,
     download,
+    redact_uri,
     reporting,
-    shown,
     sqlite_file,
     store_fault,
     with_password,
@@ -44,7 +44,7 @@ def test_the_file_of_a_sqlite_store(uri: str, path: str | None) -> None:
 
 
 def test_credentials_are_never_shown() -> None:
-    assert shown("https://user:secret@host:5000/x") == "https://host:5000/x"
+    assert redact_uri("https://user:secret@host:5000/x") == "https://host:5000/x"
     with pytest.raises(TrackingError) as caught, reporting("http://u:secret@h", "no upload", "try later"):
         raise RuntimeError("cannot reach http://u:secret@h\nbecause of the weather")
     assert str(caught.value) == (
@@ -120,11 +120,11 @@ def test_a_password_in_the_variable_is_used_and_never_kept(monkeypatch: pytest.M
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://me:Open%20Sesame7@127.0.0.1:5000")
     (cell,) = compose_cells(["+experiment=retrieval_only", "retriever=keyword"])[1]
     assert cell.cfg.tracking.uri == "http://me:Open%20Sesame7@127.0.0.1:5000"
-    kept = resolved(cell.cfg)["tracking"]["uri"]
+    kept = plain_config(cell.cfg)["tracking"]["uri"]
     assert kept == "http://127.0.0.1:5000"
     assert with_password(kept) == cell.cfg.tracking.uri
     assert with_password("http://127.0.0.1:5001") == "http://127.0.0.1:5001"
-    assert [redacted(text) for text in ("Open Sesame7", "see http://127.0.0.1:5000/#/")] == [
+    assert [redact(text) for text in ("Open Sesame7", "see http://127.0.0.1:5000/#/")] == [
         "***", "see http://127.0.0.1:5000/#/",
     ]  # fmt: skip
 

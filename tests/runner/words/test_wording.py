@@ -10,7 +10,7 @@ import yaml
 
 from plugins.evaluation.links import LinkEvaluation
 from runner.errors import DataError
-from runner.metrics.catalogue import built_in
+from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import Metric, Words
 from runner.words import wording as words
 from runner.words.wording import LANGUAGES, ROOMS, SUPPORTED, Wording, differences, read, wording, wording_of
@@ -54,7 +54,7 @@ def _readings(metric: Metric) -> list[Words]:
     return [] if metric.grades is None else list(metric.grades.readings.values())
 
 
-OFFERED = [*built_in().metrics, *LinkEvaluation.metrics]
+OFFERED = [*built_in_catalogue().metrics, *LinkEvaluation.metrics]
 OF_METRICS = [
     texts
     for metric in OFFERED

@@ -1,1 +1,1 @@
-"""What was said, taken apart without a model: statements, the facts in them, and which of them still hold."""
+"""Extraction without a model: statements, the facts in them, and which of them still hold."""

@@ -1,4 +1,4 @@
-"""M_i from M_(i-1) and the turns since, by rules: of what was said of the same thing, the newest holds."""
+"""M_i from M_(i-1) and the turns since, by rules: of several statements about the same thing, the newest holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from runner.domains.memory.bounds import is_within
-from runner.domains.memory.entities import normalised
+from runner.domains.memory.entities import normalise_key
 from runner.domains.memory.extraction import grammar
 from runner.domains.memory.extraction.grammar import Fact, facts_of, has, identity, kind, mood, same_thing, words_in
 from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
@@ -20,7 +20,10 @@ from runner.text.sentences import split_sentences
 from runner.text.shown import shows
 from runner.text.words import content_words
 
-SIMILAR, LEAST_WORDS = 0.45, 5  # two statements with so many words, such a share of them in both, say the same anew
+SIMILAR, LEAST_WORDS = (
+    0.45,
+    5,
+)  # two statements that share so many words, and such a share of their words, are one repeated
 MOST, LONGEST = 20_000, 400  # characters that are read: of a turn, of a sentence
 ALIKE = 0.5  # share of its words that a correction of one of a few turns has in common with it
 LATEST = 3  # lines back to which a correction without a word of what it corrects may go
@@ -29,7 +32,7 @@ _SPEAKER, _ENDED = re.compile(r"^\[([^\[\]\n]{1,60})\] "), re.compile(r"[.!?。�
 _ADDRESSED = re.compile(r"^(?:to|dear)\s[^:,]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
 _SORRY = re.compile(r"^(?:so |i['’]m )?(?:sorry|apologies|죄송\S*|미안\S*)[,.!]?\s+(?=\S)", re.IGNORECASE)
 QUOTED_WORDS = 3  # up to so many are a name in quotation marks
-_UNREAD = re.compile(  # what reads backwards, code, data, markup, quoted lines, roles that nobody here has
+_UNREAD = re.compile(  # words in reverse order, code, data, markup, quoted lines, roles that do not exist here
     "[\u202d\u202e][^\u202c\n]*\u202c?|(?:```|~~~)(?:.|\n)*?(?:```|~~~|\\Z)|\\{[^\n]*\\}|</?[A-Za-z][^<>\n]{0,80}>"
     r"|^\s*(?:>.*|(?:assistant|user|system|human|ai|bot|developer|사용자|어시스턴트|시스템|도우미|봇)\s*[:：].*"
     r"|#+\s*(?:system|assistant|user|시스템).*)$",
@@ -84,8 +87,8 @@ def digest(
     return Summary(_within(digested.lines, bounds), tuple(digested.changes.items()))
 
 
-def outdated(turns: Sequence[ChatTurn]) -> frozenset[int]:
-    """Numbers of the turns of which a later one, in the order given, has replaced, corrected or ended a statement."""
+def outdated_turns(turns: Sequence[ChatTurn]) -> frozenset[int]:
+    """Numbers of the turns with a statement that a later turn, in the order given, replaced, corrected or ended."""
     digested, stated = _Digest("", (), least=ALIKE), Counter[int]()
     for turn in turns:
         for line in _lines_of(turn, ASSISTANTS["en"]):
@@ -119,7 +122,7 @@ def _lines_of(turn: ChatTurn, assistant: str) -> Iterator[_Line]:
         elif how != "chatter":
             tells = tells or len(words_in(text)) > (not has(text, "first_person"))
         if tells and not (how == "chatter" and has(text, "weather") and not facts):
-            yield _Line(text, speaker, _owned(facts, speaker), how, turn.number)
+            yield _Line(text, speaker, _add_owner(facts, speaker), how, turn.number)
     for text in _sentences(turn.assistant):
         facts = tuple(fact for fact in facts_of(text) if re.search(r"\d", fact.value) or names(f"is {fact.value}"))
         if facts and not has(text, "unsure") and not grammar.is_request(text):
@@ -131,7 +134,7 @@ def _sentences(text: str) -> list[str]:
     return [each for each in found if not is_courtesy(_SORRY.sub("", each)) and not _ADDRESSED.match(each)]
 
 
-def _owned(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
+def _add_owner(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
     """Of two people, each has a dog."""
     return tuple(replace(fact, key=f"{speaker} {fact.key}" if fact.key and speaker else fact.key) for fact in facts)
 
@@ -140,9 +143,9 @@ def _owned(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
 
 
 class _Digest:
-    """`lines`: oldest first. `changes`: entities to set, by their key. `least`: share of its words that a correction
-    without the old value must have in common with what it corrects; 0 where all that was said is at hand, so that it
-    can be taken for the nearest."""
+    """`lines`: oldest first. `changes`: entities to set, by their key. `least`: the share of its words that a
+    correction without the old value must have in common with the line that it corrects; 0 where all lines are at hand,
+    so that it may correct the most similar one."""
 
     def __init__(self, memory: str, entities: Sequence[Entity], least: float = 0) -> None:
         sentences = [sentence for line in memory.splitlines() for sentence in split_sentences(line)]
@@ -159,7 +162,7 @@ class _Digest:
                 return
         earlier_facts = [fact for old in self.lines for fact in old.facts if fact.key]
         earlier_facts += (Fact(key, value) for key, value in self._entities.items())
-        stale = [(fact, value) for fact in facts for value in self._replaced(fact, earlier_facts)]
+        stale = [(fact, value) for fact in facts for value in self._replace(fact, earlier_facts)]
         kept = [left for old in self.lines for left in _still_true(old, facts, stale)]
         before = [old for old in kept if not _says_anew(line, old)]
         ended = [old for old in kept if old not in before]
@@ -172,24 +175,24 @@ class _Digest:
         self.lines = [*before, *_without_old(replace(line, facts=facts), stale)]
 
     def _is_known(self, fact: Fact) -> bool:
-        """Whether a fact of an assistant repeats what somebody has said. Only facts that nobody has said count, because
-        an assistant may be made to say anything."""
+        """Whether a fact of an assistant repeats the statement of a person. Only such facts count: an assistant may be
+        made to say anything."""
         users_lines = [line for line in self.lines if not line.is_assistant]
         parts = [quantity.text for quantity in quantities(fact.value)] or [fact.value]
         return (
             any(same_thing(fact, other) for line in users_lines for other in line.facts)
             or all(any(shows(line.text, [part]) for line in users_lines) for part in parts)
-            or any(normalised(value) == normalised(fact.value) for value in self._entities.values())
+            or any(normalise_key(value) == normalise_key(fact.value) for value in self._entities.values())
         )
 
-    def _replaced(self, fact: Fact, known: Sequence[Fact]) -> list[str]:
+    def _replace(self, fact: Fact, known: Sequence[Fact]) -> list[str]:
         """Takes in a fact; the values that it takes the place of."""
         same = [other for other in known if _is_replaced(fact, other)]
-        keys = [key for key in self._entities if any(normalised(other.key) == key for other in same)]
-        for key in keys or ([normalised(fact.key)] if fact.key else []):
+        keys = [key for key in self._entities if any(normalise_key(other.key) == key for other in same)]
+        for key in keys or ([normalise_key(fact.key)] if fact.key else []):
             self._set(key, fact.value)
         values = [other.value for other in same] + ([fact.old] if fact.old else [])
-        return [value for value in dict.fromkeys(values) if normalised(value) != normalised(fact.value)]
+        return [value for value in dict.fromkeys(values) if normalise_key(value) != normalise_key(fact.value)]
 
     def _set(self, key: str, value: str) -> None:
         self.changes.pop(key, None)
@@ -198,20 +201,20 @@ class _Digest:
     def _end(self, old: _Line, line: _Line) -> None:
         """Gives the entities of a line that holds no longer what took its place."""
         for fact in old.facts:
-            if self._entities.get(normalised(fact.key)) == fact.value and fact not in _others(old, line):
+            if self._entities.get(normalise_key(fact.key)) == fact.value and fact not in _others(old, line):
                 values = [value for value in _values(line.text) if kind(value) == kind(fact.value)]
-                self._set(normalised(fact.key), values[-1] if values else line.text)
+                self._set(normalise_key(fact.key), values[-1] if values else line.text)
 
 
 def _is_replaced(fact: Fact, other: Fact) -> bool:
     if fact.key and same_thing(fact, other):
         return True
-    is_old = bool(fact.old) and normalised(fact.old) == normalised(other.value)
+    is_old = bool(fact.old) and normalise_key(fact.old) == normalise_key(other.value)
     return is_old and (not fact.key or bool(identity(fact.key) & identity(other.key)))
 
 
 def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
-    """The line, or what is left of it: the facts in it that nothing has taken the place of."""
+    """The line, or its remaining part: the facts in it that no later fact replaced."""
     left = [other for other in line.facts if not any(_is_replaced(fact, other) for fact in facts)]
     values = [value for fact, value in stale if _mentions(line, fact, value)]
     if len(left) == len(line.facts) and not values:
@@ -221,10 +224,10 @@ def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, 
 
 
 def _mentions(line: _Line, fact: Fact, value: str) -> bool:
-    """Whether a line speaks of a value as that of the thing which has another one now."""
-    others = [other for other in line.facts if normalised(other.value) == normalised(value)]
+    """Whether a line mentions a value as that of the subject whose value has changed."""
+    others = [other for other in line.facts if normalise_key(other.value) == normalise_key(value)]
     is_of_it = not line.facts or line.is_assistant or kind(value) != "text" or identity(line.text) & identity(fact.key)
-    is_free = all(same_thing(fact, other) for other in others)  # another thing may have that value, too
+    is_free = all(same_thing(fact, other) for other in others)  # another subject may have that value, too
     return bool(is_of_it) and is_free and shows(line.text, [value], besides=[fact.value])
 
 
@@ -273,7 +276,7 @@ def _nearness(line: _Line, old: _Line, back: int) -> float:
 
 
 def _common(line: _Line, old: _Line) -> float:
-    """Share of the words of the shorter of two lines that stand in both; 0 where that is one word only."""
+    """Share of the words of the shorter line that both lines have; 0 where that is only one word."""
     said, before = words_in(grammar.without(line.text, "correction", "changed")), words_in(old.text)
     forms = frozenset().union(*before)
     shared = sum(_shares(word, old.text, forms) for word in said)
@@ -281,15 +284,16 @@ def _common(line: _Line, old: _Line) -> float:
 
 
 def _shares(forms: frozenset[str], text: str, before: frozenset[str]) -> bool:
-    """Whether a word stands there, too, be it as part of a longer one: 신문, 종이신문."""
+    """Whether a word occurs there, too, perhaps as part of a longer one: 신문, 종이신문."""
     full = {form for form in forms if len(form) > 1}  # not 님 of 이하은 님으로
     is_part = any(form[0] >= "가" and form in text.replace(" ", "") for form in full)
     return not forms & frozenset(grammar.table("ko")["copulas"]) and (is_part or bool(full & before))
 
 
 def _is_of_another(line: _Line, old: _Line, shared: int) -> bool:
-    """Whether a line is of somebody else, of the same turn, or of another thing by its name: one that shares nothing
-    with the old one's, or has a part of its own as that has (the sales and the travel budget)."""
+    """Whether a line is about somebody else, of the same turn, or about another subject by its name: one that has
+    nothing in common with the old one's, or has a distinguishing part of its own as the old one has (the sales and the
+    travel budget)."""
     if (line.turn and line.turn == old.turn) or _people(line.text) - _people(old.text):
         return True
     keys = [identity(fact.key) for fact in line.facts if fact.key and not has(fact.key, "refers")]
@@ -304,7 +308,7 @@ def _topics(text: str) -> frozenset[str]:
 
 
 def _people(text: str) -> set[str]:
-    """Those of whom it speaks: in English, at its beginning."""
+    """The people that a text speaks of: in English, those at its beginning."""
     start = text.lower() if grammar.language_of(text) == "ko" else " ".join(text.lower().split()[:4])
     return set(re.findall(grammar.any_of(grammar.table(grammar.language_of(text))["people"]), start))
 
@@ -321,7 +325,7 @@ def _words_of(text: str) -> list[str]:
 
 
 def _kinds(text: str) -> set[str]:
-    """What kinds of values a text holds, names apart."""
+    """The kinds of values in a text, names apart."""
     kinds = {kind(quantity.text) for quantity in quantities(text)}
     return kinds | {
         name for name, pattern in (("version", grammar.VERSION), ("weekday", grammar.WEEKDAY)) if pattern.search(text)
@@ -335,7 +339,7 @@ def _others(old: _Line, line: _Line) -> list[Fact]:
 
 
 def _remainder(old: _Line, line: _Line) -> Iterator[_Line]:
-    """What is left of a line that a newer one overtakes in part: the other items of a list, or the facts that the newer
+    """The part of a line that a newer line does not replace: the other items of a list, or the facts that the newer
     line does not mention."""
     if line.mood != "cancellation":
         yield from (_line_of(fact, old.speaker) for fact in _others(old, line))
@@ -391,11 +395,11 @@ def _read(text: str) -> _Line:
     """A line as `shown` has written it, or a sentence that somebody else wrote."""
     match = _SPEAKER.match(text)
     speaker, plain = (match[1], text[match.end() :]) if match else ("", text)
-    return _Line(plain, speaker, _owned(facts_of(plain), "" if speaker in ASSISTANTS.values() else speaker))
+    return _Line(plain, speaker, _add_owner(facts_of(plain), "" if speaker in ASSISTANTS.values() else speaker))
 
 
 def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
-    """As many lines as fit, those that matter most, of these the newest; the newest first."""
+    """As many lines as fit, the most important ones, of these the newest; the newest first."""
     places: set[int] = set()
     for place in sorted(range(len(lines)), key=lambda place: (-lines[place].rank, -place)):
         chosen = sorted({*places, place}, reverse=True)
@@ -405,12 +409,12 @@ def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
 
 
 def own_words(text: str) -> str:
-    """What a text says itself: without code, data, hidden characters, forged roles and what it quotes of others. What
-    stands in quotation marks stays where it is a name, or where it is what a person is told to have said."""
-    return _QUOTED.sub(_unquoted, _INVISIBLE.sub("", _UNREAD.sub(" ", text)))
+    """The words of the author of a text: without code, data, hidden characters, forged roles and quotations of others.
+    Text in quotation marks stays where it is a name, or the reported words of a person."""
+    return _QUOTED.sub(_unquote, _INVISIBLE.sub("", _UNREAD.sub(" ", text)))
 
 
-def _unquoted(match: re.Match[str]) -> str:
+def _unquote(match: re.Match[str]) -> str:
     inner = next(group for group in match.groups() if group is not None)
     is_name = len(inner.split()) <= QUOTED_WORDS and not _SAYING.search(inner)
     is_of_a_person = _SPOKEN.search(match.string, max(0, match.start() - 20), match.start()) is not None

@@ -1,4 +1,5 @@
-"""What a sentence is for and what it says of what, by the words and forms of words.LANGUAGE.yaml beside this."""
+"""The purpose of a sentence, and the facts that it states, by the words and forms of words.LANGUAGE.yaml beside this
+module."""
 
 from __future__ import annotations
 
@@ -43,9 +44,9 @@ _PERIOD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`old`: the value that the clause itself says is no longer true. Without a key, `old` tells which fact it is
-    that has changed. `is_loose`: the key is only what the clause is about, so that facts of one key with values of
-    different kinds are different facts."""
+    """`old`: the value that the clause itself says is no longer true. Without a key, `old` identifies the fact that has
+    changed. `is_loose`: the key is only the topic of the clause, so that facts of one key with values of different
+    kinds are different facts."""
 
     key: str
     value: str
@@ -83,7 +84,7 @@ def _pattern(phrase: str) -> str:
 
 @cache
 def phrases(language: str, *path: str) -> re.Pattern[str]:
-    """One of the phrases that stand at a place of the table."""
+    """A pattern of any of the phrases at a path of the table."""
     found = table(language)
     for key in path:
         found = found[key]
@@ -135,9 +136,9 @@ def mood(sentence: str) -> Mood:
 
 
 def words_in(sentence: str, how: str = "") -> list[frozenset[str]]:
-    """The content words of a sentence by their forms: all, or those of which it says that they hold no longer, or never
-    did (`denied`), or that it leaves open (`open`)."""
-    plain = re.sub(r"\?(?=\S)", " ", sentence.lower())  # the one of an address asks nothing
+    """The content words of a sentence by their forms: all, or those that the sentence says hold no longer or never held
+    (`denied`), or that it leaves open (`open`)."""
+    plain = re.sub(r"\?(?=\S)", " ", sentence.lower())  # the question mark of an address is no question
     found = content_words(plain)
     return [word.forms for word in found if not how or stance(plain, word.start, word.start + len(word.text)) == how]
 
@@ -181,7 +182,7 @@ def facts_of(sentence: str) -> tuple[Fact, ...]:
 
 
 def clauses_of(sentence: str) -> list[str]:
-    """Those that are joined so that each could stand alone, with what joins Korean ones."""
+    """The clauses that could each stand alone, with the conjunctive endings of Korean ones."""
     language = language_of(sentence)
     joint = r"(?<=[고서니며])\s+|,\s+" if language == "ko" else r",?\s+(?:so|and|but)\s+|[,;]\s+"
     return re.split(joint, sentence)
@@ -248,7 +249,7 @@ def _of_korean(clause: str) -> Iterator[Fact]:
     if match := _first("ko", words["instead"], rest):
         old, rest = match["old"], match["value"]
     if re.search(r"(?:^|\s|[이가])아(?:니|닙니|녜|닌)[가-힣]{0,4}$", rest) and not re.search("이제|더는|더 이상", rest):
-        return  # what something is not tells of no value
+        return  # a negated value is no value
     rest = re.sub(r"(?:이고|이며|인데|이지만|이라서|이니까|이니)$", "이에요", rest)
     if match := _first("ko", forms if not _form("ko", "<not_copulas>$").search(rest) else (), rest):
         yield from _facts_of(key, match["value"], match.groupdict().get("old") or old)
@@ -274,11 +275,11 @@ def _value(text: str) -> str:
     return _form(language_of(plain), around).sub("", plain).strip(_QUOTES)
 
 
-# --- whether two facts are of one thing -------------------------------------------------------------
+# --- whether two facts have the same subject --------------------------------------------------------
 
 
 def stem(word: str) -> str:
-    """The shortest form that a word may stand for; of equally short ones the first in code point order."""
+    """The shortest form that a word may be an inflection of; of equally short ones the first in code point order."""
     return min(forms_of(word), key=lambda form: (len(form), form))
 
 
@@ -289,7 +290,7 @@ def _stems_of(name: str) -> frozenset[str]:
 
 
 def same_thing(one: Fact, other: Fact) -> bool:
-    """Whether both say what the value of one and the same thing is."""
+    """Whether both facts state the value of the same subject."""
     kinds = {kind(one.value), kind(other.value)}
     first, second = (
         identity(fact.key) | (frozenset() if kinds & _MOMENTS else frozenset(_PERIOD.findall(fact.value.lower())))
@@ -312,7 +313,7 @@ def identity(key: str) -> frozenset[str]:
 
 @lru_cache(maxsize=65536)
 def kind(value: str) -> str:
-    """What a value is a value of: its unit, what is counted, a moment; `text` for other words."""
+    """The kind of a value: its unit, what is counted, a moment; `text` for other words."""
     found = quantities(value)
     if not found:
         return "weekday" if WEEKDAY.search(value) else "text"

@@ -99,7 +99,7 @@ async def test_what_was_forgotten_during_an_update_is_not_judged(memory: Callabl
         for number in range(10):
             await talk.remember(f"예산은 {number}억이에요", Answer("알겠습니다."))
         await asyncio.sleep(0.05)
-        assert (await talk.shown("예산이 얼마야?")).contexts
+        assert (await talk.prepare_message("예산이 얼마야?")).contexts
         await talk.forget()
         summariser.gate.set()
         for _ in range(2):

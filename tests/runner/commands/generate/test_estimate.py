@@ -39,7 +39,7 @@ def maker(folder: Path, cache: Any = "use", **changes: Any) -> QuestionMaker:
 @pytest.mark.parametrize("cache", ["use", "none"])
 async def test_one_request_a_chunk_and_one_a_question(tmp_path: Path, cache: Any) -> None:
     asked = maker(tmp_path, cache)
-    found = await expected_requests(asked, asked.ordered())
+    found = await expected_requests(asked, asked.plan_batch())
     assert found.live == 4 + 4 * 3
     assert found.output_tokens == 4 * 360 + 12 * 120
     assert found.nano_usd == found.input_tokens * 10**9  # a dollar a token
@@ -47,11 +47,11 @@ async def test_one_request_a_chunk_and_one_a_question(tmp_path: Path, cache: Any
 
 async def test_a_model_without_a_price(tmp_path: Path) -> None:
     asked = maker(tmp_path, model="test:other")
-    assert (await expected_requests(asked, asked.ordered())).nano_usd is None
+    assert (await expected_requests(asked, asked.plan_batch())).nano_usd is None
 
 
 async def test_unanswerable_questions_are_held_against_more_chunks(tmp_path: Path) -> None:
     few, many = maker(tmp_path), maker(tmp_path, unanswerable_share=1.0)
-    cheap, dear = await expected_requests(few, few.ordered()), await expected_requests(many, many.ordered())
+    cheap, dear = await expected_requests(few, few.plan_batch()), await expected_requests(many, many.plan_batch())
     assert dear.live == cheap.live
     assert dear.input_tokens > cheap.input_tokens + 12 * 4 * 10

@@ -38,7 +38,7 @@ def maker(server: ModelsServer, tmp_path: Path) -> Callable[..., QuestionMaker]:
 
 
 async def made_by(maker: QuestionMaker) -> Batch:
-    return await maker.make(maker.ordered())
+    return await maker.make(maker.plan_batch())
 
 
 QUESTIONS = {

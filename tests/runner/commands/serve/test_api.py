@@ -15,7 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from runner.cli import main
-from runner.commands.serve.jobs import Jobs, commanded, error_in
+from runner.commands.serve.jobs import Jobs, error_in, run_command
 from tests.record_folders import change, read
 
 API = "/evaluation"
@@ -285,7 +285,7 @@ def test_the_last_error_of_a_command_is_told(words: str, message: str) -> None:
 def test_a_command_that_is_waited_for_has_only_so_much_memory(tmp_path: Path) -> None:
     with (tmp_path / "q.csv").open("wb") as file:
         file.truncate(16 << 30)  # which takes no room on the disk
-    ended = commanded(["import", str(tmp_path / "q.csv"), "--out", str(tmp_path / "q.jsonl")], 60, 4 << 30)
+    ended = run_command(["import", str(tmp_path / "q.csv"), "--out", str(tmp_path / "q.jsonl")], 60, 4 << 30)
     assert (ended.code, ended.error) == (3, "error: the memory that this process may use is full\n")
 
 

@@ -75,7 +75,7 @@ def test_no_request_that_the_openapi_file_allows_is_an_error_of_the_server(
 
     ended = Ended(1, "", "error: not here")
     for module in ("desk", "datasets"):
-        monkeypatch.setattr(f"runner.commands.serve.{module}.commanded", lambda *_: ended)
+        monkeypatch.setattr(f"runner.commands.serve.{module}.run_command", lambda *_: ended)
     desk = Desk(Settings(root))
     waiting = desk.start("demo_en", "retrieval_only", 3, []).id
     app = app_of(desk)

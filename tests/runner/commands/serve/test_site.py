@@ -164,11 +164,11 @@ def test_a_hundred_thousand_cases_are_filtered_at_once(tmp_path: Path) -> None:
     sides = Shelf(writes=False).sides([place, place])
     opened = time.perf_counter() - began
     began = time.perf_counter()
-    failing, found = sides.listed("failing"), sides.listed("failing", "9990")
+    failing, found = sides.numbers_of("failing"), sides.numbers_of("failing", "9990")
     filtered = time.perf_counter() - began
     assert np.array_equal(failing, np.arange(0, 100_000, 10))
     assert [int(n) for n in found] == [9990, *(n for n in range(10_000, 100_000, 10) if "9990" in str(n))]
-    assert sides.listed("all", case="q70000").tolist() == [70_000]
+    assert sides.numbers_of("all", case="q70000").tolist() == [70_000]
     assert opened < 1 and filtered < 0.3
 
 
@@ -237,4 +237,4 @@ def test_the_form_has_every_group_of_the_configuration(serving: Serving) -> None
     desk.jobs.add("run", "trace_quality", [], dataset_id="0" * 32)
     assert "<td>logs</td>" in client.get("/").text
     words = ["retriever=agentic", "agent=scripted", "reranker=none,lexical", "metric=[right,recall]", "agent.expand=2"]
-    assert desk.composed(desk.words(desk.dataset("faq_guide"), "full_rag", 3, words)) is True
+    assert desk.makes_sweep(desk.words(desk.dataset("faq_guide"), "full_rag", 3, words)) is True

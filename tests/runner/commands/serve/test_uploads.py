@@ -93,7 +93,7 @@ def test_a_table_is_imported_and_its_answers_are_evaluated(serving: Serving) -> 
     words = desk.words(desk.dataset(told["id"]), "full_rag", 3, [])
     assert words[:2] == ["+experiment=full_rag", "dataset=jsonl"]
     assert words[-3:] == ["retriever=given", "generator=given", "k=3"]
-    assert desk.composed(words) is False
+    assert desk.makes_sweep(words) is False
     wrong = uploaded(client, None, {"queries": ("a.csv", TABLE)}, columns='{"qestion": "질문"}').json()["error"]
     assert wrong["message"] == "columns: no field 'qestion'; did you mean 'question'?"
     assert client.delete(f"{URL}/{told['id']}").status_code == 204

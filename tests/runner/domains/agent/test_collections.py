@@ -6,7 +6,7 @@ from plugins.embedder.lsa import LsaEmbedder
 from plugins.retriever.keyword import KeywordRetriever
 from plugins.retriever.semantic import SemanticRetriever
 from plugins.tokenizer.auto import AutoTokenizer
-from runner.domains.agent.collections import indexed, split
+from runner.domains.agent.collections import index_parts, split
 from runner.records import Query
 from tests.corpora import workspace
 from tests.runner.domains.agent.shelves import sectioned
@@ -36,7 +36,7 @@ def test_each_collection_is_indexed_by_a_retriever_of_its_own(tmp_path: Path) ->
     """What is built is stored by the settings of the retriever that was copied, so that it is found again."""
     base = SemanticRetriever(embedder=LsaEmbedder())
     store = workspace(tmp_path, base, base.embedder)
-    collections, facts = indexed(base, split(CORPUS), {"faq": 1, "guide": 2}, store)
+    collections, facts = index_parts(base, split(CORPUS), {"faq": 1, "guide": 2}, store)
     assert [collection.count for collection in collections] == [1, 2]
     assert {kind: (fact["n_documents"], fact["n_chunks"]) for kind, fact in facts.items()} == {
         "faq": (2, 2),
@@ -49,7 +49,7 @@ def test_each_collection_is_indexed_by_a_retriever_of_its_own(tmp_path: Path) ->
     assert len(base.search(question, 5)[0].ids) == 4
     folders = sorted(tmp_path.glob("semantic/*/manifest.json"))
     again = SemanticRetriever(embedder=LsaEmbedder())
-    indexed(again, split(CORPUS), {"faq": 1, "guide": 2}, workspace(tmp_path, again, again.embedder))
+    index_parts(again, split(CORPUS), {"faq": 1, "guide": 2}, workspace(tmp_path, again, again.embedder))
     assert sorted(tmp_path.glob("semantic/*/manifest.json")) == folders
 
 
@@ -57,7 +57,7 @@ def test_rare_words_are_rare_within_a_collection(tmp_path: Path) -> None:
     corpus = sectioned(faq=[("", "a b"), ("", "c")], guide=[("", "a"), ("", "a"), ("", "a")])
     base = KeywordRetriever(tokenizer=AutoTokenizer())
     store = workspace(tmp_path, base, base.tokenizer)
-    (faq, _), _ = indexed(base, split(corpus), {"faq": 1, "guide": 1}, store)
+    (faq, _), _ = index_parts(base, split(corpus), {"faq": 1, "guide": 1}, store)
     base.index(corpus, store)
     asked = [Query("q", "a", True, {})]
     within, among_all = (each.search(asked, 1)[0].scores[0] for each in (faq.retriever, base))

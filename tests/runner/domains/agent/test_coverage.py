@@ -18,12 +18,12 @@ QUESTION = "How do budget alerts arrive?"
 
 
 def covered(question: str, text: str) -> tuple[float, float, tuple[str, ...]]:
-    found = COVERAGE.of(COVERAGE.asked(question), text)
+    found = COVERAGE.of(COVERAGE.analyse(question), text)
     return found.coverage, found.confidence, found.missing
 
 
 def test_words_weigh_more_the_fewer_chunks_hold_them() -> None:
-    asked = COVERAGE.asked("budget alerts unheard")
+    asked = COVERAGE.analyse("budget alerts unheard")
     assert asked.weights.tolist() == pytest.approx([TWO, ONE, NONE])
 
 
@@ -34,7 +34,7 @@ def test_words_are_counted_once(tmp_path: Path) -> None:
     again = coverage_of(CORPUS, workspace(tmp_path))
     assert counted.stat().st_mtime_ns == written
     for coverage in (first, again):
-        assert coverage.asked("budget 달력은").weights.tolist() == pytest.approx([TWO, ONE])
+        assert coverage.analyse("budget 달력은").weights.tolist() == pytest.approx([TWO, ONE])
 
 
 def test_a_text_with_all_words_in_one_sentence_covers_all() -> None:

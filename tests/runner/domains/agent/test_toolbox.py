@@ -43,7 +43,7 @@ def test_every_call_shows_the_reranker_all_that_was_found() -> None:
     ]
     assert [each.id for each in box.candidates] == ["y#1", "y#0", "x#1", "x#0"]
     assert box.calls_left == 0
-    assert box.finished("sufficient") == Trajectory(tuple(box.calls), "sufficient", confidence=0.9)
+    assert box.finish("sufficient") == Trajectory(tuple(box.calls), "sufficient", confidence=0.9)
 
 
 def test_the_call_after_the_last_is_no_call() -> None:
@@ -78,7 +78,7 @@ def test_what_the_reranker_said_is_told() -> None:
     said = Assessment(("x#0",), False, 0.6, ("price",), "search_again", "price list")
     box = toolbox_of(shelf_of(CORPUS), Says(lambda call, ids: said))
     assert box.search_all("a").assessment == said
-    assert box.finished("calls_spent").fallback == "best_effort"
+    assert box.finish("calls_spent").fallback == "best_effort"
 
 
 def test_a_search_that_finds_nothing_is_not_reranked() -> None:
@@ -87,7 +87,7 @@ def test_a_search_that_finds_nothing_is_not_reranked() -> None:
     call = box.search_all("zzz")
     assert (call.found, call.assessment.ranked, call.error) == ((), (), None)
     assert reranker.seen == []
-    found = box.finished("nothing_new")
+    found = box.finish("nothing_new")
     assert (found.fallback, found.message, found.confidence) == ("not_ready", "준비 중", None)
 
 
@@ -106,7 +106,7 @@ def test_a_tool_that_fails_is_a_call_that_says_so() -> None:
     box = toolbox_of(shelf_of(CORPUS), Says(backwards))
     assert box.get_section("nowhere").error == "there is no chunk 'nowhere'"
     assert box.calls_left == 2
-    found = box.finished("failed", reason="test")
+    found = box.finish("failed", reason="test")
     assert (found.fallback, found.message) == ("not_ready", "not ready")
     assert found.facts == {"reason": "test"}
 
@@ -118,7 +118,7 @@ def test_a_reranker_that_fails_leaves_the_order_in_which_things_were_found() -> 
     box = toolbox_of(shelf_of(CORPUS), Says(fails))
     call = box.search_all("a b")
     assert (call.assessment, call.error) == (Assessment(("x#0", "x#1")), "no JSON")
-    assert box.finished("failed").fallback == "best_effort"
+    assert box.finish("failed").fallback == "best_effort"
 
 
 def test_what_was_said_before_a_failure_still_holds() -> None:
@@ -130,7 +130,7 @@ def test_what_was_said_before_a_failure_still_holds() -> None:
     box = toolbox_of(shelf_of(CORPUS), Says(fails_later))
     box.search_all("a b")
     assert box.search_all("c").assessment.ranked == ("x#1", "y#1", "y#0")
-    found = box.finished("calls_spent")
+    found = box.finish("calls_spent")
     assert (found.fallback, found.confidence) == ("not_found", 0.2)
     assert found.message == "not found\n- [Help](/help)"
 
@@ -161,7 +161,7 @@ def test_an_agent_may_judge_itself() -> None:
     assert call.assessment == box.assessment == Assessment(("x#1",), False, 0.3, ("c",))
     assert box.calls[-1] == call
     assert [each.id for each in box.candidates] == ["x#1", "x#0"]
-    assert box.finished("calls_spent").fallback == "not_found"
+    assert box.finish("calls_spent").fallback == "not_found"
 
 
 def test_what_models_cost_is_part_of_the_step_it_was_for() -> None:
@@ -180,7 +180,7 @@ def test_a_trajectory_is_kept_as_json() -> None:
     box = toolbox_of(shelf_of(CORPUS), Says(backwards))
     box.search_all("a")
     box.get_section("nowhere")
-    found = box.finished("sufficient", requests=2)
+    found = box.finish("sufficient", requests=2)
     assert trajectory_of(trajectory_record(found)) == found
 
 

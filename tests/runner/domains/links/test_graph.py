@@ -66,7 +66,7 @@ def test_front_matter_links_notes_by_their_parents_and_by_wiki_links() -> None:
         ("install.md", "b.md"),
     ]
     assert graph.n_links == 4
-    assert graph.linked_from("install.md") == {"guide.md", "b.md"}
+    assert graph.links_from("install.md") == {"guide.md", "b.md"}
     assert graph.linking_to("guide.md") == {"index.md", "install.md"}
     assert graph.back_links("index.md") == graph.out_links("install.md") == ()  # of texts only
     assert graph.matrix.sum() == 4

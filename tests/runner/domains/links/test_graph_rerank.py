@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.domains.links.graph_rerank import CENTRALITY, POOL, GraphRerank, normalised
+from runner.domains.links.graph_rerank import CENTRALITY, POOL, GraphRerank, normalise_scores
 from runner.records import Corpus, Query, Ranking, Trajectory
 from runner.system.store import Store
 from tests.corpora import corpus_of, question
@@ -106,10 +106,10 @@ def test_an_index_without_links_after_one_with_links() -> None:
 
 
 def test_normalised() -> None:
-    assert normalised(np.array([4.0, 2.0, 1.0])).tolist() == [1.0, 0.5, 0.25]  # what was not found is worth 0
-    assert normalised(np.array([1.0, -1.0])).tolist() == [1.0, 0.0]
-    assert normalised(np.array([0.0, 0.0])).tolist() == [0.0, 0.0]
-    many = normalised(np.arange(POOL + 10, 0, -1.0))
+    assert normalise_scores(np.array([4.0, 2.0, 1.0])).tolist() == [1.0, 0.5, 0.25]  # what was not found is worth 0
+    assert normalise_scores(np.array([1.0, -1.0])).tolist() == [1.0, 0.0]
+    assert normalise_scores(np.array([0.0, 0.0])).tolist() == [0.0, 0.0]
+    many = normalise_scores(np.arange(POOL + 10, 0, -1.0))
     assert (many[0], many[POOL - 1]) == (1.0, 0.0)
     assert (many[POOL:] < 0).all()
 

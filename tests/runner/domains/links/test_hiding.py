@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.domains.links.graph import VaultGraph
-from runner.domains.links.hiding import Edit, Words, edited, words_left
+from runner.domains.links.hiding import Edit, Words, apply_edits, remaining_words
 from runner.domains.links.link_cases import Hiding
 from runner.domains.links.links import links_of
 from runner.records import Document
@@ -75,28 +75,28 @@ def test_words_that_name_the_target_go_with_the_link_and_others_may_stay() -> No
 def test_what_stays_of_a_link(link: str, none: str, alias: str, every: str) -> None:
     (found,) = links_of(link)
     choices: tuple[Words, ...] = ("none", "alias", "all")
-    assert [words_left(found, NOTES[1], words) for words in choices] == [none, alias, every]
+    assert [remaining_words(found, NOTES[1], words) for words in choices] == [none, alias, every]
 
 
 def test_a_text_about_a_place_is_scrubbed_of_the_same_links() -> None:
-    assert hiding().scrubbed("see [[target-note|it]]  and [[other]]", "source.md") == "see and [[other]]"
-    assert hiding().scrubbed("see [[target-note]]", "other.md") == "see [[target-note]]"  # not expected there
+    assert hiding().scrub("see [[target-note|it]]  and [[other]]", "source.md") == "see and [[other]]"
+    assert hiding().scrub("see [[target-note]]", "other.md") == "see [[target-note]]"  # not expected there
 
 
 def test_positions_move_with_the_text() -> None:
-    found = edited("ab[[x]]cd[[y]]e", [Edit(2, 7, "XY"), Edit(9, 14)])
+    found = apply_edits("ab[[x]]cd[[y]]e", [Edit(2, 7, "XY"), Edit(9, 14)])
     assert found.text == "abXYcde"
     assert [found.at(place) for place in (0, 2, 4, 7, 9, 11, 14, 15)] == [0, 2, 2, 4, 6, 6, 6, 7]
 
 
 def test_an_edit_within_another_goes_with_it() -> None:
-    assert edited("a[b[[c]]](d)e", [Edit(3, 8, "c"), Edit(1, 12, "b")]).text == "abe"
+    assert apply_edits("a[b[[c]]](d)e", [Edit(3, 8, "c"), Edit(1, 12, "b")]).text == "abe"
 
 
 @given(st.text("ab", max_size=20), st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5), st.text("x", max_size=3))))
 def test_every_character_that_stays_is_found_where_it_went(text: str, spans: list[tuple[int, int, str]]) -> None:
     edits = [Edit(start, start + size, words) for start, size, words in spans if size and start + size <= len(text)]
-    found = edited(text, edits)
+    found = apply_edits(text, edits)
     gone = {place for edit in found.edits for place in range(edit.start, edit.end)}
     kept = [place for place in range(len(text)) if place not in gone]
     assert all(found.text[found.at(place)] == text[place] for place in kept)
@@ -135,7 +135,7 @@ def test_what_only_looks_like_a_link_does_not_tell_either() -> None:
         "<a >here</a>, <!--  -->, \\,\n![pic], , [so **it\n**] and [[other]].\n\n"
         "<div>\n <img src='other.md'>\n</div>\n\n```\n [[other]]\n```\n"
     )
-    assert hiding.scrubbed("so ![pic](folder/target-note.md)", "source.md") == "so ![pic]"
+    assert hiding.scrub("so ![pic](folder/target-note.md)", "source.md") == "so ![pic]"
     assert [edge.target for edge in VaultGraph(hiding.notes()).out_links("source.md")] == ["other.md"]
 
 

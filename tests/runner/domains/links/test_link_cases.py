@@ -28,7 +28,7 @@ def cases(*rows: dict[str, Any], events: tuple[LinkEvent, ...] = ()) -> tuple[tu
         number: written_case({"id": f"l{number}", "source_note": "tea", "anchor": "Then we rest.", **row})
         for number, row in enumerate(rows, start=1)
     }
-    found, notes = Cases(NOTES, VaultGraph(NOTES), "FILE", log).hidden_in(written, events, "none")
+    found, notes = Cases(NOTES, VaultGraph(NOTES), "FILE", log).hide(written, events, "none")
     return found, [f"{each.severity}: {each}" for each in log.problems], notes[0].text
 
 

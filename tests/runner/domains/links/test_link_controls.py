@@ -3,7 +3,7 @@
 import re
 
 from runner.domains.links.reasons import RUBRIC, link_controls
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 
 
 def test_both_languages_have_the_same_kinds_with_good_and_bad_ones_and_injections() -> None:
@@ -30,5 +30,5 @@ def test_an_injection_adds_to_a_reason_and_changes_nothing_else() -> None:
 
 
 def test_the_fields_are_what_the_rubric_sees() -> None:
-    seen = {field.name for field in built_in(RUBRIC).modes["score"].fields_}
+    seen = {field.name for field in built_in_rubric(RUBRIC).modes["score"].fields_}
     assert set(link_controls().items[0].fields) == seen | {"language"}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.domains.memory.bounds import bounded, cut, is_within
+from runner.domains.memory.bounds import bound_memory, cut, is_within
 from runner.domains.memory.records import Bounds
 from runner.errors import BudgetSpentError, ReplyError
 from runner.llm.tokens import count_tokens
@@ -114,7 +114,7 @@ def test_laws(parts: list[str], joint: str, n: int, t: int) -> None:
 
 async def test_a_memory_within_its_bounds_is_not_asked_about() -> None:
     summariser = ListingSummariser()
-    assert await bounded("One. Two.", Bounds(2), summariser, None) == ("One. Two.", False)
+    assert await bound_memory("One. Two.", Bounds(2), summariser, None) == ("One. Two.", False)
     assert summariser.n_shortened == 0
 
 
@@ -124,7 +124,7 @@ async def test_a_memory_within_its_bounds_is_not_asked_about() -> None:
 )
 async def test_the_summariser_is_asked_once(said: str, memory: str, was_cut: bool) -> None:
     summariser = ListingSummariser(shorten=lambda _: said)
-    assert await bounded("Alpha. Beta. Gamma.", Bounds(2), summariser, None) == (memory, was_cut)
+    assert await bound_memory("Alpha. Beta. Gamma.", Bounds(2), summariser, None) == (memory, was_cut)
     assert summariser.n_shortened == 1
 
 
@@ -132,7 +132,7 @@ async def test_a_summariser_that_cannot_shorten_leaves_it_to_code() -> None:
     def fail(memory: str) -> str:
         raise ReplyError("cut off")
 
-    memory, was_cut = await bounded("Alpha. Beta. Gamma.", Bounds(2), ListingSummariser(shorten=fail), None)
+    memory, was_cut = await bound_memory("Alpha. Beta. Gamma.", Bounds(2), ListingSummariser(shorten=fail), None)
     assert (memory, was_cut) == ("Alpha.\nBeta.", True)
 
 
@@ -141,4 +141,4 @@ async def test_a_spent_budget_ends_the_update() -> None:
         raise BudgetSpentError("spent")
 
     with pytest.raises(BudgetSpentError):
-        await bounded("Alpha. Beta. Gamma.", Bounds(2), ListingSummariser(shorten=spend), None)
+        await bound_memory("Alpha. Beta. Gamma.", Bounds(2), ListingSummariser(shorten=spend), None)

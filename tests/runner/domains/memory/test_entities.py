@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.domains.memory.entities import normalised, with_changes
+from runner.domains.memory.entities import normalise_key, with_changes
 from runner.domains.memory.records import ChatTurn, Entity
 
 TURNS = (ChatTurn("We use AWS.", "All right.", number=3), ChatTurn("The budget is $10,000.", number=4))
@@ -49,7 +49,7 @@ def test_the_turn_is_the_last_that_says_the_value(said: str, turn: int) -> None:
     [("Budget", " budget "), ("예산", unicodedata.normalize("NFD", "예산")), ("STRASSE", "straße"), ("a\n b", "A B")],
 )
 def test_keys_that_are_the_same(one: str, other: str) -> None:
-    assert normalised(one) == normalised(other)
+    assert normalise_key(one) == normalise_key(other)
 
 
 def test_a_value_is_kept_word_for_word_on_one_line() -> None:
@@ -69,8 +69,8 @@ def test_laws(first: list[tuple[str, str]], second: list[tuple[str, str]], most:
     assert len(keys) == len(set(keys)) <= most
     assert with_changes(after, [], TURNS, most) == after
     assert with_changes(after, second, TURNS, most) == after  # said again, nothing moves
-    last = {normalised(key): value for key, value in second}
+    last = {normalise_key(key): value for key, value in second}
     assert all(entity.value == last.get(entity.key, entity.value) for entity in after)
     unlimited = with_changes(with_changes((), first, TURNS, 99), second, TURNS, 99)
-    assert {normalised(key) for key, _ in (*first, *second)} == {entity.key for entity in unlimited}
+    assert {normalise_key(key) for key, _ in (*first, *second)} == {entity.key for entity in unlimited}
     assert keys == [entity.key for entity in unlimited][len(unlimited) - len(keys) :]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from runner.domains.memory.probing import ProbeCase, Seen
 from runner.domains.memory.records import Conversation, Entity, Probe, Remembered
 from runner.domains.memory.replay import Kept, Moment
-from runner.domains.memory.scoring import counted, facts_lost_at, labelled, names
+from runner.domains.memory.scoring import count_values, evidence_values, facts_lost_at, names
 from runner.records import Answer, Timing
 from tests.runner.domains.memory.counted import Counted, turn
 from tests.runner.domains.memory.talks import budget_talk
@@ -22,7 +22,7 @@ def values(answer: Answer, remembered: Remembered = REMEMBERED) -> dict[str, flo
     case = ProbeCase(conversation, conversation.probes[0])  # what is the budget, after turn 3?
     context = Counted().build(remembered, "What is the budget?")
     moment = Moment(remembered, conversation.turns[:3], [0] * 4, 0, Kept(), Timing(1.0))
-    return counted(Seen.of(case, moment, context), moment, context, answer)
+    return count_values(Seen.of(case, moment, context), moment, context, answer)
 
 
 def test_sizes_by_hand() -> None:
@@ -48,7 +48,8 @@ def test_what_is_said_after_a_probe_is_no_evidence_of_it() -> None:
         "first": Counted().build(Remembered(recent=(turn(1, "The budget is $10,000.", id="t1"),)), "?"),
     }
     found = {
-        name: labelled(ProbeCase(conversation, probe), probe, context, Answer("")) for name, context in contexts.items()
+        name: evidence_values(ProbeCase(conversation, probe), probe, context, Answer(""))
+        for name, context in contexts.items()
     }
     assert {name: each["evidence_recall"] for name, each in found.items()} == {"neither": 0.0, "first": 1.0}
 
@@ -95,7 +96,7 @@ def about_the_parrot(remembered: Remembered, **changes: object) -> dict[str, flo
     case = ProbeCase(Conversation("c", SAID, (asked,), tags=("locomo",)), asked)
     context = Counted().build(remembered, asked.question, "en")
     moment = Moment(remembered, SAID, [0] * 5, 0, Kept(), Timing(1.0))
-    return counted(Seen.of(case, moment, context), moment, context, Answer("She adopted a parrot."))
+    return count_values(Seen.of(case, moment, context), moment, context, Answer("She adopted a parrot."))
 
 
 def test_a_summary_is_credited_with_what_it_holds_of_the_evidence() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.domains.memory.shortening import MARK, most, shortened, whole_sentences
+from runner.domains.memory.shortening import MARK, most, shorten_text, whole_sentences
 from runner.llm.tokens import count_tokens
 
 
@@ -56,13 +56,13 @@ def test_what_has_no_letters_is_a_sentence_too() -> None:
     ],
 )
 def test_a_text_is_cut_at_a_sentence_or_a_space_or_anywhere(text: str, budget: int, short: str) -> None:
-    assert shortened(text, budget, len) == short
+    assert shorten_text(text, budget, len) == short
 
 
 @given(st.text(max_size=200), st.integers(0, 60))
 def test_no_more_than_the_budget_and_always_marked(text: str, budget: int) -> None:
     for count in (len, lambda words: len(words.split()), count_tokens):
-        short = shortened(text, budget, count)
+        short = shorten_text(text, budget, count)
         assert count(short) <= budget
         assert short in (text, "") or (short.endswith(MARK) and text.startswith(short.removesuffix(MARK)))
         kept, _ = whole_sentences(text, budget, count)

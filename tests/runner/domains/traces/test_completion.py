@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from runner.domains.traces.completion import FIRST, LAST, STEP_CHARS, completion_controls, fields_of
-from runner.llm.rubrics import built_in
+from runner.llm.rubrics import built_in_rubric
 from tests.runner.domains.traces.examples import finance, trace
 
 
@@ -51,7 +51,7 @@ def test_controls_have_both_sides_and_injections_in_both_languages() -> None:
         }
     known = {item.id: item for item in items}
     for item in items:
-        built_in("task_completion").messages("score", item.fields)  # all that the rubric asks for is there
+        built_in_rubric("task_completion").messages("score", item.fields)  # all that the rubric asks for is there
         if item.without is not None:
             before = known[item.without]
             changed = [name for name in before.fields if before.fields[name] != item.fields[name]]

@@ -32,15 +32,15 @@ async def all_of(found: AsyncIterator[tuple[Trace, Any]]) -> list[tuple[Trace, A
 
 def test_order_of_file_and_of_time() -> None:
     traces = [at("c", 3), at("a", 1), at("b", 3)]
-    assert list(past().ordered(traces)) == [0, 1, 2]
-    assert list(past("time").ordered(traces)) == [1, 0, 2]
+    assert list(past().trace_order(traces)) == [0, 1, 2]
+    assert list(past("time").trace_order(traces)) == [1, 0, 2]
     with pytest.raises(DataError, match=r"1 traces have no metadata\.created_at: x"):
-        past("time").ordered([at("x")])
+        past("time").trace_order([at("x")])
 
 
 def test_traces_of_one_moment_stay_in_the_order_of_the_file() -> None:
     traces = [at(str(n), n % 2) for n in range(60)]
-    assert list(past("time").ordered(traces)) == [*range(0, 60, 2), *range(1, 60, 2)]
+    assert list(past("time").trace_order(traces)) == [*range(0, 60, 2), *range(1, 60, 2)]
 
 
 @pytest.mark.parametrize(("order", "ttl_ms", "count"), [("file", 5, 1), ("file", None, 0), ("time", 5, 0)])

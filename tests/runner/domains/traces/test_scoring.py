@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from runner.domains.traces import score_trace
 from runner.domains.traces.records import Step, Trace
 from runner.errors import DataError, InputError
-from runner.metrics.profile import Profile, shipped
+from runner.metrics.profile import Profile, shipped_profiles
 from runner.metrics.trace import DIMENSIONS, TYPES
 from tests.runner.domains.traces.examples import finance, recovering, trace
 
@@ -126,5 +126,5 @@ def test_before_the_rules_it_is_a_mix_of_the_dimensions(subject: Trace, novelty:
     found = score_trace(subject, profile, novelty=novelty)
     values = [getattr(found.dimensions, name) for name in DIMENSIONS]
     assert min(values) - 1e-12 <= found.before_rules <= max(values) + 1e-12
-    expected = sum(getattr(found.dimensions, name) * shipped()[profile].weights[name] for name in DIMENSIONS)
+    expected = sum(getattr(found.dimensions, name) * shipped_profiles()[profile].weights[name] for name in DIMENSIONS)
     assert found.before_rules == pytest.approx(expected, abs=1e-12)

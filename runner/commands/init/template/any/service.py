@@ -28,7 +28,7 @@ FREQUENCY = Counter(word for _, sentence in SENTENCES for word in words(sentence
 
 
 def answer(question: str) -> dict[str, Any]:
-    """`contexts`: what it answers from, with ids by which they are held against `expected_notes`."""
+    """`contexts`: the sources of the answer, with ids that are compared with `expected_notes`."""
     asked = {word: 1 / (1 + FREQUENCY[word]) for word in words(question)}
 
     def share(sentence: str) -> float:
