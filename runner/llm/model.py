@@ -55,7 +55,7 @@ class _Repeated:
     def keep(self, key: Hashable, result: Any, heard: Sequence[tuple[Asked, ChatReply]]) -> None:
         self.left -= sum(2 * len(asked.key) + len(reply.text) for asked, reply in heard)
         if self.left >= 0:
-            self.found[key] = result, heard
+            self.found[key] = result, [(asked.settled(), replace(reply, attempts=0)) for asked, reply in heard]
 
 
 class Model:
@@ -132,8 +132,7 @@ class Model:
         elif self._door.calls is None:
             self._from_elsewhere(reply, call.key)
         else:
-            with self._door.calls.chat(call) as answered:
-                answered(self._from_elsewhere(reply, call.key), self._cost(reply.usage))
+            self._door.calls.note_repeat(call, self._from_elsewhere(reply, call.key), self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:
@@ -317,7 +316,7 @@ class Model:
         self._door.ledger.note_cached(self._account, cost)
         metering.note(self.role, key, cost)
         stopwatch.note(live=False)
-        return replace(reply, attempts=0)
+        return replace(reply, attempts=0) if reply.attempts else reply
 
     def _rehearse(
         self, rehearsal: Rehearsal, request: ChatRequest, body: Mapping[str, Any], key: bytes, stored: Reply | None
