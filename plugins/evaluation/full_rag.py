@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from runner.domains.agent import report as agent_report
-from runner.domains.service import report as service_report
 from runner.errors import FallsShortError, Problem
 from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
@@ -41,8 +39,7 @@ from runner.records import (
     system_reply_of,
     timings_of,
 )
-from runner.report.blocks import Fact, Section
-from runner.report.document import Document
+from runner.report.reporting import Pipeline
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
@@ -50,6 +47,10 @@ from runner.system.store import fingerprint
 from runner.text.citations import citations
 from runner.text.refusals import is_refusal, mark_refusal
 from runner.words.wording import Wording
+
+if TYPE_CHECKING:
+    from runner.report.blocks import Fact, Section
+    from runner.report.document import Document
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
 ALL: tuple[Rubric, ...] = get_args(Rubric)
@@ -59,7 +60,9 @@ BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked w
 SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubrics of one's own, where a case has them
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
-PIPELINE = replace(agent_report.PIPELINE, choices=(*agent_report.PIPELINE.choices[:-1], "system", "judge"))
+PIPELINE = Pipeline(
+    ("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "system", "judge")
+)
 SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # metrics whose spread over several answers is reported
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
@@ -145,11 +148,17 @@ class FullRag:
 
     @staticmethod
     def sections(document: Document) -> Iterator[Section | None]:
+        from runner.domains.agent import report as agent_report
+        from runner.domains.service import report as service_report
+
         yield from agent_report.sections(document)
         yield from service_report.sections(document)
 
     @staticmethod
     def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        from runner.domains.agent import report as agent_report
+        from runner.domains.service import report as service_report
+
         yield from agent_report.case_facts(row, say)
         yield from service_report.case_facts(row, say)
 
@@ -374,7 +383,11 @@ class FullRag:
         )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        return self.retrieval.sums(rows) if self.system is None else service_report.sums(rows)
+        if self.system is None:
+            return self.retrieval.sums(rows)
+        from runner.domains.service import report as service_report
+
+        return service_report.sums(rows)
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
         """A judge without a model is held to be no better than the matcher of known answers."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runner.domains.agent import report as agent_report
 from runner.errors import Problem
 from runner.llm.chosen import Chosen
 from runner.metrics.judged import ANSWER_METRICS
@@ -14,7 +13,15 @@ from runner.metrics.metric import Metric
 from runner.metrics.ranking import METRICS
 from runner.protocols import Scorer, Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
+from runner.report.reporting import Pipeline
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
+
+if TYPE_CHECKING:
+    from runner.report.blocks import Fact, Section
+    from runner.report.document import Document
+    from runner.words.wording import Wording
+
+PIPELINE = Pipeline(("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "judge"))
 
 # There is no answer to judge; the summary says so instead of leaving the names out.
 NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
@@ -39,9 +46,19 @@ class RetrievalOnly:
     """Ranks the corpus for every query; no generator, no judge. `metrics`: those that are reported, and what is
     measured beside them."""
 
-    pipeline = agent_report.PIPELINE
-    sections = staticmethod(agent_report.sections)
-    case_facts = staticmethod(agent_report.case_facts)
+    pipeline = PIPELINE
+
+    @staticmethod
+    def sections(document: Document) -> Iterator[Section | None]:
+        from runner.domains.agent import report as agent_report  # read where a report is made
+
+        return agent_report.sections(document)
+
+    @staticmethod
+    def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        from runner.domains.agent import report as agent_report
+
+        return agent_report.case_facts(row, say)
 
     def __init__(self, *, retrieval: Retrieval, metrics: dict[str, Scorer] | None = None) -> None:
         self.retrieval = retrieval

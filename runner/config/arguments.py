@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 
@@ -30,6 +30,12 @@ WHERE = ("out=", "cache_dir=", "hydra.")
 ADDED = re.compile(r"\+profile@evaluation\.profiles\.([^=]+)=\1")  # set by compose: a profile of the user
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*", re.A)  # Hydra reads such words as they stand
+SIMPLE = re.compile(  # an override whose value is a name of Hydra's, a whole number, or a text without escapes
+    r"(?P<plus>\+{0,2})(?P<key>[A-Za-z_]\w*(?:(?:\.[A-Za-z_]\w*)*|(?:/[A-Za-z_]\w*)*))="
+    r"(?:(?P<name>(?i:true|false|null))|(?P<number>0|[1-9]\d{0,15})|'(?P<quoted>[^'\\$\n]*)'"
+    r"|(?!(?i:inf|nan)$)(?P<text>[A-Za-z_/][\w./:-]*))",
+    re.A,
+)
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
 )
@@ -106,9 +112,26 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
 @cache
 def parse(argument: str) -> Override:
     """Parse an override with Hydra's grammar. Raises Hydra's error for an invalid word."""
+    if (match := SIMPLE.fullmatch(argument)) is not None:
+        return _simple(argument, match)
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     return OverridesParser.create().parse_override(argument)
+
+
+def _simple(argument: str, match: re.Match[str]) -> Override:
+    """What Hydra's grammar makes of nearly all words, in a hundredth of the time."""
+    from hydra.core.override_parser.types import Override, OverrideType, Quote, QuotedString, ValueType
+
+    kind = (OverrideType.CHANGE, OverrideType.ADD, OverrideType.FORCE_ADD)[len(match["plus"])]
+    value: Any = match["text"]
+    if match["name"] is not None:
+        value = {"true": True, "false": False, "null": None}[match["name"].lower()]
+    elif match["number"] is not None:
+        value = int(match["number"])
+    elif match["quoted"] is not None:
+        value = QuotedString(match["quoted"], Quote.single)
+    return Override(kind, match["key"], ValueType.ELEMENT, value, input_line=argument)
 
 
 def is_sweep(argument: str) -> bool:

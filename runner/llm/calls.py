@@ -131,7 +131,7 @@ class CallLog:
                 outcome = _of_reply(*answers[0]) if answers else {**_NO_REPLY, "attempts": attempts}
                 self._note(case, request, {"at": at, "ms": _ms(began), **outcome, "error": error})
 
-    def note_repeat(self, request: Asked, reply: ChatReply, cost: Cost) -> None:
+    def note_repeated(self, request: Asked, reply: ChatReply, cost: Cost) -> None:
         """Note a request whose stored reply an earlier run of the sweep read."""
         case = owner_of()
         if case and self._keep != "none":

@@ -132,7 +132,7 @@ class Model:
         elif self._door.calls is None:
             self._from_elsewhere(reply, call.key)
         else:
-            self._door.calls.note_repeat(call, self._from_elsewhere(reply, call.key), self._cost(reply.usage))
+            self._door.calls.note_repeated(call, self._from_elsewhere(reply, call.key), self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:

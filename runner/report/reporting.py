@@ -8,10 +8,10 @@ from functools import cache
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from runner.report.blocks import Fact, Section
 from runner.words.wording import Wording, wording_of
 
 if TYPE_CHECKING:
+    from runner.report.blocks import Fact, Section
     from runner.report.document import Document
     from runner.report.sweep import Sweep
 

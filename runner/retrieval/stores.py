@@ -441,7 +441,7 @@ class StoreIndex:
                 return await cast("Among", opened).search_among(batch, wanted, where)
             return await opened.search(batch, wanted)
 
-        return self._found(find, len(vectors))
+        return self._in_batches(find, len(vectors))
 
     def ranked(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
         """The best texts of a collection with `words` for each query. Raises StopRunError, and EvaluationError for a
@@ -450,9 +450,9 @@ class StoreIndex:
         async def find(opened: OpenCollection, start: int) -> Sequence[WordHits]:
             return await cast("Worded", opened).search_words(texts[start : start + FIND_BATCH], wanted, where)
 
-        return self._found(find, len(texts))
+        return self._in_batches(find, len(texts))
 
-    def _found(self, find: Callable[[OpenCollection, int], Awaitable[Sequence[H]]], n_queries: int) -> list[H]:
+    def _in_batches(self, find: Callable[[OpenCollection, int], Awaitable[Sequence[H]]], n_queries: int) -> list[H]:
         """What `find` returns for the queries from a place on, FIND_BATCH at a time."""
 
         async def ask(start: int) -> Sequence[H]:

@@ -10,20 +10,24 @@ import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from runner.llm.tokens import is_exact
+
 CLIENT = "aiohttp"
 PAUSE_S = 0.05  # in which the first requests are sent
 
 
-def ready_client() -> None:
-    """Import the client of servers in a thread. Half of its time is spent on the certificates of the system, which it
-    reads for all servers, and does not keep other threads waiting."""
+def ready_requests() -> None:
+    """Read the encoding by which tokens are counted, and import the client of servers, in a thread. Most of that, the
+    encoding and the certificates of the system, which the client reads for all servers, keeps no other thread
+    waiting."""
     if CLIENT not in sys.modules:
-        threading.Thread(target=_import_client, name="client of servers").start()
+        threading.Thread(target=_ready_requests, name="requests").start()
 
 
-def _import_client() -> None:
+def _ready_requests() -> None:
     """An error here is raised again, and reported, where the client is used."""
     with suppress(Exception):
+        is_exact()
         importlib.import_module(CLIENT)
 
 

@@ -15,7 +15,7 @@ from runner.config.frozen import UNFOLDED, unfold
 from runner.errors import REFUSED, SPENT, InputError, RunnerError
 from runner.llm import ledger
 from runner.run import launchers, shards
-from runner.run.ahead import ready_client
+from runner.run.ahead import ready_requests
 from runner.run.comparing import look_up
 from runner.run.cost import agree_on_cost
 from runner.run.engine import INTERRUPTED
@@ -58,7 +58,7 @@ def _launch(plan: Plan) -> tuple[Path, int]:
     if hosts := preflight(checked):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
         if is_here and shards.count_of(plan.cells[0].cfg) == 1:  # other processes have their own
-            ready_client()
+            ready_requests()
     check_cache(Path(plan.cells[0].cfg.cache_dir))
     baseline = look_up(plan.cells)
     agree_on_cost(plan.runs, 1 if plan.space is None else int(plan.cells[0].cfg.search.trials))

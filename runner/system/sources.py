@@ -45,6 +45,9 @@ IMPORT = re.compile(
     r"|import[ \t]+(?P<modules>\w[^\n;#]*))",
     re.MULTILINE,
 )
+STATEMENT = re.compile(  # how a match of IMPORT begins, all of it in one line
+    r"(?:^|[;:])[ \t]*(?:from[ \t]*\.*[ \t]*[\w.]*[ \t]*import\b|import[ \t]+\w)", re.MULTILINE
+)
 BY_CALL = re.compile(r"""\b(?:import_module|__import__)\(\s*["'](?P<name>[.\w]+)["']""")
 FOR_TYPES = re.compile(r"^if (?:typing\.)?TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 COMMENT = re.compile(r"#[^\n]*")
@@ -94,11 +97,13 @@ def modules_of(component: Any, target: str) -> tuple[str, ...]:
 # --- what counts ------------------------------------------------------------------------------------
 
 
+@cache
 def builds(name: str) -> bool:
     """Whether a module of the program decides what an index or embedding is like."""
     return _is_within(name, OWN) and not _is_within(name, NOT_BUILDING) and not TELLING.fullmatch(name)
 
 
+@cache
 def scores(name: str) -> bool:
     """Whether a module of the program decides what a score is like."""
     return _is_within(name, SCORING) and name != RECORDS and not TELLING.fullmatch(name)
@@ -170,6 +175,7 @@ def _folders(package: str) -> list[str]:
     return list(places)
 
 
+@cache
 def _file(name: str) -> Path | None:
     spec = _spec(name)
     path = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
@@ -186,14 +192,15 @@ def _imports(name: str) -> frozenset[str]:
     """Modules that are imported for it: the packages that it lies in, and what its source names."""
     text = _source(name).decode("utf-8", "replace").replace("\r\n", "\n").replace("\\\n", " ")
     package = name if _folders(name) else name.rpartition(".")[0]
-    found = {name, *_imported_names(FOR_TYPES.sub("", text), package)}
+    found = {name, *_imported_names(FOR_TYPES.sub("", text) if "TYPE_CHECKING" in text else text, package)}
     return frozenset(part for each in found if _exists(each) for part in _with_parents(each)) - {name}
 
 
 def _imported_names(text: str, package: str) -> Iterator[str]:
-    for match in BY_CALL.finditer(text):
-        yield _absolute(match["name"], package)
-    for match in IMPORT.finditer(text):
+    if "import_module" in text or "__import__" in text:
+        for match in BY_CALL.finditer(text):
+            yield _absolute(match["name"], package)
+    for match in _import_statements(text):
         if match["modules"] is not None:
             yield from _names(match["modules"])
             continue
@@ -201,6 +208,21 @@ def _imported_names(text: str, package: str) -> Iterator[str]:
         yield start
         for name in _names(match["names"]) if _folders(start) else ():
             yield from (f"{start}.{each}" for each in (_beneath(start) if name == "*" else [name]))
+
+
+def _import_statements(text: str) -> Iterator[re.Match[str]]:
+    """`IMPORT.finditer(text)` in a tenth of the time: only lines with the word are looked at."""
+    start = 0
+    while (place := text.find("import", start)) >= 0:
+        end = text.find("\n", place)
+        end = end if end >= 0 else len(text)
+        begun = STATEMENT.search(text, max(start, text.rfind("\n", 0, place) + 1), end)
+        match = None if begun is None else IMPORT.match(text, begun.start())
+        if match is not None:
+            yield match
+            start = match.end()
+        else:
+            start = end if begun is None else begun.start() + 1
 
 
 def _names(text: str) -> list[str]:

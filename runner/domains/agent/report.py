@@ -9,11 +9,9 @@ from runner.report.blocks import EVERYWHERE, TERMINAL, Fact, Item, Note, Section
 from runner.report.document import Document
 from runner.report.markdown import shorten
 from runner.report.metric import four, label
-from runner.report.reporting import Pipeline
 from runner.report.usage import dollars
 from runner.words.wording import Wording
 
-PIPELINE = Pipeline(("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "judge"))
 FALLBACKS = ("none", "best_effort", "not_found", "not_ready")
 SHOWN = 5  # ids of what was ranked
 SPENT = ("tokens_in", "tokens_out", "usd")

@@ -2,10 +2,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.config.arguments import PLAIN, cells, check_overrides, command_of, is_sweep, parse, quote_argument
+from runner.config.arguments import PLAIN, SIMPLE, cells, check_overrides, command_of, is_sweep, parse, quote_argument
 from runner.errors import ConfigError
 
 
@@ -156,3 +158,27 @@ def test_runs_are_told_as_their_values_are_typed(typed: str, runs: list[str]) ->
 def test_hydra_reads_a_plain_word_as_it_stands(word: str) -> None:
     assert quote_argument(f"k={word}") == f"k={word}"
     assert parse(f"k={word}").get_value_element_as_str() == word or parse(f"k={word}").value() in (None, True, False)
+
+
+KEYS = st.sampled_from(["k", "+k", "++a.b_1", "a/b", "+++k", "a/b.c", "~k", "a@b", "1", "a-b", "k ", "a.1", "가"])
+VALUES = st.one_of(
+    st.sampled_from(
+        ["true", "NULL", "False", "inf", "NaN", "nano", "truer", "null/x", "0", "00", "1_0", "-1", "1e3", ""]
+    ),
+    st.sampled_from(["9" * 16, "9" * 17, "http://127.0.0.1:8000/v1", "/a/b.c", "a-1.5e3", "'a b'", "''", "'가: 1'"]),
+    st.sampled_from(
+        ["'a\\\\'", "'${a}'", "'it''s'", "a b", "${a}", "a,b", "[a]", "f(a)", "a:b", ":a", "a:", "/", "'a\nb'"]
+    ),
+    st.text("aTn_/.:-1 '", max_size=6),
+)
+
+
+@given(KEYS, VALUES)
+def test_simple_words_are_read_as_by_hydra(key: str, value: str) -> None:
+    word = f"{key}={value}"
+    try:
+        theirs = OverridesParser.create().parse_override(word)
+    except HydraException:
+        assert SIMPLE.fullmatch(word) is None
+        return
+    assert repr(parse(word)) == repr(theirs)

@@ -23,7 +23,7 @@ def test_a_settled_request_is_noted_as_it_was_at_first(tmp_path: Path, text: str
     with asking_for(case):
         with first.chat(asked) as answered:
             answered(REPLY, COST)
-        again.note_repeat(asked.settled(), REPLY, COST)
+        again.note_repeated(asked.settled(), REPLY, COST)
     (one,), (other,) = noted(first), noted(again)
     assert list(one.items()) == list(other.items())
     assert "word@" not in str(one)

@@ -74,7 +74,7 @@ def test_the_client_is_imported_in_a_thread(text: str, tmp_path: Path, monkeypat
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(ahead, "CLIENT", "made_up_client")
     before = {*threading.enumerate()}
-    ahead.ready_client()
+    ahead.ready_requests()
     for thread in {*threading.enumerate()} - before:
         thread.join()
     assert (sys.modules.pop("made_up_client", None) is not None) == ("made" in text)
@@ -83,5 +83,5 @@ def test_the_client_is_imported_in_a_thread(text: str, tmp_path: Path, monkeypat
 def test_a_client_that_is_there_is_not_imported_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "CLIENT", "sys")
     before = threading.active_count()
-    ahead.ready_client()
+    ahead.ready_requests()
     assert threading.active_count() == before

@@ -259,3 +259,18 @@ def test_every_version_of_python_sees_the_same() -> None:
         "['Module', ('body', [['Expr', ('value', ['Call', ('func', ['Name', ('id', 'f'), ('ctx', ['Load'])]), "
         "('args', [['Constant', ('value', 1)]])])]])]"
     )
+
+
+def test_import_statements_are_found_as_by_their_pattern_alone() -> None:
+    odd = [
+        "from a import b; import c;import d",
+        "x: import a\nfrom b import (c, # import d\n  d)  ; from e import f",
+        "from a import;import b\nfrom a import\nimport",
+        "import a as b, import_c\n# import d\n'from e import f'\nlambda: import_(g)\n\tfrom . import h",
+        "from .. import a\nfrom .b import *\nimportant = 1\nreimport x",
+    ]
+    packages = [Path(sources.__file__).parents[1], Path(ast.__file__).parent / "asyncio"]
+    texts = [path.read_text(encoding="utf-8") for package in packages for path in package.rglob("*.py")]
+    for text in [*odd, *texts]:
+        found = [(match.span(), match.groups()) for match in sources._import_statements(text)]
+        assert found == [(match.span(), match.groups()) for match in sources.IMPORT.finditer(text)]
