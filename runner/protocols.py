@@ -1059,6 +1059,7 @@ ABSENT: Mapping[str, Any] = {
     "is_within": False,
     "filters": False,
     "tells": False,
+    "ranks_words": False,
     "baseline": False,
     "caches": False,
     "concurrency": 1,

@@ -41,6 +41,7 @@ from runner.records import (
 )
 from runner.report.reporting import Pipeline
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
+from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.citations import citations
@@ -107,9 +108,14 @@ class RagOutput:
         return [number for number in self.answer.citations if number > len(self.found.contexts)]
 
     def record(self) -> Mapping[str, Any]:
+        if isinstance(self.kept, SharedRecord) and self.reply is None:
+            return self.kept.with_rest((self.answer, self.found.contexts), self._rest)
+        return {**self.kept, **self._rest()}
+
+    def _rest(self) -> Mapping[str, Any]:
+        """The part of the record that comes from the answer."""
         seldom = {"citations_out_of_range": self.out_of_range, "cut_off": self.answer.cut_off}
         return {
-            **self.kept,
             "answer": self.answer.text,
             "declined": self.answer.refused,
             "citations": list(self.answer.citations),
@@ -265,8 +271,7 @@ class FullRag:
         return RagOutput(found, Answer(text, refused, citations(text)), None, self._record(case, found), reply)
 
     def _record(self, case: Query, retrieved: Retrieved) -> Mapping[str, Any]:
-        kept = record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k)
-        return {**kept, "answers": list(case.answers)}
+        return record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k, {"answers": list(case.answers)})
 
     async def restored(self, case: Query, row: Mapping[str, Any]) -> RagOutput:
         timings = timings_of(row)

@@ -1,8 +1,9 @@
-"""OpenSearch with its k-NN plugin."""
+"""OpenSearch: vectors with its k-NN plugin, and words by BM25."""
 
 from __future__ import annotations
 
 import base64
+import math
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -13,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.errors import InputError, Problem, StopRunError
+from runner.errors import EvaluationError, InputError, Problem, StopRunError
 from runner.retrieval.filters import Where
 from runner.retrieval.stores import (
     NAME,
@@ -27,6 +28,8 @@ from runner.retrieval.stores import (
     Transfer,
     TransferSettings,
     Variable,
+    WordHits,
+    WordSettings,
     lacking,
     of_another_length,
     refused,
@@ -40,11 +43,12 @@ SPACE = "innerproduct"
 
 class OpensearchStore:
     """One index a collection. `flat` compares every vector by a script score; `hnsw` is the graph of the engine faiss.
+    Texts are ranked by words with an analyzer of the server (`nori` needs its plugin analysis-nori).
     `password_env`: the name of the environment variable with the password of `username`. Needs the extra `opensearch`.
     """
 
     kinds = ("flat", "hnsw")
-    filters = tells = True
+    filters = tells = ranks_words = True
     incidental = ("url", "username", "password_env", "ca_file", "batch_size", "timeout_ms", "retries")
 
     def __init__(
@@ -84,15 +88,22 @@ class OpensearchStore:
                 if not await client.indices.exists(index=name):
                     await client.indices.create(index=name, body=_body(collection))
                 mapping = (await client.indices.get_mapping(index=name))[name]["mappings"]
-                dim = mapping["properties"]["vector"]["dimension"]
+                dim = mapping["properties"].get("vector", {"dimension": 0})["dimension"]
                 if dim != collection.dim:
                     raise of_another_length(name, dim, collection.dim, self.transfer)
                 await client.indices.refresh(index=name)
                 n_points = (await client.count(index=name))["count"]
+                factor = await self._factor(client, collection)
         except BaseException:
             await client.close()
             raise
-        return _Index(self, collection, client, n_points)
+        return _Index(self, collection, client, n_points, factor)
+
+    async def _factor(self, client: Any, collection: Collection) -> float:
+        """By what scores of words are multiplied: before version 3, by k1 + 1 as in the first papers."""
+        if collection.words is None or int((await client.info())["version"]["number"].partition(".")[0]) >= 3:
+            return 1.0
+        return collection.words.k1 + 1
 
     async def stored(self, root: Path) -> Sequence[Stored]:
         async with self._asking() as client:
@@ -139,7 +150,7 @@ class OpensearchStore:
         except exceptions.ConnectionError as error:
             raise AwayError(str(error.info) if len(error.args) > 2 else str(error)) from error
         except exceptions.TransportError as error:
-            reason = f"{error.status_code} {error.error}".strip()
+            reason = f"{error.status_code} {_in_words(error)}"
             if error.status_code in (401, 403):
                 raise refused(self.transfer, "store.password_env", reason) from error
             if error.status_code in PASSING:
@@ -148,35 +159,45 @@ class OpensearchStore:
 
 
 def _body(collection: Collection) -> dict[str, Any]:
+    settings, properties = _of_vectors(collection) if collection.words is None else _of_words(collection.words)
+    return {
+        "settings": {"index": {"number_of_shards": 1, **settings}},
+        "mappings": {
+            "_meta": {"made": datetime.now(UTC).isoformat()},
+            "properties": {"id": {"type": "keyword"}, "facets": {"type": "keyword"}, **properties},
+        },
+    }
+
+
+def _of_vectors(collection: Collection) -> tuple[dict[str, Any], dict[str, Any]]:
     vector: dict[str, Any] = {"type": "knn_vector", "dimension": collection.dim}
     if collection.index.kind == "hnsw":
         graph = {"m": collection.index.links, "ef_construction": max(2, collection.index.effort)}
         vector["method"] = {"name": "hnsw", "engine": "faiss", "space_type": SPACE, "parameters": graph}
-    return {
-        "settings": {"index": {"knn": collection.index.kind == "hnsw", "number_of_shards": 1}},
-        "mappings": {
-            "_meta": {"made": datetime.now(UTC).isoformat()},
-            "properties": {
-                "id": {"type": "keyword"},
-                "text": {"type": "text", "index": False},
-                "facets": {"type": "keyword"},
-                "vector": vector,
-            },
-        },
-    }
+    text = {"type": "text", "index": False}
+    return {"knn": collection.index.kind == "hnsw"}, {"text": text, "vector": vector}
+
+
+def _of_words(words: WordSettings) -> tuple[dict[str, Any], dict[str, Any]]:
+    bm25 = {"type": "BM25", "k1": words.k1, "b": words.b}
+    text = {"type": "text", "analyzer": words.analyzer, "similarity": "own"}
+    return {"similarity": {"own": bm25}}, {"text": text}
 
 
 class _Index:
     """A point is the document whose `_id` is its number."""
 
-    def __init__(self, store: OpensearchStore, collection: Collection, client: Any, n_points: int) -> None:
+    def __init__(
+        self, store: OpensearchStore, collection: Collection, client: Any, n_points: int, factor: float
+    ) -> None:
         self._store, self._collection, self._client, self.n_points = store, collection, client, n_points
+        self._factor = factor  # of scores by words
 
     async def add(self, points: Points) -> None:
         lines: list[dict[str, Any]] = []
         rows = zip(points.numbers, points.ids, points.texts, points.facets, points.vectors.tolist(), strict=True)
         for number, id, text, facets, vector in rows:
-            row = {"id": id, "text": text, "facets": list(facets), "vector": vector}
+            row = {"id": id, "text": text, "facets": list(facets), **({"vector": vector} if vector else {})}
             lines += [{"index": {"_id": str(number)}}, row]
         with self._store.errors():
             reply = await self._client.bulk(body=lines, index=self._collection.name)
@@ -196,9 +217,35 @@ class _Index:
         return await self.search_among(vectors, depth, ())
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
-        lines: list[dict[str, Any]] = []
-        for vector in vectors.tolist():
-            lines += [{}, {"size": depth, "_source": ["vector"], "query": self._query(vector, depth, where)}]
+        searches = [
+            {"size": depth, "_source": ["vector"], "query": self._query(vector, depth, where)}
+            for vector in vectors.tolist()
+        ]
+        found = await self._hits_of_each(searches)
+        return [self._hits(hits, own) for hits, own in zip(found, vectors, strict=True)]
+
+    async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
+        order, passing = {"sort": ["_score", {"id": "desc"}], "track_scores": True}, _passing(where)
+        searches = [
+            {"size": depth, "_source": False, **order, "query": {"bool": {"must": {"match": {"text": text}}} | passing}}
+            for text in texts
+        ]
+        found = await self._hits_of_each(searches)
+        with self._store.errors():
+            about = {"fields": "text", "term_statistics": True, "positions": False, "offsets": False, "payloads": False}
+            body = {"docs": [{"doc": {"text": text}} for text in texts]}
+            vectors = await self._client.mtermvectors(body=body, index=self._collection.name, **about)
+        return [
+            WordHits(
+                np.array([int(hit["_id"]) for hit in hits], dtype=np.int64),
+                np.array([hit["_score"] for hit in hits], dtype=np.float64),
+                self._own_score(terms.get("term_vectors", {}).get("text")),
+            )
+            for hits, terms in zip(found, vectors["docs"], strict=True)
+        ]
+
+    async def _hits_of_each(self, searches: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+        lines = [line for search in searches for line in ({}, search)]
         with self._store.errors():
             reply = await self._client.msearch(body=lines, index=self._collection.name)
         for response in reply["responses"]:
@@ -206,10 +253,26 @@ class _Index:
                 reason = f"{response['status']} {response['error'].get('reason', response['error'])}"
                 if response["status"] in PASSING:
                     raise AwayError(reason)
+                if self._collection.words is not None and response["status"] == 400:  # of so many terms, for instance
+                    raise EvaluationError(f"the store takes this query not: {reason}")
                 raise StopRunError(f"store.url: {self._store.transfer.place} answers {reason}")
-        return [
-            self._hits(response["hits"]["hits"], own) for response, own in zip(reply["responses"], vectors, strict=True)
-        ]
+        return [response["hits"]["hits"] for response in reply["responses"]]
+
+    def _own_score(self, terms: Mapping[str, Any] | None) -> float:
+        """What BM25 gives a text that is the query, as Lucene computes it but for the length, which is exact here."""
+        words = self._collection.words
+        if terms is None or words is None:
+            return 0.0
+        statistics = terms["field_statistics"]
+        length = sum(term["term_freq"] for term in terms["terms"].values())
+        n_texts = statistics["doc_count"]
+        norm = words.k1 * (1 - words.b + words.b * length * n_texts / max(1, statistics["sum_ttf"]))
+        total = 0.0
+        for term in terms["terms"].values():
+            count, frequency = term["term_freq"], term.get("doc_freq", 1)
+            weight = math.log1p((n_texts - frequency + 0.5) / (frequency + 0.5))
+            total += count * weight * count / (count + norm)  # a term that the query repeats counts each time
+        return total * self._factor
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
         ids = {"ids": list(map(str, numbers))}
@@ -218,7 +281,7 @@ class _Index:
         return [document["_source"]["text"] for document in reply["docs"]]
 
     def _query(self, vector: list[float], depth: int, where: Where) -> dict[str, Any]:
-        passing = {"bool": {"filter": [{"terms": {"facets": list(group)}} for group in where]}}
+        passing = {"bool": _passing(where)}
         if self._collection.index.kind == "hnsw":
             effort = {"ef_search": max(self._collection.index.effort, depth)}
             filtered = {"filter": passing} if where else {}
@@ -240,6 +303,18 @@ class _Index:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def _in_words(error: Any) -> str:
+    """What OpenSearch says of an error, in one line."""
+    about = error.info.get("error") if isinstance(error.info, Mapping) else None
+    said = about.get("reason") if isinstance(about, Mapping) else None
+    return " ".join(str(said or error.error).split())
+
+
+def _passing(where: Where) -> dict[str, Any]:
+    """What a query asks of facets; nothing without a filter."""
+    return {"filter": [{"terms": {"facets": list(group)}} for group in where]} if where else {}
 
 
 def _opensearch() -> Any:

@@ -48,6 +48,7 @@ from runner.records import (
     Timing,
     Trajectory,
 )
+from runner.system.shared_record import SharedRecord
 from runner.system.writing import FULL
 from runner.text.chunking import Passage
 from runner.text.citations import citations
@@ -584,7 +585,7 @@ def _json(door: Door, value: Any, of: str = "") -> None:
 
 def _storable(door: Door, value: Any, of: str = "") -> None:
     """Check a value of a row: JSON values, records and numpy numbers."""
-    if type(value) is dict and not value:
+    if type(value) is SharedRecord or (type(value) is dict and not value):
         return
     try:
         orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)

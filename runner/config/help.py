@@ -178,7 +178,8 @@ def _inner(group: str, text: str) -> Iterator[tuple[str, str]]:
             yield from ((f"{inner.removeprefix('/')}.{name}", f"{inner.removeprefix('/')}={name}") for name in choice)
         elif choice is not None:
             kind = inner.removeprefix("/") if inner.startswith("/") else f"{group}/{inner}"
-            yield place.removeprefix("_global_.") or kind.replace("/", "."), f"{kind}={choice}"
+            own = place if place.startswith("_global_.") else f"{group}.{place}"
+            yield own.removeprefix("_global_.") if place else kind.replace("/", "."), f"{kind}={choice}"
 
 
 def _first(path: Path) -> str:

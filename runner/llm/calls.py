@@ -21,15 +21,15 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import orjson
 
 from runner.errors import InputError, StopRunError
 from runner.llm.ledger import Cost
-from runner.llm.messages import ChatReply, request_digest
+from runner.llm.messages import ChatReply, Digest, request_digest
 from runner.llm.metering import owner_of
 from runner.system import terminal
 from runner.system.redaction import redacted_bytes, redacted_value
@@ -71,10 +71,15 @@ class Asked:
 
     role: str
     model: str
-    request: Mapping[str, Any]
+    request: Mapping[str, Any] | orjson.Fragment
     key: bytes  # everything the reply depends on
     repeat: int = 0
     again: int = 0
+
+    def settled(self) -> Asked:
+        """The same for logs that note it again and again: encoded, without secrets, with the digest of its key."""
+        encoded = _without_secrets(self.request)
+        return replace(self, request=orjson.Fragment(encoded), key=Digest(request_digest(self.key)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +131,21 @@ class CallLog:
                 outcome = _of_reply(*got[0]) if got else {**_NO_REPLY, "attempts": attempts}
                 self._note(case, request, {"at": at, "ms": _ms(began), **outcome, "error": error})
 
+    def repeated(self, request: Asked, reply: ChatReply, cost: Cost) -> None:
+        """Note a request whose stored reply an earlier run of the sweep read."""
+        case = owner_of()
+        if case and self._keep != "none":
+            self._note(case, request, {"at": _now(), "ms": 0.0, **_of_reply(reply, cost), "error": None})
+
     def embedded(self, whole_request: Asked, texts: Sequence[str], outcome: Embedded) -> None:
         """Note a request to embed texts with each case that they belong to. Texts of no case are not noted."""
-        by_case: dict[str, list[str]] = {}
+        body, by_case = cast("Mapping[str, Any]", whole_request.request), dict[str, list[str]]()
         for text in texts if self._keep != "none" else ():
             by_case.setdefault(owner_of(text.removeprefix(outcome.prefix)), []).append(text)
         by_case.pop("", None)
         ms = _ms(outcome.began)
         for case, own in by_case.items():
-            request = {**whole_request.request, "input": own}
+            request = {**body, "input": own}
             key = whole_request.key + "\0".join(own).encode("utf-8", "surrogatepass")
             reply = {"vectors": len(own), "dimensions": outcome.length or None, "texts_of_the_request": len(texts)}
             sent = {
@@ -238,11 +249,20 @@ _NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": F
 
 
 def _encoded(call: Mapping[str, Any]) -> bytes:
-    """Without the secrets of this process, and without what looks like a secret in addresses."""
-    line = orjson.dumps(call)
-    if _may_hold_secrets(line):
-        line = orjson.dumps(redacted_value(call))
-    return redacted_bytes(line) + b"\n"
+    """A line without secrets. A request that is settled was searched for them before."""
+    request = call["request"]
+    if not isinstance(request, orjson.Fragment):
+        return redacted_bytes(_without_secrets(call)) + b"\n"
+    rest = {**call, "request": None}
+    if _may_hold_secrets(orjson.dumps(rest)):
+        rest = redacted_value(rest)
+    return redacted_bytes(orjson.dumps({**rest, "request": request})) + b"\n"
+
+
+def _without_secrets(value: Any) -> bytes:
+    """JSON without what looks like a secret in addresses."""
+    line = orjson.dumps(value)
+    return orjson.dumps(redacted_value(value)) if _may_hold_secrets(line) else line
 
 
 def _may_hold_secrets(line: bytes) -> bool:

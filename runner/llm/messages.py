@@ -110,8 +110,16 @@ class ChatReply:
         return self.finish_reason == "length" and not self.used_limit
 
 
-@lru_cache(maxsize=256)
+class Digest(bytes):
+    """Of a request, where nobody needs the request itself any more."""
+
+
 def request_digest(request: bytes) -> bytes:
     """SHA-256 of everything a reply depends on, made once for all that ask for it while the request is under way: the
     cache, the meters and the log of calls."""
+    return request if type(request) is Digest else _sha256(request)
+
+
+@lru_cache(maxsize=256)
+def _sha256(request: bytes) -> bytes:
     return hashlib.sha256(request).digest()

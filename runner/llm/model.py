@@ -55,7 +55,7 @@ class _Repeated:
     def keep(self, what: Hashable, result: Any, heard: Sequence[tuple[Asked, ChatReply]]) -> None:
         self.left -= sum(2 * len(asked.key) + len(reply.text) for asked, reply in heard)
         if self.left >= 0:
-            self.found[what] = result, heard
+            self.found[what] = result, [(asked.settled(), replace(reply, attempts=0)) for asked, reply in heard]
 
 
 class Model:
@@ -132,8 +132,7 @@ class Model:
         elif self._door.calls is None:
             self._from_elsewhere(reply, asked.key)
         else:
-            with self._door.calls.chat(asked) as answered:
-                answered(self._from_elsewhere(reply, asked.key), self._cost(reply.usage))
+            self._door.calls.repeated(asked, self._from_elsewhere(reply, asked.key), self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:
@@ -317,7 +316,7 @@ class Model:
         self._door.ledger.note_cached(self._account, cost)
         metering.note(self.role, key, cost)
         stopwatch.note(live=False)
-        return replace(reply, attempts=0)
+        return replace(reply, attempts=0) if reply.attempts else reply
 
     def _rehearsed(
         self, rehearsal: Rehearsal, request: ChatRequest, body: Mapping[str, Any], key: bytes, stored: Reply | None

@@ -1,8 +1,8 @@
 """Finds the documents that a running system answered from, by the ids and texts of its contexts.
 
 A known id is that of a document or a chunk of the corpus, or one in the labels; `document#3` of an unknown chunk stands
-for its document. A context without a known id belongs to the document that contains its text, apart from white space,
-if exactly one does.
+for its document; a note may be named as labels name it, without path and `.md`, or by its title. A context without a
+known id belongs to the document that contains its text, apart from white space, if exactly one does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import Literal
 
 from runner.records import Context, Corpus, NamedContext, Query, Ranking, SystemReply
+from runner.text.note_ids import NoteNames
 
 SHORTEST = 20  # characters; a shorter text does not identify a document
 END = "\0"  # between documents in the joined text; no text contains it
@@ -77,7 +78,19 @@ class Naming:
 
     def _known_id(self, id: str, query: Query) -> str | None:
         known = (self.corpus.chunk_by_id, self.corpus.document_by_id, query.relevance)
-        return next((each for each in (id, id.rpartition("#")[0]) if each and any(each in ids for ids in known)), None)
+        for each in filter(None, (id, id.rpartition("#")[0])):
+            if any(each in ids for ids in known):
+                return each
+        notes = self._notes.resolve(id)
+        return notes[0] if len(notes) == 1 else None
+
+    @cached_property
+    def _notes(self) -> NoteNames:
+        names = NoteNames()
+        for document in self.corpus.documents:
+            if document.id.endswith(".md"):
+                names.add(document.id, document.title)
+        return names
 
     def _contexts(self, named: list[NamedContext], places: list[_Place]) -> Iterator[Context]:
         """The contexts of the system with their texts, as far as they are known."""

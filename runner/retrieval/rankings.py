@@ -73,14 +73,13 @@ class Rankings(Mapping[str, Ranked]):
 @dataclass(slots=True)
 class Reading:
     """Results of one ranking that do not depend on k, computed on demand: `found` are the relevant documents by prefix,
-    `record` and `hits` for the row, `contexts` by place (None: without a text)."""
+    `record` for the row, `contexts` by place (None: without a text)."""
 
     entry: Ranked
     documents: Documents
     answer_score: float | None
     found: dict[str, Found] = field(default_factory=dict)
-    record: Mapping[str, Any] | None = None
-    hits: list[dict[str, Any]] = field(default_factory=list)
+    record: tuple[int, Mapping[str, Any]] | None = None  # and its number of hits
     contexts: list[Context | None] = field(default_factory=list)
 
 

@@ -53,6 +53,7 @@ from runner.retrieval.rankings import (
 )
 from runner.retrieval.searching import Searcher
 from runner.system.shared import are_several, settings_of, shared
+from runner.system.shared_record import shared_record
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
 from runner.text.refusals import refusal_for
@@ -482,22 +483,27 @@ def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return 2 * shared >= min(one[1] - one[0], other[1] - other[0])
 
 
-def record_of(query: Query, retrieved: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
+def record_of(
+    query: Query, retrieved: Retrieved, corpus: Corpus, k: int, more: Mapping[str, Any] | None = None
+) -> Mapping[str, Any]:
     """The part of a row that comes from retrieval: the question with the turns before it, its gold documents with their
     ranks, the best max(k, 10) hits, the trajectory of an agent, and the places of gold chunks that are labelled by id,
-    so that they can be found in a corpus that is chunked differently."""
-    reading = retrieved.reading
+    so that they can be found in a corpus that is chunked differently. `more` entries depend on the query alone. Nobody
+    changes the record: cells of a sweep share it."""
+    reading, depth = retrieved.reading, max(k, 10)
     if reading is None or reading.documents is not retrieved.documents:
-        reading = Reading(Ranked(retrieved.ranking, None, None), retrieved.documents, None)
-    if reading.record is None:
-        reading.record = _record_but_hits(query, retrieved, corpus)
-    depth, hits = max(k, 10), reading.hits
-    if len(hits) < depth:
-        hits += _hits(retrieved, corpus, range(len(hits), depth))
-    return {**reading.record, "retrieved": hits[:depth]}
+        return {**_record(query, retrieved, corpus, depth), **(more or {})}
+    known, record = reading.record or (0, {})
+    if known != depth:
+        if not known:
+            record = {**_record(query, retrieved, corpus, depth), **(more or {})}
+        hits = [*record["retrieved"], *_hits(retrieved, corpus, range(known, depth))] if known else record["retrieved"]
+        record = shared_record({**record, "retrieved": hits[:depth]})
+        reading.record = depth, record
+    return record
 
 
-def _record_but_hits(query: Query, retrieved: Retrieved, corpus: Corpus) -> dict[str, Any]:
+def _record(query: Query, retrieved: Retrieved, corpus: Corpus, depth: int) -> dict[str, Any]:
     history = [{"role": turn.role, "text": turn.text} for turn in query.history]
     trajectory = retrieved.ranking.trajectory
     return {
@@ -509,7 +515,7 @@ def _record_but_hits(query: Query, retrieved: Retrieved, corpus: Corpus) -> dict
         "gold": gold_digest(query),
         **_gold_ranks(query, retrieved),
         **({"answer_score": retrieved.answer_score} if trajectory is None else {}),
-        "retrieved": [],
+        "retrieved": _hits(retrieved, corpus, range(depth)),
         **({} if trajectory is None else {"trajectory": trajectory_record(trajectory)}),
     }
 

@@ -24,7 +24,7 @@ import asyncio
 import os
 import random
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -43,6 +43,7 @@ from runner.system.store import fingerprint
 from runner.system.threads import LoopThread
 
 T = TypeVar("T")
+H = TypeVar("H", "Hits", "WordHits")
 Kind = Literal["flat", "hnsw", "ivf", "ivf_pq"]
 NAME = re.compile(r"runner_[0-9a-f]{24}")  # names of our collections; `clean stores` ignores others
 LAYOUT = 2  # version of the stored points, part of the collection name
@@ -82,15 +83,26 @@ class IndexSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WordSettings:
+    """How a store makes terms of texts and ranks them by BM25."""
+
+    analyzer: str
+    k1: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
     """A collection to open, or to create where it is missing. `dim`: length of its vectors, which have norm 1 and are
-    compared by inner product. `root`: default folder of a store in files."""
+    compared by inner product. `root`: default folder of a store in files. `words`: that of texts without vectors, which
+    are ranked by their words; then `dim` is 0 and `index` does not matter."""
 
     name: str
     size: int
     dim: int
     index: IndexSettings
     root: Path
+    words: WordSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +137,17 @@ class Hits:
     numbers: NDArray[np.int64]
     scores: NDArray[np.float64]
     vectors: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WordHits:
+    """The best texts of one query by BM25: numbers int64 [n] and scores float64 [n] by descending score, ties by id
+    descending (as bytes). `own`: the score of a text that is the query itself, on the same scale, by the statistics of
+    the collection; a term that no text has counts like a term that one text has."""
+
+    numbers: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    own: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +300,31 @@ class Among(Protocol):
 
 
 @runtime_checkable
+class Wording(Protocol):
+    """A store that ranks texts by BM25 itself: it opens collections with `words`, which have `search_words`.
+
+    class ServerStore:
+        ranks_words = True
+
+    class ServerCollection:
+        async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
+            return [await self.client.match(text, depth, where) for text in texts]
+    """
+
+    @property
+    def ranks_words(self) -> bool:
+        """Whether it does."""
+
+
+class Worded(Protocol):
+    """A collection of texts that are ranked by their words."""
+
+    async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
+        """The `depth` best texts of each query, among those that have a facet of each group. A text that shares no
+        term with the query is no hit. Raises EvaluationError for a query that it cannot take."""
+
+
+@runtime_checkable
 class Telling(Protocol):
     """A store that gives the texts of points back: its collections have `texts`.
 
@@ -319,7 +367,7 @@ class Keeping(Protocol):
         """Delete a collection."""
 
 
-OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, Telling, Keeping)}
+OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, Wording, Telling, Keeping)}
 
 
 def collection_name(content: Mapping[str, Any]) -> str:
@@ -387,21 +435,36 @@ class StoreIndex:
         """The nearest points of each query that pass a filter; a batch of queries is one request. Raises
         StopRunError."""
 
-        async def find(start: int) -> Sequence[Hits]:
+        async def find(opened: OpenCollection, start: int) -> Sequence[Hits]:
             batch = vectors[start : start + FIND_BATCH]
+            if where:
+                return await cast("Among", opened).search_among(batch, wanted, where)
+            return await opened.search(batch, wanted)
 
-            async def search() -> Sequence[Hits]:
-                opened = await self._opened()
-                if where:
-                    return await cast("Among", opened).search_among(batch, wanted, where)
-                return await opened.search(batch, wanted)
+        return self._found(find, len(vectors))
 
-            return self._checked(await self._repeated(search), len(batch))
+    def ranked(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
+        """The best texts of a collection with `words` for each query. Raises StopRunError, and EvaluationError for a
+        query that the store cannot take."""
 
-        async def find_all() -> list[Hits]:
-            return [hits for start in range(0, len(vectors), FIND_BATCH) for hits in await find(start)]
+        async def find(opened: OpenCollection, start: int) -> Sequence[WordHits]:
+            return await cast("Worded", opened).search_words(texts[start : start + FIND_BATCH], wanted, where)
 
-        return self._loop.run(find_all())
+        return self._found(find, len(texts))
+
+    def _found(self, find: Callable[[OpenCollection, int], Awaitable[Sequence[H]]], n_queries: int) -> list[H]:
+        """What `find` returns for the queries from a place on, FIND_BATCH at a time."""
+
+        async def ask(start: int) -> Sequence[H]:
+            async def search() -> Sequence[H]:
+                return await find(await self._opened(), start)
+
+            return self._checked(await self._repeated(search), min(FIND_BATCH, n_queries - start))
+
+        async def ask_all() -> list[H]:
+            return [hits for start in range(0, n_queries, FIND_BATCH) for hits in await ask(start)]
+
+        return self._loop.run(ask_all())
 
     def texts(self, numbers: Sequence[int]) -> list[str]:
         """The texts of points, in this order. Raises StopRunError."""
@@ -471,7 +534,7 @@ class StoreIndex:
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         raise away(transfer, reason, transfer.retries + 1)
 
-    def _checked(self, hits_of_queries: Sequence[Hits], n_queries: int) -> Sequence[Hits]:
+    def _checked(self, hits_of_queries: Sequence[H], n_queries: int) -> Sequence[H]:
         """Check the hits of a store: unknown numbers would become wrong scores later."""
         name = type(self._store).__name__
         if len(hits_of_queries) != n_queries:

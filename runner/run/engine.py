@@ -23,6 +23,8 @@ from runner.system.journal import LARGEST
 from runner.system.stopwatch import Watch, deadline, stopwatch
 from runner.system.threads import together
 
+BREATH_S = 0.01  # for which cases that wait for nothing may keep the loop
+
 Record = Callable[[Row], None]
 Earlier = Callable[[str], Mapping[str, Any] | None]
 Tell = Callable[[float, str], None]
@@ -90,6 +92,7 @@ class _Crew:
         self.earlier = earlier
         self.flight = Flight()
         self.stop: Stop | None = None
+        self.breath = 0.0  # when the loop is due
 
     async def work(self) -> None:
         place = self.flight.place()
@@ -105,7 +108,9 @@ class _Crew:
                 self.stop = self.stop or Stop.of(error)
             place.case = None
             place.since = self.flight.ended = time.perf_counter()
-            await asyncio.sleep(0)  # otherwise cases without I/O block the loop, and with it Ctrl-C
+            if place.since >= self.breath:  # cases without I/O would block the loop, and with it Ctrl-C
+                await asyncio.sleep(0)
+                self.breath = time.perf_counter() + BREATH_S
 
     def _keep(self, row: Row) -> None:
         """Record a row. Where it cannot be written (a component put a recursive object into it, for example), the case

@@ -8,6 +8,7 @@ import re
 import shutil
 import sqlite3
 import threading
+import weakref
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -63,6 +64,7 @@ class Database:
         self.set_aside: Path | None = None
         self._is_replaceable, self._read_only = is_replaceable, read_only
         self._connection: sqlite3.Connection | None = None
+        self._dropped: weakref.finalize[[], Database] | None = None  # closes the connection
         self._file: tuple[int, int] | None = None  # device and inode of what is open
         self._lock = threading.Lock()
 
@@ -121,6 +123,9 @@ class Database:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._connection = _connected(self.path, self._schema)
             self._file = _identity(self.path)
+            # One that is dropped unclosed, as where an error ends its owner, frees its file at once.
+            self._dropped = weakref.finalize(self, self._connection.close)
+            self._dropped.atexit = False
         return self._connection
 
     def _refused(self, error: sqlite3.Error | OSError) -> StopRunError:
@@ -149,9 +154,9 @@ class Database:
                 self.set_aside = path.replace(path.with_suffix(".damaged"))
 
     def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._connection is not None and self._dropped is not None:
+            self._dropped()
+            self._connection = self._dropped = None
 
 
 def _connected(address: Path | str, schema: str, *, read_only: bool = False) -> sqlite3.Connection:

@@ -149,6 +149,12 @@ class _Kept:
                 self.values[place] = value
         return value
 
+    def put(self, place: int, size: int, value: Mapping[str, Any]) -> None:
+        """The value of a line of `size` bytes that was just written."""
+        if size <= self._room:
+            self._room -= size
+            self.values[place] = value
+
 
 @contextmanager
 def read_once(path: Path) -> Iterator[None]:
@@ -165,6 +171,13 @@ def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     """A function of the place of a line in a file and the line, which returns its JSON object, or None."""
     kept = _kept.get(path)
     return (lambda _, line: parsed(line)) if kept is None else kept.at
+
+
+def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any]], None] | None:
+    """A function of the place of a line that was written, its size and its value, which spares readers the parsing;
+    None where nobody is going to read it."""
+    kept = _kept.get(path)
+    return None if kept is None else kept.put
 
 
 def kept_values(path: Path) -> Mapping[int, Mapping[str, Any]]:

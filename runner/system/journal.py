@@ -10,7 +10,7 @@ import os
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -19,12 +19,15 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import KEPT_VOTES, Row
-from runner.system.folder import kept_values, reader
+from runner.system.folder import keeper, kept_values, reader
 from runner.system.redaction import redacted_bytes
+from runner.system.shared_record import SharedRecord
 from runner.system.writing import in_words, replacing
 
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
+FIELDS = tuple(each.name for each in fields(Row))
+NUMBERS = {float, int, type(None)}
 LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
 
 Places = dict[str, tuple[int, int]]  # of rows in a file, by case id: where the line begins, and its length
@@ -66,7 +69,12 @@ class Journal:
 
     def append(self, row: Row) -> None:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
-        self._append(row.id, encode(row))
+        text, is_whole = _json(row)
+        written, place = redacted_bytes(text), self._end
+        line, keep = _sealed(written), keeper(self.path)
+        self._append(row.id, line)
+        if keep is not None and is_whole and written is text and _is_plain(row):
+            keep(place, len(line), _as_read(row, line[-11:-3].decode()))
 
     def adopt(self, path: Path) -> None:
         """The rows of another file whose cases have none here. They are on the disk when this returns."""
@@ -193,11 +201,62 @@ def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
 
 def encode(row: Row) -> bytes:
     """A line that ends with the checksum of what stands before it."""
+    return _sealed(redacted_bytes(_json(row)[0]))
+
+
+def _json(row: Row) -> tuple[bytes, bool]:
+    """And whether it says what the row does."""
     try:
-        text = orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
+        return orjson.dumps(_written(row), option=orjson.OPT_SERIALIZE_NUMPY), True
     except TypeError:  # a lone surrogate in a text, or a key that is no text
-        text = orjson.dumps(_cleaned(asdict(row)))
-    text = redacted_bytes(text)
+        output = dict(row.output) if type(row.output) is SharedRecord else row.output
+        return orjson.dumps(_cleaned(asdict(replace(row, output=output)))), False
+
+
+def _written(row: Row) -> Any:
+    """The row for the encoder; of a record that cells share the JSON that is there."""
+    if type(row.output) is not SharedRecord:
+        return row
+    values = {name: getattr(row, name) for name in FIELDS}
+    values["output"] = orjson.Fragment(row.output.encoded)
+    return values
+
+
+def _is_plain(row: Row) -> bool:
+    """Whether reading gives what the row holds: true of the rows that cells of a sweep have in common."""
+    times = (timing.ms for timing in row.timings.values())
+    numbers = (row.latency_ms, *times, *row.metrics.values(), *row.weights.values())
+    return (
+        type(row.output) is SharedRecord
+        and {*map(type, numbers)} <= NUMBERS
+        and {*map(type, row.labels.values()), *map(type, row.tags), *map(type, row.unscored)} <= {str}
+    )
+
+
+def _as_read(row: Row, seal: str) -> dict[str, Any]:
+    """The row as its line is read."""
+    return {
+        "id": row.id,
+        "status": row.status,
+        "metrics": dict(row.metrics),
+        "output": row.output,
+        "latency_ms": row.latency_ms,
+        "language": row.language,
+        "difficulty": row.difficulty,
+        "tags": list(row.tags),
+        "labels": dict(row.labels),
+        "unscored": list(row.unscored),
+        "weights": dict(row.weights),
+        "timings": {stage: {"ms": timing.ms, "live": timing.live} for stage, timing in row.timings.items()},
+        "judgements": orjson.loads(orjson.dumps(row.judgements)) if row.judgements else {},
+        "error": row.error,
+        "stage": row.stage,
+        "cost": orjson.loads(orjson.dumps(row.cost)) if row.cost else {},
+        "seal": seal,
+    }
+
+
+def _sealed(text: bytes) -> bytes:
     return text[:-1] + _seal(text[:-1])
 
 

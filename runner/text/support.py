@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from runner.system.shared import are_several, shared
 from runner.text.names import NameIndex, names
 from runner.text.negation import denied
 from runner.text.numbers import Quantity, quantities
@@ -45,6 +46,8 @@ SPARE = 1.5  # words that may miss of a short claim: one, but not two
 ANCHOR = 0.25  # of a word more for each of its numbers and names, which the sources hold, or there is a conflict
 ENOUGH = 0.5  # share of a long claim
 LACKING = 0.49  # the most for a claim that lacks more: just below ENOUGH
+
+OF_SWEEP = 4_000  # texts, of some 10 KB when taken apart, that the cells of a sweep share
 
 _TEXTS = r"(?:documents?|contexts?|sources?|passages?|texts?|articles?)"
 _FRAME = re.compile(  # speaks of the sources or to the reader, and states nothing
@@ -157,7 +160,18 @@ class _Passage:
         self.quantities = quantities(text)
 
 
-_passage = lru_cache(maxsize=512)(_Passage)
+_recent = lru_cache(maxsize=512)(_Passage)
+
+
+def _passage(text: str) -> _Passage:
+    """Taken apart; each cell of a sweep holds its claims against the same texts."""
+    if not are_several():
+        return _recent(text)
+    known: dict[str, _Passage] = shared("passages", "", dict)
+    passage = known.get(text) or _recent(text)
+    if len(known) < OF_SWEEP:
+        known[text] = passage
+    return passage
 
 
 class Sources:

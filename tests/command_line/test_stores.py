@@ -55,3 +55,23 @@ def test_a_run_comes_to_the_same_with_each_store(store: list[str]) -> None:
 def answers_in(folder: str) -> dict[str, str]:
     lines = Path(folder, "per_item.jsonl").read_text(encoding="utf-8").splitlines()
     return {row["id"]: row["output"]["answer"] for row in map(json.loads, lines)}
+
+
+@pytest.mark.skipif(find_spec("opensearchpy") is None, reason="the extra opensearch is not installed")
+def test_words_are_ranked_where_the_vectors_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, PASSWORD)
+    with serving_indexes() as indexes:
+        words = [
+            "+experiment=retrieval_only",
+            *small_data(Path("data")),
+            "tracking=none",
+            "format=json",
+            "embedder=lsa",
+        ]
+        words += ["store=opensearch", f"store.url={indexes.url}", *ACCESS]
+        assert main([*words, "retriever=store_keyword", "out=words"]) == 0
+        assert main([*words, "retriever=hybrid", "retriever@retriever.keyword=store_keyword", "out=both"]) == 0
+        assert len(indexes.indexes) == 2  # of words, which both runs use, and of vectors
+    alone, both = (read(f"{folder}/summary.json")["metrics"] for folder in ("words", "both"))
+    assert alone["recall_at_k"]["value"] == both["keyword/recall_at_k"]["value"] > 0
+    assert main(["+experiment=retrieval_only", *small_data(Path("data")), "retriever=store_keyword"]) == 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
+MOST_CLAUSES = 1024
+ANALYZERS = ("nori", "standard", "english")
 USER, PASSWORD, VARIABLE = "admin", "맞는 열쇠 s3cret", "TEST_OPENSEARCH_PASSWORD"
 
 
 class Indexes:
     """`url` of the server; `indexes`: name -> its body, and documents by id; `faults`: statuses that the next requests
-    get."""
+    get. `version`: below 3, scores of words have the factor k1 + 1. Terms are lower-cased words, whatever analyzer."""
 
     def __init__(self) -> None:
-        self.url = ""
+        self.url, self.version = "", "3.1.0"
         self.indexes: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.faults: list[int] = []
 
@@ -29,6 +33,9 @@ class Indexes:
         name, _, action = path.partition("?")[0].strip("/").partition("/")
         if method == "PUT":
             assert set(lines[0]) == {"settings", "mappings"}
+            if (analyzer := lines[0]["mappings"]["properties"]["text"].get("analyzer", "nori")) not in ANALYZERS:
+                reason = f"analyzer [{analyzer}] has not been configured in mappings"
+                return 400, {"error": {"type": "mapper_parsing_exception", "reason": reason}}
             self.indexes[name] = (lines[0], {})
             return 200, {"acknowledged": True}
         if name == "runner_*":
@@ -45,10 +52,48 @@ class Indexes:
         if action == "_mget":
             return 200, {"docs": [{"_id": id, "_source": {"text": documents[id]["text"]}} for id in lines[0]["ids"]]}
         if action == "_msearch":
-            return 200, {"responses": [self._found(each, body, documents) for each in lines[1::2]]}
+            find = self._found if "vector" in body["mappings"]["properties"] else self._matching
+            return 200, {"responses": [find(each, body, documents) for each in lines[1::2]]}
+        if action == "_mtermvectors":
+            return 200, {"docs": [self._terms(each["doc"]["text"], documents) for each in lines[0]["docs"]]}
         return 200, {"_mapping": {name: {"mappings": body["mappings"]}}, "_count": {"count": len(documents)}}.get(
             action
         )
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the server says of itself."""
+        return {"version": {"number": self.version, "distribution": "opensearch"}}
+
+    def _matching(self, search: dict[str, Any], body: dict[str, Any], documents: dict[str, Any]) -> dict[str, Any]:
+        """Lucene's BM25, with lengths as they are."""
+        assert search["sort"] == ["_score", {"id": "desc"}] and search["track_scores"] is True
+        query, own = search["query"]["bool"], body["settings"]["index"]["similarity"]["own"]
+        asked = terms_of(query["must"]["match"]["text"])
+        if len(asked) > MOST_CLAUSES:
+            return {"status": 400, "error": {"reason": "maxClauseCount is set to 1024"}}
+        groups = [set(each["terms"]["facets"]) for each in query.get("filter", ())]
+        passages = {id: terms_of(row["text"]) for id, row in documents.items()}
+        mean = sum(map(len, passages.values())) / len(passages)
+        scores: dict[str, float] = {}
+        for id, terms in passages.items():
+            norm = own["k1"] * (1 - own["b"] + own["b"] * len(terms) / mean)
+            parts = [weight(passages, term) * terms.count(term) / (terms.count(term) + norm) for term in asked]
+            scores[id] = sum(parts) * (1 if self.version >= "3" else own["k1"] + 1)
+        ids = [id for id, row in documents.items() if scores[id] > 0 and all(g & set(row["facets"]) for g in groups)]
+        ids.sort(key=lambda own: (scores[own], documents[own]["id"].encode()), reverse=True)
+        return {"hits": {"hits": [{"_id": id, "_score": scores[id]} for id in ids[: search["size"]]]}}
+
+    def _terms(self, text: str, documents: dict[str, Any]) -> dict[str, Any]:
+        asked, passages = terms_of(text), {id: terms_of(row["text"]) for id, row in documents.items()}
+        if not asked:
+            return {"found": True, "term_vectors": {}}
+        terms = {}
+        for term in asked:
+            frequency = sum(term in own for own in passages.values())
+            terms[term] = {"term_freq": asked.count(term), **({"doc_freq": frequency} if frequency else {})}
+        statistics = {"doc_count": len(passages), "sum_ttf": sum(map(len, passages.values()))}
+        return {"found": True, "term_vectors": {"text": {"field_statistics": statistics, "terms": terms}}}
 
     def _found(self, search: dict[str, Any], body: dict[str, Any], documents: dict[str, Any]) -> dict[str, Any]:
         query = search["query"]
@@ -77,6 +122,15 @@ class Indexes:
         }
 
 
+def terms_of(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def weight(passages: dict[str, list[str]], term: str) -> float:
+    frequency = sum(term in own for own in passages.values())
+    return math.log1p((len(passages) - frequency + 0.5) / (frequency + 0.5))
+
+
 @contextmanager
 def serving_indexes() -> Iterator[Indexes]:
     indexes = Indexes()
@@ -93,6 +147,8 @@ def serving_indexes() -> Iterator[Indexes]:
                 status, reply = indexes.faults.pop(0), {"error": {"type": "odd", "reason": "not now"}}
             elif self.headers.get("authorization") != access:
                 status, reply = 401, {"error": {"type": "security_exception", "reason": "Unauthorized"}}
+            elif self.path == "/":
+                status, reply = 200, indexes.about
             else:
                 status, reply = indexes.answer(self.command, self.path, lines)
             sent = json.dumps(reply).encode()

@@ -48,7 +48,7 @@ def problems(*overrides: str) -> list[str]:
         ("judge=[1]", "judge: no choice '1'; known: lexical, openai, panel"),
         (
             "retriever=null",
-            "retriever: no choice 'null'; known: agentic, given, hybrid, keyword, oracle, semantic",
+            "retriever: no choice 'null'; known: agentic, given, hybrid, keyword, oracle, semantic, store_keyword",
         ),
         ("k.x=1", "k: expected a whole number, got {'x': 1}"),
         ("+k.x=1", "k: expected a whole number, got {'x': 1}"),
@@ -86,7 +86,11 @@ def problems(*overrides: str) -> list[str]:
         ),
         ("hydra/lancher=joblib", "hydra/lancher: no such group; did you mean 'hydra/launcher'?"),
         ("retrievr@suggester=keyword", "retrievr: no such group; did you mean 'retriever'?"),
-        ("dataset@x=demo", "dataset@x: there is no component here; +dataset@x=demo adds one"),
+        (
+            "dataset@x=demo",
+            "dataset@x: there is no component here; +dataset@x=demo adds one; known: retriever@retriever.keyword, "
+            "retriever@retriever.semantic",
+        ),
         ("k='${'", "k: cannot be set to this value (no viable alternative at input '${' full_key: k object_type=dict)"),
     ],
 )

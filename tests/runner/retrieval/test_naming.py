@@ -48,6 +48,16 @@ def test_ids_of_documents_and_chunks() -> None:
     ]  # fmt: skip  in the order of the system, with the text of the corpus where it said none
 
 
+def test_notes_are_named_as_labels_name_them() -> None:
+    ids = {"faq/Refunds.md": "Money back", "Opening hours.md": "", "a/twin.md": "", "b/twin.md": "", "v1.2": ""}
+    notes = Corpus([Document(id, "text", title=title) for id, title in ids.items()], (), "f")
+    found = named(
+        *map(NamedContext, ("Refunds", "opening-hours", "money back", "twin", "b/twin", "v1", "v1.2")), corpus=notes
+    )
+    assert found.ranking.ids == ("faq/Refunds.md", "Opening hours.md", "twin", "b/twin.md", "v1", "v1.2")
+    assert found.strange == ("twin", "v1")  # one of two notes; no note
+
+
 def test_scores_order_where_all_have_one() -> None:
     found = named(NamedContext("a", score=0.2), NamedContext("b", score=0.9))
     assert (found.ranking.ids, found.ranking.relevance) == (("b", "a"), (0.9, 0.2))

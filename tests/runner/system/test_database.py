@@ -28,6 +28,16 @@ def test_in_memory_without_a_path() -> None:
     assert all_of(numbers) == [1]
 
 
+def test_one_that_nobody_holds_any_more_frees_its_file(path: Path) -> None:
+    """At once, and without the warning of Python 3.13 about connections that it must close itself."""
+    numbers, held = database(path), list[sqlite3.Connection]()
+    numbers.read(held.append)
+    held[0].execute("SELECT 1")
+    del numbers
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        held[0].execute("SELECT 1")
+
+
 def test_a_transaction_is_whole_or_nothing(path: Path) -> None:
     numbers = database(path)
 

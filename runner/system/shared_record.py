@@ -1,0 +1,62 @@
+"""What the rows of several cells of a sweep keep of one output: encoded, checked and parsed once.
+
+record = shared_record({"query": "…", "retrieved": [...]})
+more = record.with_rest(("answer", 1), lambda: {"answer": "…"})     # of the cells that answer the same
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from runner.system.shared import are_several, shared
+
+ROOM = 24_000_000  # bytes of encoded records that a command keeps, four times as large in memory
+
+
+class SharedRecord(dict[str, Any]):
+    """A record as its row is read, which nobody changes; `encoded` is its JSON."""
+
+    __slots__ = ("_latest", "encoded")
+
+    def __init__(self, values: Mapping[str, Any], encoded: bytes) -> None:
+        super().__init__(values)
+        self.encoded = encoded
+        self._latest: tuple[Any, SharedRecord] | None = None
+
+    def with_rest(self, key: object, rest: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """This record with further entries, which depend on `key` alone. Those of the latest key are kept."""
+        if self._latest is not None and self._latest[0] == key:
+            return self._latest[1]
+        found = {**self, **rest()}
+        encoded = _encoded(found)
+        if encoded is None or not _takes(len(encoded) - (0 if self._latest is None else len(self._latest[1].encoded))):
+            return found
+        self._latest = key, SharedRecord(orjson.loads(encoded), encoded)
+        return self._latest[1]
+
+
+def shared_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record for further cells as well; itself where there are none, no room, or where it is no JSON."""
+    encoded = _encoded(record) if are_several() else None
+    if encoded is None or not _takes(len(encoded)):
+        return record
+    return SharedRecord(orjson.loads(encoded), encoded)
+
+
+def _encoded(record: Mapping[str, Any]) -> bytes | None:
+    """As in a row; None for what a row must be cleaned of, or refuses."""
+    try:
+        return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError:
+        return None
+
+
+def _takes(size: int) -> bool:
+    left: list[int] = shared("room of records", "", lambda: [ROOM])
+    if left[0] < size:
+        return False
+    left[0] -= size
+    return True
