@@ -69,8 +69,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """One more than there are processors: tests wait for servers, processes and disks a fifth of their time."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
+    """Two more than there are processors: tests wait for servers, processes and disks a quarter of their time, and of
+    three workers on two processors more than one waits in each tenth moment."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -92,7 +93,7 @@ def pytest_collection_finish() -> None:
     more objects than a collection every 700 is worth, which took an eighth of its time. What nobody needs any more by
     now is little, and finding it would take half a second."""
     gc.freeze()
-    gc.set_threshold(10_000)
+    gc.set_threshold(50_000)
     gc.enable()
 
 

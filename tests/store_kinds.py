@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from plugins.retriever.semantic import SemanticRetriever
@@ -16,6 +18,14 @@ from runner.retrieval.filters import facets_of, where_of
 from runner.retrieval.stores import Collection, IndexSettings, Points
 from tests.corpora import corpus_of, question, workspace
 
+# without importing it, which takes a second, in each worker that collects this
+OF_QDRANT = [
+    pytest.mark.skipif(find_spec("qdrant_client") is None, reason="the extra qdrant is not installed"),
+    # the client asks a database in memory how SQLite was built, and does not close it; Python 3.13 tells
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <sqlite3.Connection"),
+    # … and leaves its lock file open where another process has the folder
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <_io.FileIO"),
+]
 DIM = 8
 TEAMS = ("support", 'it\'s "ours", %s', "영업")
 FILTERS: tuple[Mapping[str, Any], ...] = (

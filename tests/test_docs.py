@@ -25,6 +25,7 @@ from plugins.dataset import demo
 from runner import errors
 from runner.cli import COMMANDS, main
 from runner.config.help import manual
+from runner.data.stored import LARGE_BYTES, CorpusStore
 from runner.domains.traces import score_trace
 from runner.domains.traces.reading import trace_of
 from tests.docs import of_conf, reference
@@ -238,6 +239,7 @@ def test_every_command_runs(
         return
     if "# exit code" not in unit.text:
         monkeypatch.setattr(demo, "FOLDER", small_demo)
+    _make_fewer_documents(monkeypatch)
     checked = ["dry_run=true"] if unit in CHECKED else []
     _run(at(unit, service), ["sample=10", f"cache_dir={cache}", *checked], server.url, monkeypatch)
     _assert_shown(VERDICT.sub("", unit.shown), capsys)
@@ -255,6 +257,15 @@ def test_every_command_runs_over_all_cases(
 ) -> None:
     _run(at(unit, service), [], server.url, monkeypatch)
     _assert_shown(unit.shown, capsys)
+
+
+def _make_fewer_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of those that long.py makes, which are stored as what is ten times as large."""
+    script = Path("long.py")
+    text = script.read_text(encoding="utf-8")
+    assert text.count("40_000") == 2
+    script.write_text(text.replace("40_000, 4000", "4_000, 400").replace("40_000", "4_000"), encoding="utf-8")
+    monkeypatch.setitem(CorpusStore.__init__.__kwdefaults__, "large_bytes", LARGE_BYTES // 10)
 
 
 def _run(unit: Unit, quick: list[str], url: str, monkeypatch: pytest.MonkeyPatch) -> None:

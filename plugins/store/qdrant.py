@@ -117,7 +117,8 @@ class QdrantStore:
 
     async def drop(self, name: str, root: Path) -> None:
         async with self._asking(name, root) as client:
-            await client.delete_collection(name)
+            if self.is_server:  # the local mode would forget its collection without closing the file of it
+                await client.delete_collection(name)
         if self._url is None:
             await asyncio.to_thread(shutil.rmtree, self._folder(root) / name)
 

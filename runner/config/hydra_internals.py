@@ -42,6 +42,7 @@ MOST_REFERRED = 1_000_000  # most characters of one value with its interpolation
 REFERENCE = re.compile(r"(?:\$\{|(?<=:))(\.*)(\w[\w.\[\]@/-]*)(?=[},])")  # `${k}`, or the name in `${oc.select:k}`
 NAMED = "hydra.searchpath in command-line"  # provider of files in named folders
 OPTION = re.compile(r"\$\{(\w[\w.]*)\}")  # a value that is one interpolation
+RELATIVE = re.compile(r"\$\{\.+[A-Za-z_]\w*\}", re.ASCII)  # one of a name beside or above it
 LONGEST = 10  # longest chain of interpolations; OmegaConf resolves longer ones
 MOST_COMPOSED = 100  # most composed combinations of choices in memory
 MOST_FILES = 2000  # most files that are checked for changes
@@ -239,7 +240,7 @@ def _certain_copy(value: Any) -> Any:
         return {name: _certain_copy(inner) for name, inner in value.items()}
     if type(value) is list:
         return [_certain_copy(inner) for inner in value]
-    if type(value) is str and ("${" not in value or OPTION.fullmatch(value)):
+    if type(value) is str and ("${" not in value or OPTION.fullmatch(value) or RELATIVE.fullmatch(value)):
         return value
     if value is None or type(value) in (int, float, bool):
         return value

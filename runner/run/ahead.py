@@ -14,6 +14,7 @@ from runner.llm.tokens import is_exact
 
 CLIENT = "aiohttp"
 PAUSE_S = 0.05  # in which the first requests are sent
+BRIEF_S = 0.0005  # for which the thread may keep the loop waiting
 
 
 def ready_requests() -> None:
@@ -49,8 +50,15 @@ async def prepare_ahead(judges: Iterable[object], *, reports: bool, is_waiting: 
 
 
 async def _after_a_pause(modules: Sequence[str], *, reports: bool) -> None:
+    """The loop gives way at each byte that it sends, and would wait for the thread each time: as long as Python lets a
+    thread go on."""
     await asyncio.sleep(PAUSE_S)
-    await asyncio.to_thread(_ready, modules, reports=reports)
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(min(BRIEF_S, usual_s))
+    try:
+        await asyncio.to_thread(_ready, modules, reports=reports)
+    finally:
+        sys.setswitchinterval(usual_s)
 
 
 def _ready(modules: Sequence[str], *, reports: bool) -> None:

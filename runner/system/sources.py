@@ -288,12 +288,17 @@ def _syntax(name: str) -> str | None:
 
 def _shape(node: Any) -> Any:
     """Names of nodes with what they hold, empty fields left out: newer versions of Python know more of them."""
-    if isinstance(node, list):
+    kind = type(node)
+    if kind is list:
         return [_shape(item) for item in node if not _is_docstring(item) and not _is_record(item)]
     if not isinstance(node, ast.AST):
         return node
-    fields = [(name, _shape(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
-    return [type(node).__name__, *fields]
+    shape: list[Any] = [kind.__name__]
+    for name in node._fields:  # a module has tens of thousands of nodes
+        value = getattr(node, name, None)
+        if value is not None and value != []:
+            shape.append((name, _shape(value) if isinstance(value, ast.AST | list) else value))
+    return shape
 
 
 def _is_docstring(node: Any) -> bool:

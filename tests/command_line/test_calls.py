@@ -21,6 +21,7 @@ from runner.config.compose import compose_cells
 from runner.llm.calls import FILE, call_counts, read_calls
 from tests.command_line.result_files import read, rows
 from tests.command_line.started import command
+from tests.services.doors import QUICK
 from tests.services.models_faults import Faults
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer
@@ -103,8 +104,9 @@ def test_the_same_requests_from_the_cache_are_told_so(made: list[str], capsys: p
 
 
 def test_repeated_attempts_and_what_never_came_are_told(
-    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("runner.llm.models.Patience", lambda: QUICK)
     server.faults = Faults(server_error=1.0, in_a_row=1)
     words = [word for word in words if not word.startswith("judge")]
     assert main([*words, "out=o", "case=q1"]) == 0

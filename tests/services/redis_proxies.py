@@ -67,6 +67,15 @@ async def _closed(*writers: asyncio.StreamWriter) -> None:
             await writer.wait_closed()
 
 
+def _signing_usage() -> Any:
+    """Of a certificate that signs others and serves, too."""
+    from cryptography import x509
+
+    names = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign")
+    unused = dict.fromkeys((*names, "encipher_only", "decipher_only"), False)
+    return x509.KeyUsage(digital_signature=True, key_cert_sign=True, **unused)
+
+
 def write_certificate(
     folder: Path, file: str = "certificate", issuer: tuple[Path, Path] | None = None
 ) -> tuple[Path, Path]:
@@ -87,6 +96,11 @@ def write_certificate(
     builder = x509.CertificateBuilder(signer, name, key.public_key(), x509.random_serial_number(), now, until)
     builder = builder.add_extension(addresses, critical=False)
     builder = builder.add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+    own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    signed_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key())  # Python 3.13 asks for it
+    builder = builder.add_extension(own, critical=False).add_extension(signed_by, critical=False)
+    if issuer is None:
+        builder = builder.add_extension(_signing_usage(), critical=True)
     certificate = builder.sign(signing, hashes.SHA256())
     files = folder / f"{file}.pem", folder / f"{file}-key.pem"
     files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from runner.retrieval.stores import Collection, IndexSettings, StoreIndex
 from tests.services.ports import free_port
 from tests.store_kinds import (
     DIM,
+    OF_QDRANT,
     filters_as_exact_search,
     goes_on_where_it_was_cut_off,
     holds_as_exact_search,
@@ -19,8 +19,7 @@ from tests.store_kinds import (
     tells_texts,
 )
 
-# without importing it, which takes a second, in each worker that collects this
-pytestmark = pytest.mark.skipif(find_spec("qdrant_client") is None, reason="the extra qdrant is not installed")
+pytestmark = OF_QDRANT
 
 
 def test_the_local_mode_finds_what_the_exact_search_finds(tmp_path: Path) -> None:
@@ -50,7 +49,6 @@ async def test_vectors_of_another_length_are_refused(tmp_path: Path) -> None:
         await store.open(Collection(name, 3, 5, IndexSettings(), tmp_path))
 
 
-@pytest.mark.filterwarnings("ignore:Exception ignored in. <_io.FileIO")  # the client leaves its lock file open
 def test_a_folder_is_open_once(tmp_path: Path) -> None:
     first, _ = indexed(tmp_path, QdrantStore(path=str(tmp_path / "kept")))
     with pytest.raises(StopRunError) as raised:

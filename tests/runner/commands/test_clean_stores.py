@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,9 @@ import pytest
 from plugins.store.qdrant import QdrantStore
 from runner.cli import main
 from tests.services.ports import free_port
-from tests.store_kinds import lists_and_deletes
+from tests.store_kinds import OF_QDRANT, lists_and_deletes
 
-# without importing it, which takes a second, in each worker that collects this
-pytestmark = pytest.mark.skipif(find_spec("qdrant_client") is None, reason="the extra qdrant is not installed")
+pytestmark = OF_QDRANT
 
 NAME = "runner_" + "b" * 24
 

@@ -137,7 +137,16 @@ def test_another_process_gets_the_loader_of_hydra() -> None:
 
 def test_files_are_read_as_by_omegaconf(tmp_path: Path) -> None:
     odd = tmp_path / "odd.yaml"
-    odd.write_text("a: 1e3\nb: [1_0.5, .inf, 2026-01-02, yes, 0o7, '']\n가: ${a}\nc: !!float 3\n", encoding="utf-8")
+    texts = [
+        "a: 1e3",
+        "b: [1_0.5, .inf, 2026-01-02, yes, 0o7, '']",
+        "가: ${a}",
+        "c: !!float 3",
+        "d:",
+        "  e: ${..a}",
+        "",
+    ]
+    odd.write_text("\n".join(texts), encoding="utf-8")
     empty = tmp_path / "empty.yaml"
     empty.write_text("# nothing\n", encoding="utf-8")
     for path in [*(Path(__file__).resolve().parents[3] / "conf").rglob("*.yaml"), odd, empty]:
@@ -145,7 +154,16 @@ def test_files_are_read_as_by_omegaconf(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a: !!binary aGk=\n", "a: ${b\n", "a: {[1]: 2}\n", "a: ${b:${c}\n", "1: {2: ${x.y}${z}}\n"]
+    "text",
+    [
+        "a: !!binary aGk=\n",
+        "a: ${b\n",
+        "a: {[1]: 2}\n",
+        "a: ${b:${c}\n",
+        "1: {2: ${x.y}${z}}\n",
+        "a: ${..}\n",
+        "a: ${..b c}\n",
+    ],
 )
 def test_a_value_that_omegaconf_would_judge_is_judged_by_it(tmp_path: Path, text: str) -> None:
     path = tmp_path / "odd.yaml"

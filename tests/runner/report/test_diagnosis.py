@@ -118,7 +118,7 @@ def test_no_pattern_is_told_from_a_judge_that_fails_its_control_items(tmp_path: 
         right_by={"correctness": 25},
     )
     text = as_markdown([pattern(document), cross(document)])
-    assert "the judge fails its control items (see below) in Faithfulness." in text
+    assert "the judge fails its control items in Faithfulness." in text
     assert "Ideal" not in text
     assert "The system works as it should" not in text
     assert "answer wrong, 21 of 25" in text  # decided by answers that are known
@@ -135,7 +135,7 @@ def test_no_stage_is_named_where_a_judge_that_fails_its_control_items_decided(
         tmp_path, {"none": 4, "wrong_answer": 21}, health={rubric: GULLIBLE}, right_by=right_by, language="ko"
     )
     text = as_markdown([pattern(document)])
-    assert "어느 단계에서 많이 실패했는지 알 수 없습니다" in text
+    assert "가장 많이 실패한 단계는 알 수 없습니다" in text
     assert "21개" not in text
 
 

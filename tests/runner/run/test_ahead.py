@@ -85,3 +85,11 @@ def test_a_client_that_is_there_is_not_imported_again(monkeypatch: pytest.Monkey
     before = threading.active_count()
     ahead.ready_requests()
     assert threading.active_count() == before
+
+
+def test_the_thread_gives_way_to_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, within = sys.getswitchinterval(), []
+    monkeypatch.setattr(ahead, "PAUSE_S", 0.0)
+    monkeypatch.setattr(ahead, "_ready", lambda modules, *, reports: within.append(sys.getswitchinterval()))
+    asyncio.run(ahead._after_a_pause([], reports=False))
+    assert within == [pytest.approx(ahead.BRIEF_S)] and sys.getswitchinterval() == pytest.approx(usual)

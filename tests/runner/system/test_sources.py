@@ -274,3 +274,21 @@ def test_import_statements_are_found_as_by_their_pattern_alone() -> None:
     for text in [*odd, *texts]:
         found = [(match.span(), match.groups()) for match in sources._import_statements(text)]
         assert found == [(match.span(), match.groups()) for match in sources.IMPORT.finditer(text)]
+
+
+def reference_shape(node: object) -> object:
+    """As it is said: what was hashed before must be hashed alike."""
+    if isinstance(node, list):
+        kept = [item for item in node if not sources._is_docstring(item) and not sources._is_record(item)]
+        return [reference_shape(item) for item in kept]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = [(name, value) for name, value in ast.iter_fields(node) if value is not None and value != []]
+    return [type(node).__name__, *((name, reference_shape(value)) for name, value in fields)]
+
+
+@pytest.mark.parametrize("folder", ["metrics", "text", "domains/memory"])
+def test_the_shape_of_a_module_is_what_was_hashed_before(folder: str) -> None:
+    for path in (Path(sources.__file__).parents[1] / folder).glob("*.py"):
+        tree = ast.parse(path.read_bytes())
+        assert _shape(tree) == reference_shape(tree), path
