@@ -50,7 +50,7 @@ def shape(trace: Any) -> Counter[tuple[str, str, str | None]]:
     return Counter((span.span_type, span.name, names.get(span.parent_id)) for span in trace.data.spans)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "server"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("server", marks=pytest.mark.slow)])
 def test_a_case_is_a_trace_of_what_was_asked_of_it(words: list[str], kind: str, request: pytest.FixtureRequest) -> None:
     store = request.getfixturevalue("mlflow_store" if kind == "sqlite" else "mlflow_server")
     assert main([*words, *tracked(store, "tracking.traces=100", "tracking.timeout_s=20"), "out=o"]) == 0

@@ -57,7 +57,8 @@ def test_its_retriever_is_in_the_help_of_an_environment_in_which_it_is_installed
         subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
         for words in (command, [*command, "retriever=reverse"])
     )
-    assert "  retriever         agentic | given | hybrid | keyword | oracle | reverse | semantic" in whole.splitlines()
+    retrievers = "  retriever         agentic | given | hybrid | keyword | oracle | reverse | semantic | "
+    assert any(line.startswith(retrievers) for line in whole.splitlines())
     assert "  judge             length | lexical | openai | panel" in whole.splitlines()
     assert "retriever=reverse" in one
 

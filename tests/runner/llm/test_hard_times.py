@@ -48,7 +48,7 @@ EVERYTHING = Faults(
 )
 
 
-@pytest.mark.parametrize("client", [None, "openai"])
+@pytest.mark.parametrize("client", [None, pytest.param("openai", marks=pytest.mark.slow)])
 async def test_faults_change_no_result(client: str | None, server: ModelsServer, tmp_path: Path) -> None:
     """Two in a row at most, for two requests in three in all."""
     by = {"max_concurrency": 32, "provider_client": client}

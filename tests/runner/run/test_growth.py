@@ -106,4 +106,4 @@ def test_no_step_of_a_case_goes_through_the_cases_or_the_corpus(
     """Three times as many cases and documents: one call for each of them would be 80 more a case."""
     few = counted(tmp_path / "few", FEW, server, monkeypatch)
     many = counted(tmp_path / "many", MANY, server, monkeypatch)
-    assert many == pytest.approx(few, abs=20)
+    assert many == pytest.approx(few, abs=40)
