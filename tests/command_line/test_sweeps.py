@@ -116,9 +116,10 @@ SLOW = pytest.mark.slow
     [
         (["+experiment=full_rag", "retriever=hybrid", "embedder=lsa"], ["k=3,1"]),
         (["+experiment=full_rag", "k=2"], ["retriever=keyword,semantic"]),
-        (
+        pytest.param(
             ["+experiment=full_rag", "retriever=keyword", "generator=given"],
             ["judge.supported=0.1,0.9", "retriever.b=0,1", "sample=8,5"],
+            marks=SLOW,
         ),
         (["+experiment=memory", OTHERS], ["memory.window=4,1"]),
         (["+experiment=copilot", OTHERS], ["k=3,1"]),
