@@ -155,6 +155,8 @@ def charge(costs: Mapping[str, RoleCost]) -> None:
 
 def by_role(entries: Mapping[Key, RoleCost]) -> dict[str, RoleCost]:
     """The cost of each role, summed over its owners and requests; roles in the order of their names."""
+    if not entries:  # as of each case that asks no model
+        return {}
     roles = sorted({role for _, role, _ in entries})
     return {role: _sum(cost for (_, of, _), cost in entries.items() if of == role) for role in roles}
 

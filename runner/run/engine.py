@@ -145,7 +145,8 @@ async def _run_case(
     judgements: dict[str, Judgement] = {}
     try:
         async with deadline(timeout_s):
-            output = await _restore(evaluation, case, earlier)
+            if earlier is not None:
+                output = await _restore(evaluation, case, earlier)
             if output is None or earlier is None:
                 with stopwatch() as watch:
                     output = await evaluation.run(case)
@@ -155,7 +156,10 @@ async def _run_case(
                 judgements = _whole_judgements(earlier["judgements"])
                 charge({role: RoleCost(**cost) for role, cost in (earlier.get("cost") or {}).items()})
             place.stage = "judge"
-            await _judge(evaluation, case, output, judgements)
+            if _can_rejudge(evaluation):  # judgements that succeeded stay where another one raises an error
+                await evaluation.judge_missing(case, output, judgements)
+            else:
+                judgements |= await evaluation.judge(case, output)
         place.stage = "score"
         return _row(case, "ok", evaluation.score(case, output, judgements), output_record, judgements)
     except (Exception, BaseExceptionGroup, SystemExit, asyncio.CancelledError) as error:
@@ -167,9 +171,9 @@ async def _run_case(
         return _row(case, status, scores, output_record, judgements, stage=stage, error=_text(error, timeout_s))
 
 
-async def _restore(evaluation: Evaluation[Any, Any], case: Case, earlier: Mapping[str, Any] | None) -> Any | None:
+async def _restore(evaluation: Evaluation[Any, Any], case: Case, earlier: Mapping[str, Any]) -> Any | None:
     """The output that an earlier row holds; None where the case must be run."""
-    if earlier is None or earlier["output"] is None or not _can_rejudge(evaluation):
+    if earlier["output"] is None or not _can_rejudge(evaluation):
         return None
     return await evaluation.restored(case, earlier)
 
@@ -178,14 +182,6 @@ def _whole_judgements(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     """The judgements of a row that did not fail."""
     found = {rubric: Judgement(**said) for rubric, said in judgements.items()}
     return {rubric: said for rubric, said in found.items() if said.score is not None and not said.error}
-
-
-async def _judge(evaluation: Evaluation[Any, Any], case: Case, output: Any, judgements: dict[str, Judgement]) -> None:
-    """Add the missing judgements; those that succeeded stay where another one raises an error."""
-    if _can_rejudge(evaluation):
-        await evaluation.judge_missing(case, output, judgements)
-    else:
-        judgements |= await evaluation.judge(case, output)
 
 
 def _can_rejudge(evaluation: Evaluation[Any, Any]) -> TypeGuard[Rejudging]:
