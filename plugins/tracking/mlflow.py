@@ -133,7 +133,7 @@ class MlflowTracking:
             for model in _models(earlier):
                 client.delete_logged_model(model)
             client.delete_run(earlier.info.run_id)
-        run = client.create_run(experiment_id, entry.created_ms, tags, redact(entry.name))
+        run = client.create_run(experiment_id, entry.created_ms, tags, _short(entry.name))
         _mark(folder, {"uri": redact_uri(self.uri), "experiment_id": experiment_id, "run_id": str(run.info.run_id)})
         return run
 
@@ -147,7 +147,7 @@ def _tags(entry: Entry, experiment_id: str) -> dict[str, str]:
     if entry.tags.get("sweep_role") == "summary":
         note = f"{links(experiment_id, entry.say, entry.tags['sweep_id'])}\n\n{note}"
     special = {
-        "mlflow.runName": entry.name,
+        "mlflow.runName": _short(entry.name),
         NOTE_TAG: note,
         "mlflow.source.name": "runner",
         "mlflow.source.git.commit": entry.commit,

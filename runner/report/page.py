@@ -80,8 +80,15 @@ def environment() -> Environment:
     """Every text that is put into a template is made visible and escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+    from runner.report.compiled import compiled_templates
+
     jinja = Environment(
-        autoescape=True, loader=FunctionLoader(_asset), undefined=StrictUndefined, finalize=_clean, trim_blocks=True
+        autoescape=True,
+        loader=FunctionLoader(_asset),
+        undefined=StrictUndefined,
+        finalize=_clean,
+        trim_blocks=True,
+        bytecode_cache=compiled_templates(),
     )
     jinja.globals.update(
         kind_of=lambda block: type(block).__name__,

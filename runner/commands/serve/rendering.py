@@ -32,6 +32,7 @@ def environment() -> Environment:
     """Every text that is put into a template is made visible and escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+    from runner.report.compiled import compiled_templates
     from runner.report.page import clean
 
     def clean_value(value: Any) -> Any:
@@ -44,6 +45,7 @@ def environment() -> Environment:
         finalize=clean_value,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=compiled_templates(),
     )
 
 

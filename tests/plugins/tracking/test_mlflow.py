@@ -304,6 +304,15 @@ def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     assert by_figures == [False, True]  # charts of a cell are drawn on request: each costs more than its upload
 
 
+def test_a_name_is_no_longer_than_every_database_takes(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    """PostgreSQL refuses more than 250 characters; SQLite takes any number."""
+    folder = write_sweep_folder(tmp_path / "long", range(1, 120))
+    report.write_sweep(folder)
+    run = client.get_run(MlflowTracking(uri=mlflow_store, experiment="long", figures=False).upload_sweep(folder))
+    assert run.info.run_name == run.data.tags["mlflow.runName"]
+    assert run.info.run_name.startswith("summary of k=1,2,3,4,") and len(run.info.run_name) == 250
+
+
 def test_files_are_kept_beside_the_database(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     run = client.get_run(uploaded(mlflow_store, write_run(tmp_path, {"experiment": "a b/c"})))
     database = Path(mlflow_store.removeprefix("sqlite:///"))
