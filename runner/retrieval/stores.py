@@ -300,7 +300,7 @@ class Among(Protocol):
 
 
 @runtime_checkable
-class Wording(Protocol):
+class WordSearching(Protocol):
     """A store that ranks texts by BM25 itself: it opens collections with `words`, which have `search_words`.
 
     class ServerStore:
@@ -316,7 +316,7 @@ class Wording(Protocol):
         """Whether it does."""
 
 
-class Worded(Protocol):
+class WordSearch(Protocol):
     """A collection of texts that are ranked by their words."""
 
     async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
@@ -367,7 +367,7 @@ class Keeping(Protocol):
         """Delete a collection."""
 
 
-OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, Wording, Telling, Keeping)}
+OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, WordSearching, Telling, Keeping)}
 
 
 def collection_name(content: Mapping[str, Any]) -> str:
@@ -448,7 +448,7 @@ class StoreIndex:
         query that the store cannot take."""
 
         async def find(opened: OpenCollection, start: int) -> Sequence[WordHits]:
-            return await cast("Worded", opened).search_words(texts[start : start + FIND_BATCH], wanted, where)
+            return await cast("WordSearch", opened).search_words(texts[start : start + FIND_BATCH], wanted, where)
 
         return self._in_batches(find, len(texts))
 
