@@ -56,7 +56,7 @@ class OpenaiEmbedder:
             self._models.cache_mode,
             sweep=self._models.sweep,
             made_up=self._models.made_up,
-            reads=workspace.stored,
+            reads=workspace.stored_root,
             server=f"{self._model.name} at {self._model.provider.address}",
         )
 

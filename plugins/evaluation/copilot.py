@@ -49,7 +49,7 @@ from runner.metrics.judged import CORRECTNESS
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -156,8 +156,8 @@ class Copilot:
         _check_notes(queries, self.retrieval.corpus)
         check_gold(((None, query) for query in queries), self.retrieval.corpus, "scenario", log, field="notes")
         parts = {"judge": self.judge_, "generator": self.generator}
-        provenances = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
-        models = [offered(part, "provenance") for part in (self.retrieval.retriever, self.memory)]
+        provenances = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
+        models = [attribute_of(part, "provenance") for part in (self.retrieval.retriever, self.memory)]
         identity = {
             **{name: loaded.identity[name] for name in ("documents", "corpus")},
             "conversations": fingerprint([words_of(conversation) for conversation in conversations]),
@@ -192,8 +192,8 @@ class Copilot:
     def preflight(self) -> Sequence[Problem]:
         return list(self.chosen.problems())
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.memory.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.memory.open()
 
     async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
         """Replay the conversations, and search the documents, before the first question is answered: neither depends on
@@ -208,7 +208,7 @@ class Copilot:
         return replace(preparation, facts={**preparation.facts, "conversations": counts})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not offered(self.judge_, "health"):
+        if not attribute_of(self.judge_, "health"):
             return {}
         rubrics = (*ANSWERED, CORRECTNESS) if self._has_references else ANSWERED
         controls = [*answer_controls(rubrics), graded_controls(), *self.chosen.controls]
@@ -216,7 +216,7 @@ class Copilot:
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
-        return not offered(self.judge_, "baseline") and bool(references(case))
+        return not attribute_of(self.judge_, "baseline") and bool(references(case))
 
     def _search_query(self, case: ProbeCase) -> Query:
         """What the retriever is asked."""
@@ -232,7 +232,7 @@ class Copilot:
         answer, generation = await self._answer(case, retrieved, context)
         return self._output(case, (moment, retrieved, context, view), answer, generation)
 
-    async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
+    async def restore(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
         """Memory and documents are prepared before the first question; the answer comes from the row."""
         timings = timings_of(row)
         moment, found, context, view = self._view(case)
@@ -297,7 +297,7 @@ class Copilot:
             fields_of[MEMORY] = {**question, **memory_texts, **facts, "weights": self.weights}
         await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
         await judge_missing(
-            self.judge_, {**fields_of, **self.chosen.asked(self._rubric_fields(case, output))}, judgements
+            self.judge_, {**fields_of, **self.chosen.judge_fields(self._rubric_fields(case, output))}, judgements
         )
 
     def _rubric_fields(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
@@ -343,7 +343,7 @@ class Copilot:
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
         return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
         )
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:

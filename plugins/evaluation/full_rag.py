@@ -24,7 +24,7 @@ from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS
 from runner.metrics.metric import Metric
 from runner.metrics.repeats import average_scores, spreads
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, System, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, System, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -174,7 +174,7 @@ class FullRag:
         metrics: dict[str, Scorer] | None = None,
         system: System | None = None,
     ) -> None:
-        self.system = None if system is None or offered(system, "is_within") else system
+        self.system = None if system is None or attribute_of(system, "is_within") else system
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
         own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
         self.chosen = Chosen(metrics, own, judge=judge, shown=SHOWN)
@@ -191,7 +191,7 @@ class FullRag:
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
             parts = {"judge": self.judge_, "system": self.system}
-        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
+        asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
         problems = (*loaded.problems, *unread(self.judge_, [case.text for case in islice(loaded.cases, LOOKED_AT)]))
         identity = {**loaded.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
         return replace(loaded, problems=problems, identity=identity)
@@ -214,8 +214,8 @@ class FullRag:
             problems.append(Problem(f"evaluation.require.{required[0]}", message))
         return problems
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return nullcontext() if self.system is None else self.system.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if self.system is None else self.system.open()
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         self._has_references = any(map(_has_reference, cases))
@@ -229,7 +229,7 @@ class FullRag:
 
     async def check_judge(self) -> Mapping[str, Any]:
         """Check the judge by the rubrics that have control items and apply to any case."""
-        if not offered(self.judge_, "health"):
+        if not attribute_of(self.judge_, "health"):
             return {}
         controls = [*answer_controls(self._judged_rubrics()), *self.chosen.controls]
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
@@ -273,7 +273,7 @@ class FullRag:
     def _record(self, case: Query, retrieved: Retrieved) -> Mapping[str, Any]:
         return record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k, {"answers": list(case.answers)})
 
-    async def restored(self, case: Query, row: Mapping[str, Any]) -> RagOutput:
+    async def restore(self, case: Query, row: Mapping[str, Any]) -> RagOutput:
         timings = timings_of(row)
         if self.system is not None:
             replies = map(system_reply_of, row["output"]["replies"])
@@ -303,7 +303,7 @@ class FullRag:
     async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         shown = self._rubric_fields(case, output)
         await self.chosen.add_own(case, {**shown, **self._fields_of_checks(output)}, judgements)
-        asked = {**self._judge_fields(case, output), **self.chosen.asked(shown)}
+        asked = {**self._judge_fields(case, output), **self.chosen.judge_fields(shown)}
         await judge_missing(self.judge_, asked, judgements)
 
     def _fields_of_checks(self, output: RagOutput) -> dict[str, Any]:
@@ -379,7 +379,7 @@ class FullRag:
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
         return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
         )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -391,7 +391,7 @@ class FullRag:
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
         """A judge without a model is held to be no better than the matcher of known answers."""
-        is_judged = CORRECTNESS in self._applying(case) and not offered(self.judge_, "baseline")
+        is_judged = CORRECTNESS in self._applying(case) and not attribute_of(self.judge_, "baseline")
         return decide(
             answerable=case.answerable,
             declined=output.answer.refused,

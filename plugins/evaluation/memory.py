@@ -34,7 +34,7 @@ from runner.metrics.memory import LostAt, lost_at
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -156,7 +156,7 @@ class MemoryEvaluation:
         self._has_references = False
 
     def preflight(self) -> list[Problem]:
-        least = offered(self.generator, "refuse_below")
+        least = attribute_of(self.generator, "refuse_below")
         needed = f"expected null, got {least}: evaluation=memory looks for no documents, so no hit can be too weak"
         return [*([] if least is None else [Problem("generator.refuse_below", needed)]), *self.chosen.problems()]
 
@@ -165,7 +165,7 @@ class MemoryEvaluation:
         conversations, problems = loaded.conversations, loaded.problems
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
-        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
+        asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
         weighed = {"memory_weights": fingerprint(self.weights), **loaded.given}
         if any(map(self._by_reference, loaded.cases)):
             weighed[right.IDENTITY] = fingerprint(self.high)
@@ -187,8 +187,8 @@ class MemoryEvaluation:
         )
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
-        async with self.memory.opened():
+    async def open(self) -> AsyncIterator[None]:
+        async with self.memory.open():
             try:
                 yield
             finally:
@@ -208,7 +208,7 @@ class MemoryEvaluation:
         return Preparation({"conversations": {"n": len(turns), "turns": sum(turns), "probes": len(cases)}})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not offered(self.judge_, "health"):
+        if not attribute_of(self.judge_, "health"):
             return {}
         answered = answer_controls([CORRECTNESS] if self._has_references else [])
         controls = [graded_controls(), *answered, *self.chosen.controls]
@@ -216,9 +216,9 @@ class MemoryEvaluation:
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
-        return not offered(self.judge_, "baseline") and bool(references(case))
+        return not attribute_of(self.judge_, "baseline") and bool(references(case))
 
-    async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> MemoryOutput | RestoredProbe:
+    async def restore(self, case: ProbeCase, row: Mapping[str, Any]) -> MemoryOutput | RestoredProbe:
         """Replays nothing to the memory, unless the row lacks its texts."""
         if (restored := RestoredProbe.of(row)) is not None:
             return restored
@@ -275,7 +275,9 @@ class MemoryEvaluation:
         if self._by_reference(case) and not output.answer.refused:
             asked[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
         await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
-        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._rubric_fields(case, output))}, judgements)
+        await judge_missing(
+            self.judge_, {**asked, **self.chosen.judge_fields(self._rubric_fields(case, output))}, judgements
+        )
 
     def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
         """The fields of a probe for rubrics of users."""
@@ -299,7 +301,7 @@ class MemoryEvaluation:
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores({**values, **grades}, failed, weights, labels)
         return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
         )
 
     def _values_before_judging(

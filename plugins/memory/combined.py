@@ -44,8 +44,8 @@ class CombinedMemory:
         self.search = TurnSearch(tokens=tokens, k1=k1, b=b)
         self.n = n
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.updates.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.updates.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.updates.append(key, turn, language)

@@ -18,8 +18,8 @@ class FullHistoryMemory:
     def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None:
         self.sessions = Sessions(store)
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.sessions.append(key, turn)

@@ -122,8 +122,8 @@ class HttpMemory:
         if not any(read.get(name) for name in EXPRESSIONS):
             yield Problem("memory.read", f"expected one of {', '.join(EXPRESSIONS)}: what the reply holds, as JMESPath")
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.endpoint.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.endpoint.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         session = self._of(key)

@@ -17,7 +17,7 @@ class NoMemory:
     def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None:
         pass
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:

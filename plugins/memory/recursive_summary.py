@@ -19,8 +19,8 @@ class RecursiveSummaryMemory:
         self.store = store
         self.updates = Updates(store, summariser, **updates)
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.updates.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.updates.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.updates.append(key, turn, language)

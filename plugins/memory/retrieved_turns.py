@@ -69,8 +69,8 @@ class RetrievedTurnsMemory:
     async def prepare(self, workspace: Workspace) -> None:
         await self.search.prepare(workspace)
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.sessions.append(key, turn)

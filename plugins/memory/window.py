@@ -21,8 +21,8 @@ class WindowMemory:
         self.sessions = Sessions(store)
         self.window = window
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.sessions.append(key, turn, keep=self.window)

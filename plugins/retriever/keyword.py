@@ -16,7 +16,7 @@ from pydantic import Field
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.domains.links.store import NoteStore
 from runner.errors import CorpusError
-from runner.protocols import Tokenizer, Workspace, offered
+from runner.protocols import Tokenizer, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval import postings
 from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
@@ -69,7 +69,7 @@ class KeywordRetriever:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"bm25s": version_of("bm25s"), "tokenizer": offered(self.tokenizer, "provenance")}
+        return {"bm25s": version_of("bm25s"), "tokenizer": attribute_of(self.tokenizer, "provenance")}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
@@ -101,8 +101,8 @@ class KeywordRetriever:
     # --- index ------------------------------------------------------------------------------------
 
     def _remembering(self, workspace: Workspace) -> Tokenize:
-        store = NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored)
-        identity = fingerprint([workspace.identity(self.tokenizer), offered(self.tokenizer, "provenance")])
+        store = NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored_root)
+        identity = fingerprint([workspace.identity(self.tokenizer), attribute_of(self.tokenizer, "provenance")])
         return partial(store.terms, self.tokenizer, identity)
 
     def _build(self, folder: Path, corpus: Corpus, tokenize: Tokenize) -> None:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.errors import CorpusError, Problem
-from runner.protocols import Retriever, Workspace, offered
+from runner.protocols import Retriever, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.faiss_index import FACTS
 from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
@@ -61,14 +61,14 @@ class StoreKeywordRetriever:
         self.graph = GraphRerank(graph_rerank, graph_weight)
 
     def preflight(self) -> list[Problem]:
-        if offered(self.store, "ranks_words"):
+        if attribute_of(self.store, "ranks_words"):
             return []
         return [Problem("store", "this one ranks no words; expected store=opensearch, or retriever=keyword")]
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        stand_in = {"stand_in": offered(self.plan, "provenance")} if self._index is self.plan else {}
-        return {"store": offered(self.store, "provenance"), **stand_in}
+        stand_in = {"stand_in": attribute_of(self.plan, "provenance")} if self._index is self.plan else {}
+        return {"store": attribute_of(self.store, "provenance"), **stand_in}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
@@ -79,7 +79,7 @@ class StoreKeywordRetriever:
         if self._where:
             left = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
             candidates = {"n_candidates": int(left.sum())}
-        if workspace.stored != workspace.root:  # a plan
+        if workspace.stored_root != workspace.root:  # a plan
             self._index, facts = self.plan, self.plan.index(corpus, workspace)
         else:
             facts = self._filled(corpus, workspace)

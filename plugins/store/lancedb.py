@@ -77,7 +77,7 @@ class LancedbStore:
         except (OSError, RuntimeError) as error:
             raise _in_words(error, self.transfer) from error
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[Stored]:
         if not self._folder(root).is_dir():
             return []
         database = await self._database(root)

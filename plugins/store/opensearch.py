@@ -105,7 +105,7 @@ class OpensearchStore:
             return 1.0
         return collection.words.k1 + 1
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[Stored]:
         async with self._asking() as client:
             mappings = await client.indices.get_mapping(index="runner_*")
             return [

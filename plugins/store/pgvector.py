@@ -116,7 +116,7 @@ class PgvectorStore:
             raise
         return opened
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[Stored]:
         async with self.open_connection() as connection:
             tables = await (await connection.execute(LISTED)).fetchall()
             found = []

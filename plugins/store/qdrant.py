@@ -107,7 +107,7 @@ class QdrantStore:
             raise
         return _Points(self, collection, client, n_points)
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[Stored]:
         if self._url is not None:
             async with self._asking("", root) as client:
                 names = [each.name for each in (await client.get_collections()).collections]

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from runner.domains.links.reasons import of_back_links
 from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions, Vault, best_suggestions
-from runner.protocols import Workspace, offered
+from runner.protocols import Workspace, attribute_of
 
 
 class HybridSuggester:
@@ -39,11 +39,11 @@ class HybridSuggester:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {name: offered(leg, "provenance") for name, leg in self.legs.items()}
+        return {name: attribute_of(leg, "provenance") for name, leg in self.legs.items()}
 
     @property
     def caches(self) -> bool:
-        return any(offered(leg, "caches") for leg in self.legs.values())
+        return any(attribute_of(leg, "caches") for leg in self.legs.values())
 
     def index(self, vault: Vault, workspace: Workspace) -> Mapping[str, Any]:
         self._graph = vault.graph

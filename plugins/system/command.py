@@ -59,7 +59,7 @@ class CommandSystem:
             problems.append(Problem("system.command", self._say("setting.no_command", name=self.words[0])))
         return problems
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         @asynccontextmanager
         async def running() -> AsyncIterator[None]:
             try:

@@ -93,8 +93,8 @@ class HttpSystem:
             reason = problem.partition(": ")[2]
             yield Problem("system.delta", self._say("setting.expression", expression=self.delta, reason=reason))
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.endpoint.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.endpoint.open()
 
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
         values = values_of(query, self.k)

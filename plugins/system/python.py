@@ -48,7 +48,7 @@ class PythonSystem:
         problem = self._load()
         return [*([problem] if isinstance(problem, Problem) else []), *self._form.problems()]
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:

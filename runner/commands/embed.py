@@ -93,7 +93,7 @@ async def embed_corpus(
     """Embed the texts of the corpus that the cache lacks, and count. With `dry_run` nothing is sent or stored."""
     async with AsyncExitStack() as stack:
         if models is not None and not embedding.dry_run:
-            await stack.enter_async_context(models.opened(CONFIG))
+            await stack.enter_async_context(models.open(CONFIG))
         problems = (await in_thread(embedding.retrieval.load)).problems
         corpus = embedding.retrieval.corpus
         texts = sorted({text for text in passages(corpus) if text.strip()})

@@ -23,7 +23,7 @@ from runner.config.hydra_internals import OPTION, holds, key_of, names_in, raw_v
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, describe_unexpected, did_you_mean, expectation, text_of
 from runner.llm.address import NOT_SHOWN
-from runner.protocols import ABSENT, offered
+from runner.protocols import ABSENT, attribute_of
 from runner.system import terminal
 from runner.system.redaction import as_it_is, mark_secrets, marking
 from runner.system.shared import settle
@@ -279,16 +279,16 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> str:
         cls = load(target)
-        if offered(cls, "not_in_identity"):
+        if attribute_of(cls, "not_in_identity"):
             return ""
-        if offered(cls, "is_implied"):
+        if attribute_of(cls, "is_implied"):
             return IMPLIED
         identifying = {
             name: value
             for name, value in arguments.items()
             if value != IMPLIED
             and walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
-            and name not in offered(cls, "incidental")
+            and name not in attribute_of(cls, "incidental")
         }
         return fingerprint(
             [current(target), mark_secrets(identifying), _source_of(current(target)) if with_code else None]

@@ -629,7 +629,7 @@ def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query
     if len(rankings) != len(queries):
         raise door.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
     known = door.state.get(("corpus", id(retriever)))
-    if known is not None and (not known.documents or protocols.offered(retriever, "foreign_ids")):
+    if known is not None and (not known.documents or protocols.attribute_of(retriever, "foreign_ids")):
         known = None
     of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
     checked = [_ranking(door, *each, known) for each in zip(rankings, of, strict=False)]
@@ -760,7 +760,7 @@ def _vectors(door: Door, embedder: Any, vectors: Any, texts: Sequence[str], *_: 
         raise door.wrong(f"{expected}, got an array of shape {list(vectors.shape)}")
     if vectors.dtype.kind != "f":
         raise door.wrong(f"{expected}, got an array of {vectors.dtype}")
-    if protocols.offered(embedder, "is_rehearsed") or not len(vectors):
+    if protocols.attribute_of(embedder, "is_rehearsed") or not len(vectors):
         return vectors
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     _check_lengths(door, vectors)
@@ -1091,15 +1091,15 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Retriever", "search"): _rankings,
     ("Retriever", "is_cached"): _one_answer_each,
     ("Generator", "generate"): _answer,
-    ("System", "opened"): _open,
+    ("System", "open"): _open,
     ("Judge", "judge"): _judgement,
     ("Judge", "complete"): _judgement,
     ("Reranker", "rerank"): _assessment,
     ("Suggester", "index"): _facts,
     ("Suggester", "suggest"): _suggestions,
     ("Novelty", "of"): _novelty,
-    ("Memory", "opened"): _open,
-    ("MemoryStore", "opened"): _open,
+    ("Memory", "open"): _open,
+    ("MemoryStore", "open"): _open,
     ("Evaluation", "load"): _case_set,
     ("Evaluation", "prepare"): _preparation,
     ("Evaluation", "run"): _output,
@@ -1108,6 +1108,6 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Scorer", "score"): _scores,
     ("Evaluation", "check_judge"): _facts,
     ("Evaluation", "sums"): _sums,
-    ("Evaluation", "opened"): _open,
+    ("Evaluation", "open"): _open,
 }
 WHOLE = frozenset({_data, _passages, _tokens, _vectors, _rankings, _case_set, _output})  # they check types themselves

@@ -128,7 +128,7 @@ class Endpoint:
         return missing
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def open(self) -> AsyncIterator[None]:
         """Raises InputError where a header is missing."""
         from aiohttp import ClientSession, ClientTimeout
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runner.llm.votes import gather_judgements
-from runner.protocols import Judge, offered
+from runner.protocols import Judge, attribute_of
 from runner.records import DataProblem, Judgement
 from runner.text.language import other_language
 
@@ -92,7 +92,7 @@ async def check_health(judge: Judge, controls: Sequence[Controls]) -> dict[str, 
 
 def unread(judge: Judge, questions: Sequence[str]) -> tuple[DataProblem, ...]:
     """A warning where questions are in languages that the judge cannot read."""
-    languages = offered(judge, "languages")
+    languages = attribute_of(judge, "languages")
     if languages is None:
         return ()
     counts = Counter(name for name in map(other_language, questions) if name is not None and name not in languages)

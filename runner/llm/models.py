@@ -112,7 +112,7 @@ class Models:
         return None if self._door.rehearsal is None else self._door.rehearsal.vectors
 
     @asynccontextmanager
-    async def opened(self, cell: str | None = None, calls: CallLog | None = None) -> AsyncIterator[None]:
+    async def open(self, cell: str | None = None, calls: CallLog | None = None) -> AsyncIterator[None]:
         """Enter it around all model requests, in the event loop that makes them. `cell` names the run in the ledger;
         `calls` logs the requests of its cases."""
         self._door.cell, self._loop = cell or self._door.cell, asyncio.get_running_loop()
@@ -160,7 +160,7 @@ class Models:
 
     async def _alone(self, coroutine: Coroutine[Any, Any, T]) -> T:
         try:
-            async with self.opened():
+            async with self.open():
                 return await coroutine
         finally:
             self._loop, self._is_over = None, False

@@ -12,7 +12,7 @@ from runner import __version__
 from runner.data.identity import gold_digest
 from runner.llm.metering import by_role
 from runner.metrics.ranking import Found
-from runner.protocols import Reference, Workspace, offered
+from runner.protocols import Reference, Workspace, attribute_of
 from runner.records import Context, Corpus, Query, Ranking, RoleCost
 from runner.retrieval.ranking_files import FORMAT, RankingFiles, RankingWriter
 from runner.retrieval.searching import Searcher
@@ -115,13 +115,13 @@ def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace)
         "format": FORMAT,
         "corpus": searcher.corpus.fingerprint,
         "retriever": workspace.identity(retriever),
-        "provenance": offered(retriever, "provenance"),
+        "provenance": attribute_of(retriever, "provenance"),
         "queries": query_fingerprint(queries, isinstance(retriever, Reference)),
         "depth": searcher.depth,
     }
-    asked_anew = str(offered(retriever, "sweep"))
+    asked_anew = str(attribute_of(retriever, "sweep"))
     mark = Path("rankings", f"{fingerprint(key)[:32]}.sweep")
-    if sweep := asked_anew or _text_of(workspace.stored / mark):
+    if sweep := asked_anew or _text_of(workspace.stored_root / mark):
         key["sweep"] = sweep
     query_ids = [query.id for query in queries]
     built = []

@@ -12,7 +12,7 @@ import numpy as np
 
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, describe_unexpected
 from runner.llm.metering import Entries, asking_for, metering
-from runner.protocols import CachedRetriever, Retriever, offered
+from runner.protocols import CachedRetriever, Retriever, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.system.stopwatch import stopwatch
 from runner.system.threads import Worker
@@ -63,7 +63,7 @@ class Searcher:
         self.retriever, self.corpus, self.depth = retriever, corpus, depth
         self._cached = retriever if isinstance(retriever, CachedRetriever) and retriever.caches else None
         if self._cached is not None:
-            probe = min(probe, AGENT_PROBE if offered(retriever, "concurrency") > 1 else ASKING_PROBE)
+            probe = min(probe, AGENT_PROBE if attribute_of(retriever, "concurrency") > 1 else ASKING_PROBE)
         self._probe_size, self._warmup, self._seed = probe, warmup, seed
         self._timeout_s = timeout_ms / 1000 * (1 if self._cached is None else ASKING_ATTEMPTS)
         self._batch_size = BATCH if self._cached is None else ASKING_BATCH

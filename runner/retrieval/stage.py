@@ -24,7 +24,7 @@ from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
 from runner.metrics.ranking import MEASURES, METRICS, Found, relevant_hits, values_at
-from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, TextTelling, Workspace, offered
+from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, TextTelling, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -144,7 +144,7 @@ class Retrieval:
         identity = {
             **loaded.identity,
             "corpus": data.corpus.fingerprint,
-            "models": fingerprint(offered(self.retriever, "provenance")),
+            "models": fingerprint(attribute_of(self.retriever, "provenance")),
         }
         return CaseSet(data.queries, data.problems, identity, loaded.digests)
 
@@ -185,7 +185,7 @@ class Retrieval:
         """The readings shared with other cells; None for a single run, and for rankings that are not stored."""
         if not are_several() or rankings.errors:
             return None
-        model = offered(self.retriever, "answer_model")
+        model = attribute_of(self.retriever, "answer_model")
         depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity, bool(self._texts)
         return make_once("readings", depends, Readings)
 
@@ -264,7 +264,7 @@ class Retrieval:
         entry, ranking = reading.entry, reading.entry.ranking
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         contexts = self._contexts(query, reading)
-        is_known = bool(ranking.ids) or not offered(self.retriever, "foreign_ids") or not _is_answer_alone(query)
+        is_known = bool(ranking.ids) or not attribute_of(self.retriever, "foreign_ids") or not _is_answer_alone(query)
         has_texts = is_known and (bool(contexts) or not ranking.ids or query.given.contexts is not None)
         return Retrieved(
             ranking,
@@ -323,7 +323,7 @@ class Retrieval:
         below the generator's `refuse_below`; None where the generator must be called."""
         if retrieved.message is not None:
             return Answer(retrieved.message, refused=True)
-        least = offered(generator, "refuse_below")
+        least = attribute_of(generator, "refuse_below")
         if least is None or not diagnosis.predicted_unanswerable(retrieved.answer_score, least):
             return None
         return Answer(refusal_for(query), refused=True)

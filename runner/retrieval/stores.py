@@ -353,14 +353,14 @@ class Keeping(Protocol):
     """A store whose collections can be listed and deleted (`python -m runner clean stores`).
 
     class ServerStore:
-        async def stored(self, root: Path) -> Sequence[Stored]:
+        async def list_collections(self, root: Path) -> Sequence[Stored]:
             return [Stored(each.name, each.count) for each in await self.client.all() if NAME.fullmatch(each.name)]
 
         async def drop(self, name: str, root: Path) -> None:
             await self.client.delete(name)
     """
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[Stored]:
         """The collections that this program made."""
 
     async def drop(self, name: str, root: Path) -> None:

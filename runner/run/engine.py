@@ -175,7 +175,7 @@ async def _restore(evaluation: Evaluation[Any, Any], case: Case, earlier: Mappin
     """The output that an earlier row holds; None where the case must be run."""
     if earlier["output"] is None or not _can_rejudge(evaluation):
         return None
-    return await evaluation.restored(case, earlier)
+    return await evaluation.restore(case, earlier)
 
 
 def _whole_judgements(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, Judgement]:
@@ -186,7 +186,7 @@ def _whole_judgements(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 def _can_rejudge(evaluation: Evaluation[Any, Any]) -> TypeGuard[Rejudging]:
     """The same as `isinstance` with the protocol, at a tenth of its cost."""
-    return callable(getattr(evaluation, "restored", None)) and callable(getattr(evaluation, "judge_missing", None))
+    return callable(getattr(evaluation, "restore", None)) and callable(getattr(evaluation, "judge_missing", None))
 
 
 @dataclass(frozen=True, slots=True)

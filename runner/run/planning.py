@@ -20,7 +20,7 @@ from runner.llm.messages import SERVICES
 from runner.llm.models import Models, models_among
 from runner.llm.projection import Projection
 from runner.llm.rehearsal import Expected, Rehearsal
-from runner.protocols import Case, JudgeChecking, Workspace, offered
+from runner.protocols import Case, JudgeChecking, Workspace, attribute_of
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
 from runner.run.run import select_cases
 from runner.run.serving import open_evaluation
@@ -133,14 +133,14 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], *, may_est
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
     cases = select_cases(built.root.load().cases, options)
-    projection = offered(built.root, "projection")
+    projection = attribute_of(built.root, "projection")
     if models is None:
         return CellPlan(cell.swept, len(cases), {}, projection=projection)
     root = Path(options.cache_dir)
     rehearsal = scratches[root].rehearsal
     with models.rehearsing(rehearsal, str(number)):
         workspace = scratches[root].workspace(Store(root, built.identities, cold=options.cold_start))
-        is_sampled = may_estimate and models.cache_mode != "replay" and offered(built.root, "is_separable")
+        is_sampled = may_estimate and models.cache_mode != "replay" and attribute_of(built.root, "is_separable")
         sample = _sample(len(cases)) if is_sampled else ()
         rehearsed = asyncio.run(rehearse(built.root, models, cases, workspace, rehearsal, sample))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
@@ -171,7 +171,7 @@ async def rehearse(
 ) -> Rehearsed:
     """Run the cases with requests that are counted into `rehearsal` instead of sent. `sample`: places of cases from
     which the requests of all are estimated, where they can be."""
-    async with models.opened(), open_evaluation(evaluation):
+    async with models.open(), open_evaluation(evaluation):
         try:
             await evaluation.prepare(cases, workspace)
         except StopRunError as error:

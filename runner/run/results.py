@@ -17,7 +17,7 @@ from runner.metrics.aggregate import Costs, Known, Times, aggregate
 from runner.metrics.catalogue import catalogue_in
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.judging import RubricVotes
-from runner.protocols import Summing, offered
+from runner.protocols import Summing, attribute_of
 from runner.records import DataProblem, Preparation
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome
@@ -71,12 +71,12 @@ def summary_of(
     rows = tally.passing(journal.rows(ids))
     known: Known = make_once("estimates", "", dict)
     numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), known=known)
-    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
-    idle |= set(offered(built.root, "idle"))  # an evaluation counts in whole groups
+    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in attribute_of(part, "idle")}
+    idle |= set(attribute_of(built.root, "idle"))  # an evaluation counts in whole groups
     baselines = [
         f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
         for key, part in built.parts.items()
-        if offered(part, "baseline") and key not in idle
+        if attribute_of(part, "baseline") and key not in idle
     ]
     models = models_among(built.parts.values())
     judging = tally.votes.judging(seed=options.seed)

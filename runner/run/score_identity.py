@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from runner.config.components import Built
-from runner.protocols import offered
+from runner.protocols import attribute_of
 from runner.system.sources import data_digest, syntax_digest
 from runner.system.store import fingerprint
 
@@ -53,7 +53,7 @@ def metric_code() -> dict[str, str]:
 
 
 def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    provenance = offered(judges["judge"], "provenance")
+    provenance = attribute_of(judges["judge"], "provenance")
     settings = _without(config["judge"], NOT_A_SCORE)
     classes = sorted({type(judge) for judge in judges.values()}, key=lambda judge: (judge.__module__, judge.__name__))
     code: Any = syntax_digest(judge.__module__ for judge in classes)

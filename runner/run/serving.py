@@ -124,7 +124,7 @@ async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[
             path, keep = (service.own or service.job.folder) / CALLS, service.options.calls
             calls = opened.enter_context(closing(CallLog(path, keep, service.journal.__contains__)))
             for door in models:
-                await opened.enter_async_context(door.opened(service.job.cell, calls if keep != "none" else None))
+                await opened.enter_async_context(door.open(service.job.cell, calls if keep != "none" else None))
             await opened.enter_async_context(open_evaluation(service.built.root))
             fresh = await _prepare(service, models, checks=earlier is None)
             if earlier is None:
@@ -148,7 +148,7 @@ async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[
 
 def open_evaluation(evaluation: object) -> AbstractAsyncContextManager[None]:
     """The context manager of an evaluation; an empty one where it has none."""
-    return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
+    return evaluation.open() if isinstance(evaluation, Opened) else nullcontext()
 
 
 async def _prepare(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:

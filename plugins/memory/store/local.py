@@ -35,7 +35,7 @@ class LocalStore:
         self.clock: Callable[[], float] = time.monotonic
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def open(self) -> AsyncIterator[None]:
         self._users += 1
         try:
             yield

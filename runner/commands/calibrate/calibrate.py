@@ -29,7 +29,7 @@ from runner.llm.rehearsal import Rehearsal
 from runner.metrics.catalogue import DECLARED, built_in_catalogue, catalogue_in
 from runner.metrics.judging import judging_of
 from runner.metrics.metric import Catalogue
-from runner.protocols import Preflight, offered
+from runner.protocols import Preflight, attribute_of
 from runner.records import Row
 from runner.run.cost import agree
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
@@ -143,7 +143,7 @@ async def _judge(calibration: Calibration, rows: dict[str, Row]) -> Stop | None:
     try:
         async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000), AsyncExitStack() as opened:
             if models is not None:
-                await opened.enter_async_context(models.opened(CELL))
+                await opened.enter_async_context(models.open(CELL))
             with progress(len(answers), CELL, describe_spending, say) as bar:
 
                 def record(row: Row) -> None:
@@ -189,8 +189,8 @@ def _head(calibration: Calibration) -> dict[str, Any]:
     errors = sum(problem.severity == "error" for problem in labels.problems)
     return {
         "judge": str(calibration.cfg.judge._target_).split(".")[-2],
-        "baseline": bool(offered(root, "baseline")),
-        "provenance": dict(offered(root, "provenance")),
+        "baseline": bool(attribute_of(root, "baseline")),
+        "provenance": dict(attribute_of(root, "provenance")),
         "config": {name: config[name] for name in SHOWN},
         "words": list(calibration.words),
         "labels": {

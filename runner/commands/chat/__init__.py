@@ -85,7 +85,7 @@ def converse(talk: Talk, models: Models | None, workspace: Workspace | None = No
     from runner.commands.chat.aside import Aside
     from runner.commands.chat.words import say
 
-    with Aside(lambda: talk.opened(models, workspace)) as aside:
+    with Aside(lambda: talk.open(models, workspace)) as aside:
         chat = _Chat(talk, aside, interactive)
         _tell_of_documents(talk, interactive)
         if interactive:

@@ -85,13 +85,13 @@ class Talk:
         self._failures = 0
 
     @asynccontextmanager
-    async def opened(self, models: Models | None, workspace: Workspace | None = None) -> AsyncIterator[None]:
+    async def open(self, models: Models | None, workspace: Workspace | None = None) -> AsyncIterator[None]:
         """`workspace`: the store of the memory and the index; not needed without documents for a memory that stores
         nothing."""
         async with AsyncExitStack() as stack:
             if models is not None:
-                await stack.enter_async_context(models.opened(CELL))
-            await stack.enter_async_context(self.memory.opened())
+                await stack.enter_async_context(models.open(CELL))
+            await stack.enter_async_context(self.memory.open())
             if workspace is not None:
                 await prepare(self.memory, workspace)
                 self.problems = (await in_thread(self.retrieval.load)).problems

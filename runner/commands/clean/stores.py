@@ -30,11 +30,11 @@ class Collections:
     def __init__(self, *, store: Store, cache_dir: str) -> None:
         self._store, self._root = store, Path(cache_dir) / "stores"
 
-    async def stored(self) -> list[Stored]:
+    async def list_all(self) -> list[Stored]:
         """The collections, oldest first, those of unknown age last. Raises InputError for a store without lasting
         collections."""
         try:
-            found = await self._keeping().stored(self._root)
+            found = await self._keeping().list_collections(self._root)
         except AwayError as error:
             raise away(self._store.transfer, str(error), 1) from error
         return sorted(found, key=lambda each: (each.made or datetime.max.replace(tzinfo=UTC), each.name))
@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
 async def _clean(collections: Collections, options: Any, language: str) -> None:
     say = wording(language, "clean")
     older_than, is_sure = options.older_than, options.yes
-    collections_there = await collections.stored()
+    collections_there = await collections.list_all()
     going = [collection for collection in collections_there if _is_old(collection, older_than)]
     for collection in collections_there:
         days = "?" if collection.made is None else str(_days(collection.made))

@@ -144,7 +144,7 @@ class QuestionMaker:
     async def make(self, batch: Batch, language: str = "en") -> Batch:
         """Write and check the questions of a batch. Raises errors that would stop all requests."""
         corpus, say = batch.corpus, wording(language, "outcomes")
-        async with self.models.opened(CELL):
+        async with self.models.open(CELL):
             drafts = _sift(await self._write(batch, say), batch)
             neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
             label = say("generate.checking", n=len(drafts))

@@ -31,7 +31,7 @@ class MemoryStore(Protocol):
     One that keeps nothing but the latest turns, in this process:
 
     class Latest:
-        def opened(self) -> AbstractAsyncContextManager[None]:
+        def open(self) -> AbstractAsyncContextManager[None]:
             return nullcontext()
 
         async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
@@ -57,7 +57,7 @@ class MemoryStore(Protocol):
                 yield key
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """The store may be used inside; opening what is open already is fine (it closes with the outermost)."""
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
@@ -128,7 +128,7 @@ class Memory(Protocol):
     """A strategy. Updates run in the background, after `append` has returned.
 
     class NoMemory:
-        def opened(self) -> AbstractAsyncContextManager[None]:
+        def open(self) -> AbstractAsyncContextManager[None]:
             return nullcontext()
 
         async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None: ...
@@ -147,7 +147,7 @@ class Memory(Protocol):
             return Upkeep()
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """The memory may be used inside."""
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:

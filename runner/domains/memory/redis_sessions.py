@@ -53,7 +53,7 @@ class RedisSessions:
         self._known: dict[SessionKey, Known] = {}
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def open(self) -> AsyncIterator[None]:
         if not self._users:
             self._opening = asyncio.Lock()  # of the loop that runs now
         self._users += 1
@@ -82,7 +82,7 @@ class RedisSessions:
     def link(self) -> Link:
         """The open link. Raises RuntimeError outside of `opened`."""
         if self._link is None:
-            raise RuntimeError("a store is used within opened()")
+            raise RuntimeError("a store is used within open()")
         return self._link
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from runner.domains.traces.records import Trace
 from runner.errors import DataError, Problem
-from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
+from runner.protocols import CachedEmbedder, Embedder, Workspace, attribute_of
 from runner.records import Timing
 from runner.system.spool import Lazy
 from runner.system.stopwatch import stopwatch
@@ -56,7 +56,7 @@ class Past:
 
     @property
     def has_vectors(self) -> bool:
-        return bool(offered(self.embedder, "has_vectors"))
+        return bool(attribute_of(self.embedder, "has_vectors"))
 
     async def vectors(
         self, traces: Sequence[Trace], wanted_ids: Collection[str], workspace: Workspace
@@ -66,7 +66,7 @@ class Past:
         traces without a required time."""
         ordered = self.trace_order(traces)
         await in_thread(self.embedder.prepare, _Texts(traces, ordered), workspace)
-        is_rehearsed = offered(self.embedder, "is_rehearsed")
+        is_rehearsed = attribute_of(self.embedder, "is_rehearsed")
         is_loaded = False
         places = iter(self._needed_places(traces, ordered, wanted_ids))
         while batch := [traces[place] for place in islice(places, BATCH)]:

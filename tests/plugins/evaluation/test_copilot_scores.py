@@ -115,7 +115,7 @@ async def test_a_memory_that_fails_for_one_question_fails_that_question(tmp_path
 
     tested = copilot(memory=Fails)
     cases = tested.load().cases
-    async with tested.opened():
+    async with tested.open():
         await tested.prepare(cases, Store(tmp_path, {id(tested.retrieval.retriever): "words"}))
         with pytest.raises(EvaluationError, match="not this time"):
             await tested.run(cases[1])

@@ -9,7 +9,7 @@ KEY = SessionKey("acme", "s1")
 async def test_nothing_is_kept_and_the_store_is_not_even_opened() -> None:
     store = SmallStore()
     memory = NoMemory(store=store, summariser=ListingSummariser())
-    async with memory.opened():
+    async with memory.open():
         assert store.n_opened == 0
         await memory.append(KEY, ChatTurn("The budget is $10,000."), "en")
         await memory.update(KEY)

@@ -19,7 +19,7 @@ CONF = Path(__file__).parents[3] / "conf" / "metric"
 
 def rubric(**settings: Any) -> Rubric:
     found = Rubric(**{"criteria": CRITERIA, **settings})
-    found.named("kindness")
+    found.set_name("kindness")
     return found
 
 
@@ -148,7 +148,7 @@ def test_those_that_ship_are_whole_in_both_languages(name: str) -> None:
     settings = yaml.safe_load((CONF / f"{name}.yaml").read_text("utf-8"))
     settings.pop("_target_")
     found = Rubric(**settings)
-    found.named(name)
+    found.set_name(name)
     assert found.preflight() == []
     assert set(found.criteria) == {"en", "ko"} and set(found.label or {}) == {"en", "ko"} == set(found.meaning)
     (controls,) = found.controls

@@ -16,7 +16,7 @@ from runner.config.components import misspelt_attributes, note_misspelt
 from runner.config.compose import compose_cells
 from runner.config.schema import misspelt
 from runner.domains.memory.protocols import Memory
-from runner.protocols import Judge, Workspace, offered
+from runner.protocols import Judge, Workspace, attribute_of
 from runner.retrieval import stores
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -115,7 +115,7 @@ def test_what_is_asked_with_a_default_is_declared_in_a_protocol() -> None:
     declared = {name for group in (protocols.ANY, *optional) for each in group for name in get_protocol_members(each)}
     assert set(protocols.ABSENT) <= declared
     with pytest.raises(KeyError):
-        offered(object(), "provenence")
+        attribute_of(object(), "provenence")
 
 
 def test_every_optional_protocol_has_an_example() -> None:

@@ -18,7 +18,7 @@ class Place:
         self.opening, self.closing = opening, closing
         self.work: asyncio.Task[None] | None = None
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         return self._opened()
 
     @asynccontextmanager

@@ -16,7 +16,7 @@ async def current(conversation: Conversation) -> list[float | None]:
     memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser())
     replay, context = Replay(memory, conversation, conversation.probes), ContextBuilder(encoding="estimate")
     found = []
-    async with memory.opened():
+    async with memory.open():
         for probe in conversation.probes:
             moment = await replay.at(probe)
             seen = Seen.of(ProbeCase(conversation, probe), moment, context.build(moment.remembered, probe.question))
