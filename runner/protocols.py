@@ -427,9 +427,9 @@ class Retriever(Protocol):
             return {"kind": "shared words"}
 
         def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-            return [self.ranked(set(query.text.split()), depth) for query in queries]
+            return [self.rank(set(query.text.split()), depth) for query in queries]
 
-        def ranked(self, words: set[str], depth: int) -> Ranking:
+        def rank(self, words: set[str], depth: int) -> Ranking:
             shares = {id: len(words & held) / len(words) for id, held in self.chunks.items() if words & held}
             best = sorted(shares, key=lambda id: (shares[id], id), reverse=True)[:depth]
             scores = tuple(shares[id] for id in best)
@@ -825,7 +825,7 @@ class Rejudging(Protocol):
 
 
 @runtime_checkable
-class Opened(Protocol):
+class Opening(Protocol):
     """An evaluation that keeps something open, from before `prepare` until after the last case.
 
     class Chat:
@@ -963,7 +963,7 @@ class SelfJudging(Protocol):
 
 
 @runtime_checkable
-class Prepared(Protocol):
+class Preparing(Protocol):
     """A choice of `metric` that builds or opens something before the first case.
 
     class Similar:
@@ -1038,8 +1038,8 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with
     Generator: (Declining, Prompting),
     System: (Within,),
     Judge: (Completing, HealthChecked, Limited, Reading, Learning),
-    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
-    Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting, Separable),
+    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Preparing),
+    Evaluation: (Measuring, JudgeChecking, Opening, Rejudging, Summing, Projecting, Separable),
 }
 
 

@@ -13,9 +13,9 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.errors import FallsShortError, Problem
-from runner.llm.chosen import HEALTH, Chosen
+from runner.llm.chosen import HEALTH, ChosenMetrics
 from runner.llm.controls import answer_controls
-from runner.llm.health import check_health, unread
+from runner.llm.health import check_health, language_warnings
 from runner.llm.metering import so_far
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, ranking, right
@@ -40,7 +40,7 @@ from runner.records import (
     timings_of,
 )
 from runner.report.reporting import Pipeline
-from runner.retrieval.stage import Retrieval, Retrieved, record_of
+from runner.retrieval.stage import Retrieval, RetrievalResult, record_of
 from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
@@ -83,7 +83,7 @@ class RequireSettings(TypedDict, total=False):
 class RagOutput:
     """The result of one case: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
 
-    found: Retrieved
+    found: RetrievalResult
     answer: Answer
     generation: Timing | None  # None: nothing was generated
     kept: Mapping[str, Any]
@@ -177,7 +177,7 @@ class FullRag:
         self.system = None if system is None or attribute_of(system, "is_within") else system
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
         own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
-        self.chosen = Chosen(metrics, own, judge=judge, shown=SHOWN)
+        self.chosen = ChosenMetrics(metrics, own, judge=judge, shown=SHOWN)
         if rubrics is None:
             rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen.names]
         self.rubrics = tuple(dict.fromkeys(rubrics))
@@ -187,14 +187,17 @@ class FullRag:
 
     def load(self) -> CaseSet[Query]:
         """Rows of another model, server or prompt are recognised by `judge` and `generator` of the identity."""
-        loaded = self.retrieval.load()
+        case_set = self.retrieval.load()
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
             parts = {"judge": self.judge_, "system": self.system}
         asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
-        problems = (*loaded.problems, *unread(self.judge_, [case.text for case in islice(loaded.cases, LOOKED_AT)]))
-        identity = {**loaded.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
-        return replace(loaded, problems=problems, identity=identity)
+        problems = (
+            *case_set.problems,
+            *language_warnings(self.judge_, [case.text for case in islice(case_set.cases, LOOKED_AT)]),
+        )
+        identity = {**case_set.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
+        return replace(case_set, problems=problems, identity=identity)
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -270,7 +273,7 @@ class FullRag:
         refused = not text.strip() or is_refusal(text, case.text)
         return RagOutput(found, Answer(text, refused, citations(text)), None, self._record(case, found), reply)
 
-    def _record(self, case: Query, retrieved: Retrieved) -> Mapping[str, Any]:
+    def _record(self, case: Query, retrieved: RetrievalResult) -> Mapping[str, Any]:
         return record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k, {"answers": list(case.answers)})
 
     async def restore(self, case: Query, row: Mapping[str, Any]) -> RagOutput:

@@ -15,7 +15,7 @@ from runner.domains.traces.records import Trace, TraceScore
 from runner.domains.traces.scoring import dimensions_of, score_with_profile
 from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
-from runner.llm.chosen import HEALTH, Chosen
+from runner.llm.chosen import HEALTH, ChosenMetrics
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
 from runner.metrics.judged import TRACE_METRICS
@@ -107,7 +107,7 @@ class TraceQuality:
             raise ConfigError([Problem("evaluation.profiles", f"the profile '{DEFAULT}' is missing")])
         self.dataset, self.profile, self.profiles, self.novelty = dataset, profile, profiles, novelty
         self.judge_, self.judge_completion = judge, judge_completion
-        self.chosen = Chosen(metrics, (), judge=judge, shown=SHOWN)
+        self.chosen = ChosenMetrics(metrics, (), judge=judge, shown=SHOWN)
         self._traces: Sequence[Trace] = ()
         self._novelty: Mapping[str, float] = {}
         self._shares: Mapping[str, Timing] = {}

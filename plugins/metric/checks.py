@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runner.errors import Problem
-from runner.metrics.checks import Checked, failure_of, read_check, title
+from runner.metrics.checks import CheckInput, failure_of, read_check, title
 from runner.metrics.metric import Grades, Metric
 from runner.protocols import Embedder, Workspace, attribute_of
 from runner.records import Check, Judgement, Judgements, Scores
@@ -109,8 +109,8 @@ class Checks:
         judgement = await in_thread(self._judgement, checks, self._to_check(shown), _language(shown))
         return {} if judgement is None else {self.name: judgement}
 
-    def _to_check(self, fields: Mapping[str, Any]) -> Checked:
-        return Checked(
+    def _to_check(self, fields: Mapping[str, Any]) -> CheckInput:
+        return CheckInput(
             answer=str(fields["answer"] or ""),
             citations=fields.get("citations", ()),
             documents=fields.get("documents", ()),
@@ -120,7 +120,7 @@ class Checks:
             cosine=self._cosine if self._ready else None,
         )
 
-    def _judgement(self, checks: Sequence[Check], checked: Checked, language: Language) -> Judgement | None:
+    def _judgement(self, checks: Sequence[Check], checked: CheckInput, language: Language) -> Judgement | None:
         """None where nothing could be checked."""
         results = [(check, failure_of(check, checked, language)) for check in checks]
         decided = [(check, failure) for check, failure in results if failure is not None]

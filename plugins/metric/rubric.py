@@ -23,7 +23,7 @@ AS_CONTEXTS = "contexts"
 
 
 @with_config(ConfigDict(extra="forbid"))
-class Turned(TypedDict):
+class TemplateMessage(TypedDict):
     """One message of a template: who speaks, and the text with its fields."""
 
     role: Literal["user", "assistant"]
@@ -61,7 +61,7 @@ class ControlEntry(TypedDict):
     answer: NotRequired[str]
     contexts: NotRequired[list[str]]
     references: NotRequired[list[str]]
-    history: NotRequired[list[Turned]]
+    history: NotRequired[list[TemplateMessage]]
     memory: NotRequired[str]
     entities: NotRequired[str]
     trace: NotRequired[list[str]]

@@ -19,7 +19,7 @@ from runner.errors import CorpusError
 from runner.protocols import Tokenizer, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval import postings
-from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
+from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
 from runner.retrieval.postings import Bm25, Postings
 from runner.system.metadata import version_of
 from runner.system.store import fingerprint
@@ -80,7 +80,7 @@ class KeywordRetriever:
         folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus, tokenize))
         self._open(folder, corpus)
         if self._where:
-            self._passing = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
+            self._passing = passing_mask(facets_of_chunks(corpus), self._where, "retriever.filter")
         candidates = {} if self._passing is None else {"n_candidates": int(self._passing.sum())}
         return {
             "kind": "bm25",

@@ -19,7 +19,7 @@ from runner.protocols import CachedEmbedder, Embedder, Workspace, attribute_of
 from runner.records import Chunk, Corpus, Query, Ranking
 from runner.retrieval import faiss_index
 from runner.retrieval.faiss_index import FACTS, FaissIndex
-from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
+from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
 from runner.retrieval.stores import Collection, Hits, IndexSettings, Kind, Points, Store, StoreIndex, collection_name
 from runner.system.metadata import version_of
 from runner.text.ordering import best, byte_ranks
@@ -119,7 +119,7 @@ class SemanticRetriever:
         self._is_stand_in = self.store is not None and is_rehearsal
         self._n_candidates = len(texts)
         if self._where:
-            self._passing = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
+            self._passing = passing_mask(facets_of_chunks(corpus), self._where, "retriever.filter")
             self._n_candidates = int(self._passing.sum())
         folder: Path
         if self.store is None or is_rehearsal:

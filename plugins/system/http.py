@@ -11,8 +11,8 @@ from pydantic import Field
 from runner.errors import Problem
 from runner.llm.endpoint import (
     Endpoint,
+    EndpointReply,
     Header,
-    Received,
     Request,
     expression_problem,
     fill_template,
@@ -101,7 +101,7 @@ class HttpSystem:
         path = filled_path(self.path, values)
         body = None if self.body is None else fill_template({**self.body, **self.fields}, values)
 
-        async def send(toll: Toll, key: str) -> Received:
+        async def send(toll: Toll, key: str) -> EndpointReply:
             return await self.endpoint.exchange(Request("url", self.method, path, body, key), toll)
 
         asked = {"method": self.method, "path": path, "body": body, "delta": self.delta}

@@ -17,7 +17,7 @@ from runner.protocols import (
     Measuring,
     Named,
     Offering,
-    Prepared,
+    Preparing,
     Scorer,
     SelfJudging,
     Workspace,
@@ -32,7 +32,7 @@ HEALTH = "judge_health"  # key among the facts of a run
 UNCHECKED = "judge_unchecked"  # rubrics without control items
 
 
-class Chosen:
+class ChosenMetrics:
     """`choices` by name; None (a record older than `metric`) means all that the evaluation offers. `offered`: the
     metrics of the evaluation that can be chosen; `shown`: the fields of a case that it can show to a judge. The judge
     learns the rubrics of the choices."""
@@ -128,7 +128,7 @@ class Chosen:
 
     async def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None:
         for choice in self.choices.values():
-            if isinstance(choice, Prepared):
+            if isinstance(choice, Preparing):
                 await in_thread(choice.prepare, cases, workspace)
 
     async def add_own(self, case: Any, shown: Mapping[str, Any], judgements: MutableMapping[str, Judgement]) -> None:

@@ -21,7 +21,7 @@ from runner.llm.names import name_problem
 from runner.llm.provider import Provider
 from runner.llm.rehearsal import Rehearsal
 from runner.llm.retry import Patience, Retry
-from runner.llm.service import Service, Unstored
+from runner.llm.service import Service, UnstoredService
 from runner.llm.settings import Budget, CacheMode, ProviderSettings
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Models:
         self._is_over = False
         self.used: list[Model] = []
         self.services: list[Service] = []
-        self.memories: list[Unstored] = []
+        self.memories: list[UnstoredService] = []
         self.max_concurrency = max_concurrency
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Models:
@@ -76,7 +76,7 @@ class Models:
     @property
     def names(self) -> dict[str, list[str]]:
         """Role -> models that are used in it."""
-        used: list[Model | Service | Unstored] = [*self.used, *self.services, *self.memories]
+        used: list[Model | Service | UnstoredService] = [*self.used, *self.services, *self.memories]
         roles = sorted({model.role for model in used})
         return {role: sorted({model.name for model in used if model.role == role}) for role in roles}
 
@@ -96,9 +96,9 @@ class Models:
         self.services.append(Service(self._door, name, is_shared=is_shared, language=language))
         return self.services[-1]
 
-    def memory(self, name: str) -> Unstored:
+    def memory(self, name: str) -> UnstoredService:
         """The memory of another system; ledger and reports use `name`."""
-        self.memories.append(Unstored(self._door, name, "memory"))
+        self.memories.append(UnstoredService(self._door, name, "memory"))
         return self.memories[-1]
 
     @property

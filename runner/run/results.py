@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from runner.config.components import Built
+from runner.config.components import BuiltComponents
 from runner.config.options import RunOptions
 from runner.llm.models import models_among
 from runner.metrics.aggregate import Costs, Known, Times, aggregate
@@ -38,7 +38,7 @@ class Tally:
         self.errors: list[str] = []
         self.unfinished = 0
 
-    def passing(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    def pass_through(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         """Yield the rows and count them."""
         for row in rows:
             self.times.add(row)
@@ -64,13 +64,13 @@ class Finished:
 
 
 def summary_of(
-    job: Job, head: Mapping[str, Any], options: RunOptions, built: Built, finished: Finished, journal: Journal
+    job: Job, head: Mapping[str, Any], options: RunOptions, built: BuiltComponents, finished: Finished, journal: Journal
 ) -> dict[str, Any]:
     """summary.json of a run, from the rows of its journal."""
     ids, tally = finished.ids, finished.tally
-    rows = tally.passing(journal.rows(ids))
+    rows = tally.pass_through(journal.rows(ids))
     known: Known = make_once("estimates", "", dict)
-    numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), known=known)
+    numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known)
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in attribute_of(part, "idle")}
     idle |= set(attribute_of(built.root, "idle"))  # an evaluation counts in whole groups
     baselines = [

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from runner.config.components import Built
+from runner.config.components import BuiltComponents
 from runner.protocols import attribute_of
 from runner.system.sources import data_digest, syntax_digest
 from runner.system.store import fingerprint
@@ -35,7 +35,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 NOT_A_SCORE = ("models", "health", "rubrics")  # settings of a judge that do not affect its judgements
 
 
-def score_identity(built: Built, config: Mapping[str, Any]) -> dict[str, Any]:
+def score_identity(built: BuiltComponents, config: Mapping[str, Any]) -> dict[str, Any]:
     """`components`, `metric_code` and `judged_by` of run.json; `config` is the resolved configuration."""
     judges = {key: part for key, part in built.parts.items() if key.split(".")[0] == "judge"}
     own = {key: built.identities[id(part)] for key, part in built.parts.items() if "." not in key}

@@ -18,12 +18,12 @@ from omegaconf import DictConfig
 from runner.commands.calibrate.agreement import Pairs, Settings, agreement_of
 from runner.commands.calibrate.correction import correction_of, without_models
 from runner.commands.calibrate.judging import RatedAnswers, as_rows, item_of
-from runner.config.components import Built
+from runner.config.components import BuiltComponents
 from runner.config.options import RunOptions, plain_config
 from runner.data.labels import Labels
 from runner.errors import ConfigError
 from runner.llm import ledger
-from runner.llm.chosen import Chosen
+from runner.llm.chosen import ChosenMetrics
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Rehearsal
 from runner.metrics.catalogue import DECLARED, built_in_catalogue, catalogue_in
@@ -34,7 +34,7 @@ from runner.records import Row
 from runner.run.cost import agree
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
 from runner.run.folders import lock_folder
-from runner.run.planning import CellPlan, Planned, rehearse
+from runner.run.planning import CellPlan, CommandPlan, rehearse
 from runner.run.progress import progress
 from runner.run.rehearsal_workspace import scratch_for
 from runner.system.folder import RunFolder
@@ -55,13 +55,13 @@ class Calibration:
 
     cfg: DictConfig
     options: RunOptions
-    built: Built
+    built: BuiltComponents
     labels: Labels
     settings: Settings
     words: Sequence[str]
     names: Mapping[str, str]
     run: RunFolder | None = None
-    chosen: Chosen | None = None
+    chosen: ChosenMetrics | None = None
 
     @property
     def folder(self) -> Path:
@@ -126,7 +126,7 @@ def _check_before_start(calibration: Calibration) -> None:
     rehearsal, store = Rehearsal(), Store(Path(options.cache_dir), built.identities)
     with scratch_for(store.root, rehearsal) as scratch, calibration.models.rehearsing(rehearsal, CELL):
         asyncio.run(rehearse(calibration.evaluation, calibration.models, answers, scratch.workspace(store), rehearsal))
-    planned = Planned([CellPlan((), len(answers), rehearsal.expected)], options.max_concurrency)
+    planned = CommandPlan([CellPlan((), len(answers), rehearsal.expected)], options.max_concurrency)
     agree(planned, calibration.models, calibration.cfg)
 
 

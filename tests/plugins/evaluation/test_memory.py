@@ -24,7 +24,7 @@ from runner.errors import EvaluationError
 from runner.metrics.profile import profile_by_name
 from runner.protocols import Workspace
 from runner.records import Answer, Context, DataProblem, Judgement, Query, Scores
-from runner.records import Given as GivenBySystem
+from runner.records import GivenResults as GivenBySystem
 from runner.system.store import Store
 from tests.runner.domains.memory.talks import budget_talk, talk
 

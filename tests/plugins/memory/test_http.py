@@ -11,7 +11,7 @@ import yaml
 
 from plugins.memory.http import HttpMemory
 from plugins.memory.store.local import LocalStore
-from runner.domains.memory.records import ChatTurn, Entity, Remembered, SessionKey
+from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, SessionKey
 from runner.errors import EvaluationError, InputError, StopRunError
 from runner.system.redaction import redact
 from tests.plugins.memory.summarisers import ListingSummariser
@@ -52,7 +52,7 @@ async def test_turns_are_told_asked_for_and_forgotten(server: MemoryServer) -> N
         await asked.append(KEY, ChatTurn("I had soup.", speaker="Ann", said_at="2023-05-08"))
         await asked.append(OTHER, ChatTurn("My budget is $9."))
         found = await asked.read(KEY, "What is my budget?")
-        assert found == Remembered(retrieved=(ChatTurn("My budget is $5.\nNoted.", id="D1:1", number=1),))
+        assert found == MemoryContent(retrieved=(ChatTurn("My budget is $5.\nNoted.", id="D1:1", number=1),))
         assert len(asked.upkeep(KEY).appends_ms) == 2
         await asked.delete(KEY)
         assert (await asked.read(KEY, "What is my budget?")).retrieved == ()
@@ -101,7 +101,7 @@ async def test_what_a_reply_holds_is_found_by_jmespath(server: MemoryServer) -> 
         assert (found.memory, found.entities) == ("Ann moved.\nAnn sold her car.", (Entity("Ann", "a user", 0),))
         assert [(turn.user, turn.id) for turn in found.retrieved] == [("new", "memory-1"), ("old", "memory-2")]
         server.reply = {"context": None, "messages": []}
-        assert await asked.read(KEY, "?") == Remembered()
+        assert await asked.read(KEY, "?") == MemoryContent()
         server.reply = {"context": {"nodes": "none"}, "messages": []}
         assert (await asked.read(KEY, "?")).entities == ()
         server.reply = {"messages": [{"content": 7, "age": 1}]}

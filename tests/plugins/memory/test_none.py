@@ -1,5 +1,5 @@
 from plugins.memory.none import NoMemory
-from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, MemoryContent, SessionKey, SessionState, Upkeep
 from tests.plugins.memory.small_store import SmallStore
 from tests.plugins.memory.summarisers import ListingSummariser
 
@@ -13,7 +13,7 @@ async def test_nothing_is_kept_and_the_store_is_not_even_opened() -> None:
         assert store.n_opened == 0
         await memory.append(KEY, ChatTurn("The budget is $10,000."), "en")
         await memory.update(KEY)
-        assert await memory.read(KEY, "What is the budget?") == Remembered()
+        assert await memory.read(KEY, "What is the budget?") == MemoryContent()
         assert await memory.inspect(KEY) == SessionState()
         assert memory.upkeep(KEY) == Upkeep()
         await memory.delete(KEY)

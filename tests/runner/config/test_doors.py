@@ -439,7 +439,7 @@ def test_what_an_evaluation_holds_open_is_behind_its_door_and_what_is_done_insid
                 raise error
 
     message = refusal(lambda: asyncio.run(used(None)))
-    assert message.startswith(f"evaluation ({NAME}): opened: ValueError: cannot close (")
+    assert message.startswith(f"evaluation ({NAME}): open: ValueError: cannot close (")
     with pytest.raises(KeyError):
         asyncio.run(used(KeyError("mine")))
 

@@ -14,7 +14,7 @@ from plugins.memory.summariser.extractive import ExtractiveSummariser
 from runner import protocols
 from runner.config.components import misspelt_attributes, note_misspelt
 from runner.config.compose import compose_cells
-from runner.config.schema import misspelt
+from runner.config.schema import similar_attributes
 from runner.domains.memory.protocols import Memory
 from runner.protocols import Judge, Workspace, attribute_of
 from runner.retrieval import stores
@@ -90,8 +90,10 @@ def test_settings_and_names_of_other_roles_are_a_components_own() -> None:
 
 def test_a_right_name_beside_a_close_one_is_no_slip() -> None:
     both = type("Both", (), {"provenance": {}, "provenances": []})
-    assert misspelt(both, frozenset(), frozenset()) == {}
-    assert misspelt(type("One", (), {"provenances": []}), frozenset(), frozenset()) == {"provenances": "provenance"}
+    assert similar_attributes(both, frozenset(), frozenset()) == {}
+    assert similar_attributes(type("One", (), {"provenances": []}), frozenset(), frozenset()) == {
+        "provenances": "provenance"
+    }
 
 
 @pytest.mark.parametrize(("language", "start"), [("en", "warning: "), ("ko", "경고: ")])

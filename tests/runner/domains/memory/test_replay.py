@@ -7,7 +7,7 @@ from plugins.memory.recursive_summary import RecursiveSummaryMemory
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
-from runner.domains.memory.records import ChatTurn, Probe, Remembered, SessionKey
+from runner.domains.memory.records import ChatTurn, MemoryContent, Probe, SessionKey
 from runner.domains.memory.replay import Replay
 from runner.errors import StopRunError
 from runner.llm.ledger import Cost
@@ -65,7 +65,7 @@ class Paid(Logged):
         note("summariser", turn.user.encode(), Cost(Usage(10, 1), 1000))
         await super().append(key, turn, language)
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         note("embedder", question.encode(), Cost(Usage(3), 5))
         return await super().read(key, question)
 

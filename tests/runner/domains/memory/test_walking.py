@@ -7,7 +7,7 @@ from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
 from runner.domains.memory.copilot import moments
 from runner.domains.memory.probing import ProbeCase
-from runner.domains.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey
+from runner.domains.memory.records import ChatTurn, Conversation, MemoryContent, Probe, SessionKey
 from runner.domains.memory.replay import Moment
 from runner.errors import EvaluationError, StopRunError
 from tests.runner.domains.memory.talks import talk
@@ -24,7 +24,7 @@ class Fails(WindowMemory):
         self.said.append(turn.user)
         await super().append(key, turn, language)
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         if question == "stop":
             raise StopRunError("gone")
         if question == "fail":
@@ -71,7 +71,7 @@ async def test_an_interrupt_leaves_no_session_though_some_take_longer_to_delete(
     class Slow(Fails):
         reading = 0
 
-        async def read(self, key: SessionKey, question: str) -> Remembered:
+        async def read(self, key: SessionKey, question: str) -> MemoryContent:
             self.reading += 1
             await asyncio.sleep(60)
             raise AssertionError("nobody waits that long")
