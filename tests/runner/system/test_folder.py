@@ -102,7 +102,7 @@ def test_lines_are_parsed_once_while_they_are_read_again_and_again(
 
 def test_values_that_do_not_fit_are_a_damaged_file_and_errors_of_the_program_pass(tmp_path: Path) -> None:
     summary: dict[str, Any] = {"metrics": 3}
-    with pytest.raises(InputError, match="damaged or were edited.*'int' object has no attribute"), legible(tmp_path):
+    with pytest.raises(InputError, match=r"damaged or were edited.*'int' object has no attribute"), legible(tmp_path):
         summary["metrics"].items()
     with pytest.raises(InputError, match="KeyError: 'cases'"), legible(tmp_path):
         len(summary["cases"])
