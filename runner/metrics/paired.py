@@ -1,7 +1,7 @@
 """Two runs over the same cases: is the difference of a metric more than chance?
 
-A metric has a value v and a weight w (mostly 1) for each case and run. Its mean is sum(w v) / sum(w), and the difference
-is the mean of the candidate minus that of the baseline.
+A metric has a value v and a weight w (mostly 1) for each case and run. Its mean is sum(w v) / sum(w), and the
+difference is the mean of the candidate minus that of the baseline.
 
 - interval: if the range of the values is known, that of runner.metrics.bounded, over the differences of cases, or over
   their influences on a difference of two ratios if cases weigh differently in the two runs. Otherwise a BCa bootstrap

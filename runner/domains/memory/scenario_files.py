@@ -9,7 +9,7 @@
                         write the value
     probes              list of {"id", "question"} and, where known,
         after_turn      the number of turns after which it is asked (default: all)
-        turn            in place of "question" and "after_turn": it is what the user says in this turn, before the answer
+        turn            in place of "question" and "after_turn": the question is what the user says in this turn
         answerable      true (default) or false
         expected        ids of the facts that an answer needs
         forbidden       ids of facts that are no longer true, or never were
@@ -25,11 +25,11 @@
 A turn is {"user", "assistant"}; in a conversation of two people {"speaker", "user" or "text"} with the words of one of
 them. It may have an "id" and a "date" of its own.
 
-YAML has the same keys in one document: `version: 1` and `conversations: [...]`. Dates and words such as `no` are read as
-texts; put a value that is a number in quotes. Other keys are allowed everywhere.
+YAML has the same keys in one document: `version: 1` and `conversations: [...]`. Dates and words such as `no` are read
+as texts; put a value that is a number in quotes. Other keys are allowed everywhere.
 
-An expected fact or a piece of evidence from after the probe is an error, and so is an expected fact that another one has
-replaced. A conversation with an error is left out.
+An expected fact or a piece of evidence from after the probe is an error, and so is an expected fact that another one
+has replaced. A conversation with an error is left out.
 """
 
 from __future__ import annotations
