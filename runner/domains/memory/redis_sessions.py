@@ -80,7 +80,7 @@ class RedisSessions:
 
     @property
     def link(self) -> Link:
-        """The open link. Raises RuntimeError outside of `opened`."""
+        """The open link. Raises RuntimeError outside of `open`."""
         if self._link is None:
             raise RuntimeError("a store is used within open()")
         return self._link
