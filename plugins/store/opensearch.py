@@ -24,13 +24,13 @@ from runner.retrieval.stores import (
     Hits,
     OpenCollection,
     Points,
-    Stored,
+    StoredCollection,
     Transfer,
     TransferSettings,
     Variable,
     WordHits,
     WordSettings,
-    lacking,
+    missing_packages,
     of_another_length,
     refusal_error,
     unset_variable,
@@ -105,11 +105,11 @@ class OpensearchStore:
             return 1.0
         return collection.words.k1 + 1
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         async with self._asking() as client:
             mappings = await client.indices.get_mapping(index="runner_*")
             return [
-                Stored(
+                StoredCollection(
                     name,
                     (await client.count(index=name))["count"],
                     datetime.fromisoformat(mapping["mappings"]["_meta"]["made"]),
@@ -225,12 +225,12 @@ class _Index:
         return [self._hits(hits, own) for hits, own in zip(found, vectors, strict=True)]
 
     async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
-        order, passing = {"sort": ["_score", {"id": "desc"}], "track_scores": True}, _passing(where)
+        order, passing = {"sort": ["_score", {"id": "desc"}], "track_scores": True}, _filter_clause(where)
         searches = [
             {"size": depth, "_source": False, **order, "query": {"bool": {"must": {"match": {"text": text}}} | passing}}
             for text in texts
         ]
-        found = await self._hits_of_each(searches)
+        hits_of_each = await self._hits_of_each(searches)
         with self._store.errors():
             about = {"fields": "text", "term_statistics": True, "positions": False, "offsets": False, "payloads": False}
             body = {"docs": [{"doc": {"text": text}} for text in texts]}
@@ -241,7 +241,7 @@ class _Index:
                 np.array([hit["_score"] for hit in hits], dtype=np.float64),
                 self._own_score(terms.get("term_vectors", {}).get("text")),
             )
-            for hits, terms in zip(found, vectors["docs"], strict=True)
+            for hits, terms in zip(hits_of_each, vectors["docs"], strict=True)
         ]
 
     async def _hits_of_each(self, searches: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
@@ -281,7 +281,7 @@ class _Index:
         return [document["_source"]["text"] for document in reply["docs"]]
 
     def _query(self, vector: list[float], depth: int, where: Where) -> dict[str, Any]:
-        passing = {"bool": _passing(where)}
+        passing = {"bool": _filter_clause(where)}
         if self._collection.index.kind == "hnsw":
             effort = {"ef_search": max(self._collection.index.effort, depth)}
             filtered = {"filter": passing} if where else {}
@@ -312,7 +312,7 @@ def _in_words(error: Any) -> str:
     return " ".join(str(said or error.error).split())
 
 
-def _passing(where: Where) -> dict[str, Any]:
+def _filter_clause(where: Where) -> dict[str, Any]:
     """What a query asks of facets; nothing without a filter."""
     return {"filter": [{"terms": {"facets": list(group)}} for group in where]} if where else {}
 
@@ -321,5 +321,5 @@ def _opensearch() -> Any:
     try:
         import opensearchpy
     except ImportError as error:
-        raise lacking("opensearch", "opensearch-py", error) from error
+        raise missing_packages("opensearch", "opensearch-py", error) from error
     return opensearchpy

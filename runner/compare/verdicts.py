@@ -30,7 +30,7 @@ from typing import Literal
 
 from runner.metrics import paired
 from runner.metrics.metric import Catalogue, Variant
-from runner.metrics.paired import FEWEST, Paired
+from runner.metrics.paired import FEWEST, PairedResult
 
 Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few"]
 Role = Literal["main", "other", "leg"]
@@ -42,7 +42,14 @@ FAMILIES: tuple[Family, ...] = ("first", "main", "other", "leg")
 
 
 def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Collection[str] = ()) -> list[str]:
-    """The main metrics among the comparable ones, in order. `known`: all metrics of the runs."""
+    """Args:
+        comparable: names of comparable metrics.
+        catalogue: their records.
+        known: names of all metrics of the runs.
+
+    Returns:
+        The main metrics among the comparable ones, in order.
+    """
     found = _main(comparable, catalogue)
     if found or _main(known, catalogue):
         return found
@@ -67,7 +74,7 @@ def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
     return not beside or beside in comparable
 
 
-def adjust(found: Sequence[Paired]) -> list[float]:
+def adjust(found: Sequence[PairedResult]) -> list[float]:
     """The p values adjusted together (Holm), in order; 1 where no case differs."""
     tests = [place for place, numbers in enumerate(found) if numbers.differs]
     chances = [1.0] * len(found)
@@ -76,8 +83,16 @@ def adjust(found: Sequence[Paired]) -> list[float]:
     return chances
 
 
-def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> Verdict | None:
-    """The verdict on a metric; None for a metric without a direction."""
+def verdict(metric: Variant, numbers: PairedResult, p_holm: float, margin: float) -> Verdict | None:
+    """Args:
+        metric: its record.
+        numbers: the paired comparison.
+        p_holm: p, adjusted.
+        margin: the least difference that counts, a share of the range of the metric.
+
+    Returns:
+        The verdict on the metric; None for a metric without a direction.
+    """
     if metric.direction is None:
         return None
     if numbers.n < FEWEST:
@@ -89,7 +104,7 @@ def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> V
     return "inconclusive"
 
 
-def holds(metric: Variant, numbers: Paired, margin: float) -> bool:
+def holds(metric: Variant, numbers: PairedResult, margin: float) -> bool:
     """Whether the candidate is not worse by more than the margin, with 95 % confidence."""
     end = numbers.low if metric.direction == "higher" else numbers.high
     if not numbers.differs or end is None:
@@ -98,8 +113,13 @@ def holds(metric: Variant, numbers: Paired, margin: float) -> bool:
 
 
 def overall(verdicts: Sequence[Verdict], *, first_holds: bool) -> Overall:
-    """The overall verdict from those of the main metrics, the deciding one first; `first_holds`: whether that one is
-    not worse (`holds`)."""
+    """Args:
+        verdicts: of the main metrics, the deciding one first.
+        first_holds: whether that one is not worse (`holds`).
+
+    Returns:
+        The overall verdict.
+    """
     if not verdicts:
         return "not_comparable"
     first = verdicts[0]

@@ -47,7 +47,7 @@ POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedResult:
     """One metric over `n` cases that both runs scored. `low` and `high` are None where the interval is unknown:
     differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None where
     they are undefined: for one case, or where all differences are equal. Where cases weigh differently, there is no
@@ -78,10 +78,19 @@ class Paired:
         return self.low is not None and self.high is not None and -margin <= self.low and self.high <= margin
 
 
-def compare_means(baseline: Floats, candidate: Floats, *, seed: int, ranges: Floats | None = None) -> list[Paired]:
-    """Many metrics over the same cases: float64 [n_cases, n_metrics] each, finite, n_cases >= 1.
+def compare_means(
+    baseline: Floats, candidate: Floats, *, seed: int, ranges: Floats | None = None
+) -> list[PairedResult]:
+    """Compare many metrics over the same cases.
 
-    ranges   lowest and highest value of a metric, float64 [n_metrics, 2]; infinite where unknown (default: all are)
+    Args:
+        baseline: float64 [n_cases, n_metrics], finite, n_cases >= 1.
+        candidate: the same for the other run.
+        seed: of tests that draw.
+        ranges: lowest and highest value of a metric, float64 [n_metrics, 2]; infinite where unknown (default: all are).
+
+    Returns:
+        One result a metric, in order.
     """
     differences = candidate - baseline
     intervals = difference_intervals(differences, seed=seed, ranges=_of_differences(baseline, candidate, ranges))
@@ -102,29 +111,38 @@ def compare_weighted(
     *,
     seed: int,
     ends: tuple[float, float] = (-math.inf, math.inf),
-) -> Paired | None:
-    """One metric whose cases weigh differently, perhaps in each run: float64 [n_cases] each, weights >= 0.
+) -> PairedResult | None:
+    """Compare one metric whose cases weigh differently, perhaps in each run. A case counts where its weight is above 0
+    in either run.
 
-    A case counts where its weight is above 0 in either run. `ends`: lowest and highest value. None
-    when one of the runs has no such case.
+    Args:
+        baseline: float64 [n_cases].
+        candidate: float64 [n_cases].
+        baseline_weights: float64 [n_cases], >= 0.
+        candidate_weights: float64 [n_cases], >= 0.
+        seed: of tests that draw.
+        ends: lowest and highest value of the metric, where they are known.
+
+    Returns:
+        The result; None when one of the runs has no case with a weight.
     """
-    used = (baseline_weights > 0) | (candidate_weights > 0)
-    weights = [baseline_weights[used], candidate_weights[used]]
+    has_weight = (baseline_weights > 0) | (candidate_weights > 0)
+    weights = [baseline_weights[has_weight], candidate_weights[has_weight]]
     if any(weight.sum() == 0 for weight in weights):
         return None
     sums = [
-        np.column_stack([value[used] * weight, weight])
+        np.column_stack([value[has_weight] * weight, weight])
         for value, weight in zip((baseline, candidate), weights, strict=True)
     ]
     parts = np.hstack(sums)  # [n, 4]: w v and w of the baseline, then of the candidate
     total = parts.sum(axis=0)
     difference = _ratio_difference(total[None])[0]
     low, high, error = _weighted_interval(parts, float(difference), seed)
-    sides = [value[used][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
+    sides = [value[has_weight][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
     if bounded.fits(np.concatenate(sides)[:, None], np.array([ends]))[0]:
         low, high = _bounded_ratios(parts, float(difference), *ends)
-    return Paired(
-        n=int(used.sum()),
+    return PairedResult(
+        n=int(has_weight.sum()),
         baseline=float(total[0] / total[1]),
         candidate=float(total[2] / total[3]),
         difference=float(difference),
@@ -137,10 +155,15 @@ def compare_weighted(
 
 
 def difference_intervals(differences: Floats, *, seed: int, ranges: Floats | None = None) -> Floats:
-    """95 % intervals of the mean of every column, float64 [n_metrics, 2], NaN where nothing tells.
+    """95 % intervals of the mean difference of every column.
 
-    differences   float64 [n_cases, n_metrics]
-    ranges        of the differences, float64 [n_metrics, 2]; infinite where unknown (default: all are)
+    Args:
+        differences: float64 [n_cases, n_metrics].
+        seed: of a bootstrap.
+        ranges: of the differences, float64 [n_metrics, 2]; infinite where unknown (default: all are).
+
+    Returns:
+        (low, high), float64 [n_metrics, 2]; NaN where the interval is unknown.
     """
     if len(differences) < LARGE:
         return statistics.mean_intervals(differences, ranges=ranges, seed=seed)
@@ -163,7 +186,15 @@ def _of_differences(baseline: Floats, candidate: Floats, ranges: Floats | None) 
 
 
 def swap_p(differences: Floats, *, seed: int) -> Floats:
-    """Two-sided p of every column, float64 [n_metrics] in (0, 1]; differences float64 [n_cases, n_metrics]."""
+    """Two-sided p of a sign-flip test of every column.
+
+    Args:
+        differences: float64 [n_cases, n_metrics].
+        seed: of flips that are drawn.
+
+    Returns:
+        float64 [n_metrics], in (0, 1].
+    """
     observed = np.abs(differences.sum(axis=0))
     differing = (differences != 0).sum(axis=0)
     p_values = np.ones(differences.shape[1])
@@ -183,7 +214,14 @@ def swap_p(differences: Floats, *, seed: int) -> Floats:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """p adjusted for their number (Holm, 1979), in the same order; never below p, at most 1."""
+    """Adjust p values for their number (Holm, A simple sequentially rejective multiple test procedure, 1979).
+
+    Args:
+        chances: p values.
+
+    Returns:
+        Adjusted p values in the same order; never below p, at most 1.
+    """
     adjusted = [0.0] * len(chances)
     highest = 0.0
     for rank, place in enumerate(sorted(range(len(chances)), key=lambda place: chances[place])):
@@ -194,7 +232,15 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 def mcnemar_p(lost: int, won: int) -> float:
     """Exact two-sided p that a case which changed is as likely to have changed for the worse as for the better
-    (McNemar, 1947; binomial form)."""
+    (McNemar, 1947; binomial form).
+
+    Args:
+        lost: cases that became wrong.
+        won: cases that became right.
+
+    Returns:
+        p, in (0, 1].
+    """
     fewer, n = min(lost, won), lost + won
     if n > MANY:
         from scipy.special import bdtr
@@ -206,12 +252,12 @@ def mcnemar_p(lost: int, won: int) -> float:
     return min(1.0, 2 * ways / (1 << n))
 
 
-def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
+def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> PairedResult:
     n = len(differences)
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
     spread = spread if spread > ROUNDING * float(np.abs(differences).max()) else 0.0
     difference = statistics.mean(differences) or 0.0
-    return Paired(
+    return PairedResult(
         n=n,
         baseline=statistics.mean(baseline) or 0.0,
         candidate=statistics.mean(candidate) or 0.0,

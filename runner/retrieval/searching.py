@@ -12,7 +12,7 @@ import numpy as np
 
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, describe_unexpected
 from runner.llm.metering import Entries, asking_for, metering
-from runner.protocols import CachedRetriever, Retriever, offered
+from runner.protocols import CachedRetriever, Retriever, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.system.stopwatch import stopwatch
 from runner.system.threads import Worker
@@ -30,7 +30,7 @@ EMPTY = Ranking((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The result of one query. `latency_ms`: set where a live search was timed alone and nothing was retried, without
     time in queues. `asked`: cost of the models, by role."""
 
@@ -63,13 +63,13 @@ class Searcher:
         self.retriever, self.corpus, self.depth = retriever, corpus, depth
         self._cached = retriever if isinstance(retriever, CachedRetriever) and retriever.caches else None
         if self._cached is not None:
-            probe = min(probe, AGENT_PROBE if offered(retriever, "concurrency") > 1 else ASKING_PROBE)
+            probe = min(probe, AGENT_PROBE if attribute_of(retriever, "concurrency") > 1 else ASKING_PROBE)
         self._probe_size, self._warmup, self._seed = probe, warmup, seed
         self._timeout_s = timeout_ms / 1000 * (1 if self._cached is None else ASKING_ATTEMPTS)
         self._batch_size = BATCH if self._cached is None else ASKING_BATCH
         self._worker = Worker()
 
-    def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, Found]]:
+    def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, SearchResult]]:
         """Search each query once; yields (place in `queries`, result), the timed probe first."""
         chosen = np.random.default_rng(self._seed).permutation(len(queries))[: self._probe_size]
         timed = sorted(chosen.tolist())
@@ -86,7 +86,7 @@ class Searcher:
 
     # --- one at a time, on the clock --------------------------------------------------------------
 
-    def _probe(self, queries: Sequence[Query], places: Sequence[int]) -> Iterator[tuple[int, Found]]:
+    def _probe(self, queries: Sequence[Query], places: Sequence[int]) -> Iterator[tuple[int, SearchResult]]:
         for place in places:
             query = queries[place]
             live = self._cached is None or not self._cached.is_cached([query])[0]
@@ -103,19 +103,19 @@ class Searcher:
         elif self._warmup and not all(self._cached.is_cached(queries)):
             self._attempt(self._cached.warm_up, self._timeout_s)
 
-    def _single(self, query: Query, depth: int) -> Found:
-        def search_timed() -> Found:
+    def _single(self, query: Query, depth: int) -> SearchResult:
+        def search_timed() -> SearchResult:
             with stopwatch() as watch:
                 found = self._search([query], depth)[0]
                 latency_ms = watch.ms
             return replace(found, latency_ms=latency_ms if watch.live else None)
 
         found = self._attempt(search_timed, self._timeout_s)
-        return found if isinstance(found, Found) else Found(error=found)
+        return found if isinstance(found, SearchResult) else SearchResult(error=found)
 
     # --- many at a time ---------------------------------------------------------------------------
 
-    def _batch(self, queries: Sequence[Query], depth: int) -> list[Found]:
+    def _batch(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
         """Search a batch; where it fails or is late, search its queries one by one, so that a bad query fails alone.
 
         A batch that may cost money gets the time of all its queries: to give it up would mean to pay twice.
@@ -126,14 +126,14 @@ class Searcher:
             return [replace(self._single(query, depth), latency_ms=None) for query in queries]
         return found
 
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Found]:
+    def _search(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
         alone = asking_for(queries[0].id) if len(queries) == 1 else nullcontext()
         with metering(owners={query.text: query.id for query in queries}) as meter, alone:
             rankings = self.retriever.search(queries, depth)
         if len(rankings) != len(queries):
             raise EvaluationError(f"the retriever returned {len(rankings)} rankings for {len(queries)} queries")
         asked = meter.of_each([query.id for query in queries])
-        return [Found(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
+        return [SearchResult(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
 
     def _attempt(self, function: Callable[[], T], timeout_s: float) -> T | str:
         """The result or the error. A configuration error raises, since it holds for all queries."""
@@ -154,7 +154,7 @@ class Searcher:
         per_document = ceil(len(self.corpus.chunks) / max(1, len(self.corpus.documents)))
         return self.depth * min(max(1, per_document), 4)
 
-    def _search_deeper(self, queries: Sequence[Query], searched: list[Found]) -> list[Found]:
+    def _search_deeper(self, queries: Sequence[Query], searched: list[SearchResult]) -> list[SearchResult]:
         """Search again, twice as deep each time, for queries with too few documents and more chunks to come."""
         depth = self._first_depth
         while depth < len(self.corpus.chunks):

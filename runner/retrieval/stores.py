@@ -151,7 +151,7 @@ class WordHits:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredCollection:
     """A collection in a store. `made`: its time of creation, None where it is unknown."""
 
     name: str
@@ -192,7 +192,7 @@ def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
     return [Problem(setting, message)]
 
 
-def lacking(store: str, packages: str, error: Exception) -> InputError:
+def missing_packages(store: str, packages: str, error: Exception) -> InputError:
     """The error for packages that are not installed; the extra has the name of the store."""
     word = "packages" if " and " in packages else "package"
     return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
@@ -220,20 +220,45 @@ class AwayError(EvaluationError):
 
 class OpenCollection(Protocol):
     """A connected collection. Its methods raise AwayError where the same request may succeed later, and StopRunError
-    where it will not; a deadline cancels them."""
+    where it will not; a deadline cancels them.
+
+        class ServerCollection:
+            def __init__(self, client: Client, n_points: int) -> None:
+                self.client, self.n_points = client, n_points
+
+            async def add(self, points: Points) -> None:
+                await self.client.put(points.start, points.vectors)
+
+            async def finish(self) -> None:
+                await self.client.build_index()
+
+            async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
+                return [await self.client.nearest(vector, depth) for vector in vectors]
+
+            async def close(self) -> None:
+                await self.client.close()
+    """
 
     @property
     def n_points(self) -> int:
         """Number of points; a collection whose fill was interrupted has those with the lowest numbers."""
 
     async def add(self, points: Points) -> None:
-        """Add points, or replace those with the same numbers."""
+        """Args:
+        points: to add; those with known numbers are replaced.
+        """
 
     async def finish(self) -> None:
         """Called after all points were added, for example to build an index."""
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
-        """The `depth` nearest points of each query (float32 [n_queries, dim])."""
+        """Args:
+            vectors: queries, float32 [n_queries, dim].
+            depth: how many points to return for each, from 1.
+
+        Returns:
+            The nearest points of each query, nearest first.
+        """
 
     async def close(self) -> None:
         """Close files and connections."""
@@ -257,8 +282,18 @@ class Store(Protocol):
     transfer: Transfer
 
     async def open(self, collection: Collection) -> OpenCollection:
-        """Open the collection of this name, or create it. Raises AwayError and StopRunError as its methods do, and
-        StopRunError where its vectors have another length."""
+        """Open a collection, or create it.
+
+        Args:
+            collection: its name, its size, the length of its vectors, and its index.
+
+        Returns:
+            The open collection.
+
+        Raises:
+            AwayError: the store did not answer; the same request may succeed later.
+            StopRunError: the store refuses, or the vectors there have another length.
+        """
 
 
 @runtime_checkable
@@ -293,10 +328,22 @@ class Filtering(Protocol):
 
 
 class Among(Protocol):
-    """A collection of a store that filters."""
+    """A collection of a store that filters.
+
+    class ServerCollection:
+        async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
+            return await self.client.nearest(vectors, depth, facets=where)
+    """
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
-        """Like `search`, among the points that have a facet of each group."""
+        """Args:
+            vectors: queries, float32 [n_queries, dim].
+            depth: how many points to return for each, from 1.
+            where: groups of facets; a point passes with a facet of each group.
+
+        Returns:
+            The nearest of the points that pass, nearest first.
+        """
 
 
 @runtime_checkable
@@ -317,11 +364,25 @@ class WordSearching(Protocol):
 
 
 class WordSearch(Protocol):
-    """A collection of texts that are ranked by their words."""
+    """A collection of texts that are ranked by their words.
+
+    class ServerCollection:
+        async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
+            return [await self.client.match(text, depth, facets=where) for text in texts]
+    """
 
     async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
-        """The `depth` best texts of each query, among those that have a facet of each group. A text that shares no
-        term with the query is no hit. Raises EvaluationError for a query that it cannot take."""
+        """Args:
+            texts: queries.
+            depth: how many texts to return for each, from 1.
+            where: groups of facets, as for `search_among`.
+
+        Returns:
+            The best texts of each query, by descending score. A text that shares no term with the query is no hit.
+
+        Raises:
+            EvaluationError: the store cannot take a query.
+        """
 
 
 @runtime_checkable
@@ -341,11 +402,21 @@ class Telling(Protocol):
         """Whether it does."""
 
 
-class Told(Protocol):
-    """A collection of a store that gives texts back."""
+class TextCollection(Protocol):
+    """A collection of a store that gives texts back.
+
+    class ServerCollection:
+        async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+            return [row.text for row in await self.client.rows(numbers)]
+    """
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
-        """The texts of these points, in this order."""
+        """Args:
+            numbers: of points.
+
+        Returns:
+            Their texts, in this order.
+        """
 
 
 @runtime_checkable
@@ -353,18 +424,28 @@ class Keeping(Protocol):
     """A store whose collections can be listed and deleted (`python -m runner clean stores`).
 
     class ServerStore:
-        async def stored(self, root: Path) -> Sequence[Stored]:
+        async def list_collections(self, root: Path) -> Sequence[Stored]:
             return [Stored(each.name, each.count) for each in await self.client.all() if NAME.fullmatch(each.name)]
 
         async def drop(self, name: str, root: Path) -> None:
             await self.client.delete(name)
     """
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
-        """The collections that this program made."""
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
+        """Args:
+            root: the folder of a store that keeps files.
+
+        Returns:
+            The collections that this program made.
+        """
 
     async def drop(self, name: str, root: Path) -> None:
-        """Delete a collection."""
+        """Delete a collection.
+
+        Args:
+            name: of the collection.
+            root: the folder of a store that keeps files.
+        """
 
 
 OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, WordSearching, Telling, Keeping)}
@@ -375,7 +456,7 @@ def collection_name(content: Mapping[str, Any]) -> str:
     return f"runner_{fingerprint([LAYOUT, content])[:24]}"
 
 
-def away(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
+def unreachable_error(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
     """The error for a store that did not answer in so many attempts."""
     return StopRunError(
         f"{transfer.setting}: the store at {transfer.place} cannot be reached: {reason} (asked {attempts} times); is "
@@ -443,7 +524,7 @@ class StoreIndex:
 
         return self._in_batches(find, len(vectors))
 
-    def ranked(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
+    def rank_words(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
         """The best texts of a collection with `words` for each query. Raises StopRunError, and EvaluationError for a
         query that the store cannot take."""
 
@@ -473,7 +554,7 @@ class StoreIndex:
             batch = numbers[start : start + self._store.transfer.batch_size]
 
             async def read() -> Sequence[str]:
-                return await cast("Told", await self._ensure_open()).texts(batch)
+                return await cast("TextCollection", await self._ensure_open()).texts(batch)
 
             texts = await self._retry(read)
             if len(texts) != len(batch):
@@ -506,15 +587,15 @@ class StoreIndex:
             await opened.close()
 
     async def _fill(self, whole: Points, *, anew: bool) -> int:
-        opened = await self._ensure_open()
+        collection = await self._ensure_open()
         size = self._store.transfer.batch_size
-        there = 0 if anew else opened.n_points
+        there = 0 if anew else collection.n_points
         first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
             points = whole.part(start, start + size)
-            await self._retry(lambda points=points: opened.add(points))  # type: ignore[misc]
+            await self._retry(lambda points=points: collection.add(points))  # type: ignore[misc]
         if there < self.size:
-            await self._retry(opened.finish, is_long=True)
+            await self._retry(collection.finish, is_long=True)
         return self.size - first
 
     async def _retry(self, ask: Callable[[], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
@@ -532,7 +613,7 @@ class StoreIndex:
             if attempt < transfer.retries:
                 await asyncio.sleep(wait_s * random.uniform(0.5, 1))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
-        raise away(transfer, reason, transfer.retries + 1)
+        raise unreachable_error(transfer, reason, transfer.retries + 1)
 
     def _check_hits(self, hits_of_queries: Sequence[H], n_queries: int) -> Sequence[H]:
         """Check the hits of a store: unknown numbers would become wrong scores later."""

@@ -49,7 +49,7 @@ def test_finds_what_the_exact_search_finds(tmp_path: Path, store: Any) -> None:
 
 
 async def test_a_cut_off_collection_is_gone_on_with_listed_and_deleted(tmp_path: Path, store: Any) -> None:
-    for each in await store().stored(tmp_path):
+    for each in await store().list_collections(tmp_path):
         await store().drop(each.name, tmp_path)
     await goes_on_where_it_was_cut_off(tmp_path, store())
     await store().drop("runner_" + "a" * 24, tmp_path)

@@ -112,7 +112,7 @@ def test_metrics_of_an_unknown_kind_are_among_the_results() -> None:
     ],
 )
 def test_only_numbers_below_1_lose_their_zero(text: str, narrow: str) -> None:
-    assert metric.narrow(text) == narrow
+    assert metric.drop_zero(text) == narrow
 
 
 @pytest.mark.parametrize("say", [EN, KO])
