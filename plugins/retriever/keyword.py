@@ -93,10 +93,8 @@ class KeywordRetriever:
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """Chunks that share no term with the query, or only terms without weight, are no hits."""
-        return self.graph.search(self._search, queries, depth)
-
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        return [self._rank(terms, depth) for terms in self.tokenizer.tokenize([query.text for query in queries])]
+        terms, deep = self.tokenizer.tokenize([query.text for query in queries]), self.graph.depth(depth)
+        return self.graph.rerank([self._rank(own, deep) for own in terms], depth)
 
     # --- index ------------------------------------------------------------------------------------
 
