@@ -165,9 +165,10 @@ def searched(folder: Path) -> str:
 
 def vectors(folder: Path, kind: str, threads: int | None = 1) -> str:
     corpus, queries = opened(folder), questions(folder)
-    retriever = SemanticRetriever(embedder=MadeVectors(), index=kind, build_threads=threads)  # type: ignore[arg-type]
+    embedder = MadeVectors()
+    retriever = SemanticRetriever(embedder=embedder, index=kind, build_threads=threads)  # type: ignore[arg-type]
     place = Path(tempfile.mkdtemp(dir=folder))
-    facts = retriever.index(corpus, Store(place, {id(retriever): f"{kind} {threads}"}))
+    facts = retriever.index(corpus, Store(place, {id(embedder): "made"}))
     built_mb = memory_mb()
     of_passages = [Query(query.id, passages(corpus)[int(query.id[1:])], True, {}) for query in queries]
     recall = f"recall@10 {facts['recall_at_10']:.3f}, " if "recall_at_10" in facts else ""

@@ -75,7 +75,12 @@ class KeywordRetriever:
         """Raises CorpusError for a corpus without chunks."""
         if not corpus.chunks:
             raise CorpusError("the corpus is empty: there is nothing to index")
-        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
+        key = {
+            "corpus": corpus.fingerprint,
+            "tokenizer": workspace.identity(self.tokenizer),
+            "bm25": [self.method, self.k1, self.b],
+            "provenance": self.provenance,
+        }
         tokenize = self._remembering(workspace) if len(corpus.chunks) <= REMEMBERED else self.tokenizer.tokenize
         folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus, tokenize))
         self._open(folder, corpus)

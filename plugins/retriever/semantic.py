@@ -221,7 +221,12 @@ class SemanticRetriever:
 
     def _within(self, corpus: Corpus, texts: Sequence[str], workspace: Workspace) -> tuple[Path, FaissIndex]:
         """A folder with the facts of an index, and the index."""
-        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
+        key = {
+            "corpus": corpus.fingerprint,
+            "embedder": workspace.identity(self.embedder),
+            "index": self.settings.reported,
+            "provenance": self.provenance,
+        }
 
         def build(path: Path) -> None:
             faiss_index.build(path, self._embed_texts(texts, workspace), self.settings)

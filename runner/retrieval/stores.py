@@ -25,7 +25,7 @@ import os
 import random
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar, cast, runtime_checkable
@@ -82,6 +82,11 @@ class IndexSettings:
             return {"kind": self.kind, "links": self.links, "effort": self.effort}
         lists = {"lists": self.lists} if self.kind in ("ivf", "ivf_pq") else {}
         return {"kind": self.kind, **lists, **({"code_bytes": self.code_bytes} if self.kind == "ivf_pq" else {})}
+
+    @property
+    def reported(self) -> Mapping[str, Any]:
+        """The settings of this kind on which the index and its recall depend."""
+        return {"kind": self.kind} if self.kind == "flat" else asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
