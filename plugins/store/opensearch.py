@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -240,7 +240,8 @@ class _Index:
             {"size": depth, "_source": False, **order, "query": {"bool": {"must": {"match": {"text": text}}} | passing}}
             for text in texts
         ]
-        found, terms_of_each = await together([self._hits_of_each(searches), self._terms_of_each(texts)])
+        requests: list[Coroutine[Any, Any, list[Any]]] = [self._hits_of_each(searches), self._terms_of_each(texts)]
+        found, terms_of_each = await together(requests)
         return [
             WordHits(
                 np.array([int(hit["_id"]) for hit in hits], dtype=np.int64),

@@ -157,8 +157,7 @@ class Retrieval:
                 self.rankings = await in_thread(rank_all, self._searcher(loop), cases, workspace)
             self._texts = await in_thread(self._told_texts, self.rankings)
         finally:
-            if isinstance(self.retriever, Closing):
-                await in_thread(self.retriever.close)
+            await self.close()
         self._readings = self._shared_readings(self.rankings, cases)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
@@ -214,6 +213,11 @@ class Retrieval:
         if self._answer_model is not None:
             self._terms = await in_thread(terms_of, self.corpus, workspace)
         return facts
+
+    async def close(self) -> None:
+        """Close connections and files of the retriever; a later search opens them again."""
+        if isinstance(self.retriever, Closing):
+            await in_thread(self.retriever.close)
 
     def _searcher(self, loop: LoopCalls) -> Searcher:
         return Searcher(
