@@ -5,7 +5,7 @@ classes.
 I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]` for ranges.
 
 OPTIONAL lists the attributes that a component may offer besides the methods of its protocol, each with an example. The
-program reads them by `offered`, and warns of attributes with similar names.
+program reads them by `attribute_of`, and warns of attributes with similar names.
 
 Results of components are checked (runner.config.doors): a result that breaks the protocol, and any exception but a
 RunnerError, becomes an error that names the component.
@@ -149,7 +149,7 @@ class Limited(Protocol):
 
 def can_judge(judge: object, rubric: str) -> bool:
     """Whether a judge knows a rubric; true where it does not list its rubrics."""
-    known = offered(judge, "rubrics")
+    known = attribute_of(judge, "rubrics")
     return known is None or rubric in known
 
 
@@ -225,7 +225,7 @@ class Workspace(Protocol):
         cold = False
 
         def __init__(self, root: Path) -> None:
-            self.root = self.stored = root
+            self.root = self.stored_root = root
 
         def identity(self, component: object) -> str:
             return type(component).__name__
@@ -243,7 +243,7 @@ class Workspace(Protocol):
         """The root folder; a component may keep a database here that grows while it is used."""
 
     @property
-    def stored(self) -> Path:
+    def stored_root(self) -> Path:
         """The folder from which such a database is read: `root`, except in a rehearsal, whose `root` is a folder that
         no run reads."""
 
@@ -427,9 +427,9 @@ class Retriever(Protocol):
             return {"kind": "shared words"}
 
         def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-            return [self.ranked(set(query.text.split()), depth) for query in queries]
+            return [self.rank(set(query.text.split()), depth) for query in queries]
 
-        def ranked(self, words: set[str], depth: int) -> Ranking:
+        def rank(self, words: set[str], depth: int) -> Ranking:
             shares = {id: len(words & held) / len(words) for id, held in self.chunks.items() if words & held}
             best = sorted(shares, key=lambda id: (shares[id], id), reverse=True)[:depth]
             scores = tuple(shares[id] for id in best)
@@ -605,7 +605,7 @@ class System(Protocol):
                 return SystemReply(said.text, tuple(NamedContext(id=id) for id in said.sources))
 
             @asynccontextmanager
-            async def opened(self) -> AsyncIterator[None]:
+            async def open(self) -> AsyncIterator[None]:
                 async with self.client:
                     yield
     """
@@ -616,7 +616,7 @@ class System(Protocol):
         """Answer a question; `repeat` counts from 0. Raises StopRunError and InputError for errors that hold for every
         question, EvaluationError for an error of this one."""
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """Entered around all questions."""
 
 
@@ -829,7 +829,7 @@ class Rejudging(Protocol):
     Cases of other evaluations are run again, with the stored replies of models.
 
         class Tone:
-            async def restored(self, case: Query, row: Mapping[str, Any]) -> ToneOutput | None:
+            async def restore(self, case: Query, row: Mapping[str, Any]) -> ToneOutput | None:
                 return ToneOutput(row["output"]["answer"]) if row["output"] else None
 
             async def judge_missing(self, case: Query, output: ToneOutput, judgements: MutableMapping) -> None:
@@ -837,7 +837,7 @@ class Rejudging(Protocol):
                     judgements["tone"] = await self.judge_.judge("tone", {"answer": output.answer})
     """
 
-    async def restored(self, case: Any, row: Mapping[str, Any]) -> Any | None:
+    async def restore(self, case: Any, row: Mapping[str, Any]) -> Any | None:
         """The output of `run` behind a row of per_item.jsonl; None where the row does not hold enough, and the case
         must be run again."""
 
@@ -847,17 +847,17 @@ class Rejudging(Protocol):
 
 
 @runtime_checkable
-class Opened(Protocol):
+class Opening(Protocol):
     """An evaluation that keeps something open, from before `prepare` until after the last case.
 
     class Chat:
         @asynccontextmanager
-        async def opened(self) -> AsyncIterator[None]:
-            async with self.store.opened():
+        async def open(self) -> AsyncIterator[None]:
+            async with self.store.open():
                 yield
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """Entered once a run."""
 
 
@@ -923,11 +923,11 @@ class Named(Protocol):
     """A choice of `metric` whose metric has the name of the choice: that of `metric.tone` is `tone`.
 
     class Rubric:
-        def named(self, name: str) -> None:
+        def set_name(self, name: str) -> None:
             self.name = name
     """
 
-    def named(self, name: str) -> None:
+    def set_name(self, name: str) -> None:
         """Called once, before anything else."""
 
 
@@ -937,11 +937,11 @@ class Offering(Protocol):
     not called.
 
     class Offered:
-        offered = ("recall", "mrr")
+        offered_metrics = ("recall", "mrr")
     """
 
     @property
-    def offered(self) -> Sequence[str]:
+    def offered_metrics(self) -> Sequence[str]:
         """The names of metrics of the evaluation."""
 
 
@@ -953,7 +953,7 @@ class Asking(Protocol):
         rubrics = {"tone": Criteria(...)}
         controls = (Controls("tone", (ControlItem("kind", {"answer": "With pleasure."}, "pass"), ...)),)
 
-        def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        def judge_fields(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
             return {"tone": {"answer": shown["answer"]}}
     """
 
@@ -965,7 +965,7 @@ class Asking(Protocol):
     def controls(self) -> Sequence[Any]:
         """The control items of its rubrics (runner.llm.health.Controls); may be empty."""
 
-    def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    def judge_fields(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
         """Rubric -> the fields for the judge, taken from those that the evaluation shows of a case; without rubrics
         that do not apply to the case."""
 
@@ -975,17 +975,17 @@ class SelfJudging(Protocol):
     """A choice of `metric` that judges a case itself, without the judge.
 
     class Length:
-        async def judged(self, case: Query, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+        async def judge_case(self, case: Query, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
             return {"length": Judgement(min(1.0, 100 / len(shown["answer"])), f"{len(shown['answer'])} characters")}
     """
 
-    async def judged(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+    async def judge_case(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
         """Metric -> judgement; empty where none applies. `shown`: the fields of rubrics, and `citations`, `documents`
         (ids, by the number of a context), `latency_ms` and `cost_usd` of the case so far."""
 
 
 @runtime_checkable
-class Prepared(Protocol):
+class Preparing(Protocol):
     """A choice of `metric` that builds or opens something before the first case.
 
     class Similar:
@@ -1060,8 +1060,8 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with
     Generator: (Declining, Prompting),
     System: (Within,),
     Judge: (Completing, HealthChecked, Limited, Reading, Learning),
-    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
-    Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting, Separable),
+    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Preparing),
+    Evaluation: (Measuring, JudgeChecking, Opening, Rejudging, Summing, Projecting, Separable),
 }
 
 
@@ -1103,7 +1103,7 @@ ABSENT: Mapping[str, Any] = {
 }
 
 
-def offered(component: object, name: str) -> Any:
+def attribute_of(component: object, name: str) -> Any:
     """An optional attribute of a component, or its default. Raises KeyError for a name that is not in ABSENT."""
     absent = ABSENT[name]
     return getattr(component, name, absent)

@@ -238,7 +238,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenResults:
     """The results of another system for a query. None: the file does not give them."""
 
     ranking: tuple[tuple[str, float], ...] | None = None  # (id, score), best first
@@ -313,7 +313,7 @@ class Query:
     language: str | None = None
     difficulty: str | None = None
     tags: tuple[str, ...] = ()
-    given: Given = Given()
+    given: GivenResults = GivenResults()
     history: tuple[Turn, ...] = ()
     from_memory: bool = False
     remembered: tuple[Context, ...] | None = None

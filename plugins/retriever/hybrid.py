@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
-from runner.protocols import CachedRetriever, Closing, RemoteRetriever, Retriever, TextTelling, Workspace, offered
+from runner.protocols import CachedRetriever, Closing, RemoteRetriever, Retriever, TextTelling, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.filters import Filter
 from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fuse, over, reciprocal_ranks
@@ -60,12 +60,12 @@ class HybridRetriever:
         self.graph = GraphRerank(graph_rerank, graph_weight)
 
     def _suggested_weight(self) -> float:
-        suggested = offered(self.legs["semantic"], "keyword_weight")
+        suggested = attribute_of(self.legs["semantic"], "keyword_weight")
         return BALANCED if suggested is None else float(suggested)
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {name: offered(leg, "provenance") for name, leg in self.legs.items()}
+        return {name: attribute_of(leg, "provenance") for name, leg in self.legs.items()}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         facts = {name: dict(leg.index(corpus, workspace)) for name, leg in self.legs.items()}
@@ -89,11 +89,11 @@ class HybridRetriever:
 
     @property
     def is_remote(self) -> bool:
-        return any(offered(leg, "is_remote") for leg in self.legs.values())
+        return any(attribute_of(leg, "is_remote") for leg in self.legs.values())
 
     @property
     def concurrency(self) -> int:
-        return max(int(offered(leg, "concurrency")) for leg in self.legs.values())
+        return max(int(attribute_of(leg, "concurrency")) for leg in self.legs.values())
 
     @property
     def caches(self) -> bool:

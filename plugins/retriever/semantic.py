@@ -16,11 +16,11 @@ from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.errors import CorpusError, Problem, StopRunError
-from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
+from runner.protocols import CachedEmbedder, Embedder, Workspace, attribute_of
 from runner.records import Chunk, Corpus, Query, Ranking
 from runner.retrieval import faiss_index
 from runner.retrieval.faiss_index import FACTS, FaissIndex
-from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
+from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
 from runner.retrieval.stores import Collection, Hits, IndexSettings, Kind, Points, Store, StoreIndex, collection_name
 from runner.system.metadata import version_of
 from runner.system.threads import compute, finish
@@ -72,7 +72,7 @@ class SemanticRetriever:
         graph_weight: Annotated[float, Field(ge=0)] = 0.1,
     ) -> None:
         self.embedder = embedder
-        self.store = None if store is None or offered(store, "is_within") else store
+        self.store = None if store is None or attribute_of(store, "is_within") else store
         threads = build_threads or os.cpu_count() or 1
         self.settings = IndexSettings(
             index, hnsw_links, hnsw_effort, ivf_lists, ivf_probes, seed, code_bytes=pq_bytes, threads=threads
@@ -86,29 +86,29 @@ class SemanticRetriever:
 
     def preflight(self) -> list[Problem]:
         problems = []
-        if not offered(self.embedder, "has_vectors"):
+        if not attribute_of(self.embedder, "has_vectors"):
             message = "none makes no vectors, and this retriever needs them; choose another embedder"
             problems.append(Problem("embedder", message))
         if self.store is not None and self.settings.kind not in self.store.kinds:
             kinds = " or ".join(f"index={kind}" for kind in self.store.kinds)
             problems.append(Problem("store", f"this one has no index={self.settings.kind}; it has {kinds}"))
-        if self.store is not None and self._where and not offered(self.store, "filters"):
+        if self.store is not None and self._where and not attribute_of(self.store, "filters"):
             problems.append(Problem("store", "this one searches without filters; expected retriever.filter=null"))
-        if self._takes_texts and (self.store is None or not offered(self.store, "tells")):
+        if self._takes_texts and (self.store is None or not attribute_of(self.store, "tells")):
             problems.append(Problem("store", "this one gives no texts back; expected retriever.texts=corpus"))
         return problems
 
     @property
     def keyword_weight(self) -> float | None:
-        return cast("float | None", offered(self.embedder, "keyword_weight"))
+        return cast("float | None", attribute_of(self.embedder, "keyword_weight"))
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        embedder = offered(self.embedder, "provenance")
+        embedder = attribute_of(self.embedder, "provenance")
         if self.store is None:
             return {"faiss": version_of("faiss-cpu"), "embedder": embedder}
         stand_in = {"stand_in": "faiss"} if self._is_stand_in else {}
-        return {"store": offered(self.store, "provenance"), **stand_in, "embedder": embedder}
+        return {"store": attribute_of(self.store, "provenance"), **stand_in, "embedder": embedder}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
@@ -116,11 +116,13 @@ class SemanticRetriever:
             raise CorpusError("the corpus is empty: there is nothing to index")
         texts = passages(corpus)
         self.embedder.prepare(texts, workspace)
-        is_rehearsal = workspace.stored != workspace.root  # of vectors that may be made up, which no store is to get
+        is_rehearsal = (
+            workspace.stored_root != workspace.root
+        )  # of vectors that may be made up, which no store is to get
         self._is_stand_in = self.store is not None and is_rehearsal
         self._n_candidates = len(texts)
         if self._where:
-            self._passing = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
+            self._passing = passing_mask(facets_of_chunks(corpus), self._where, "retriever.filter")
             self._n_candidates = int(self._passing.sum())
         folder: Path
         if self.store is None or is_rehearsal:
@@ -183,7 +185,7 @@ class SemanticRetriever:
         others of another length."""
         if vectors.shape[1] == self._index.dim:
             return vectors
-        if offered(self.embedder, "is_rehearsed") or not vectors.any():
+        if attribute_of(self.embedder, "is_rehearsed") or not vectors.any():
             return np.resize(vectors, (len(vectors), self._index.dim))
         name = self.provenance["embedder"].get("model", type(self.embedder).__name__)
         raise StopRunError(
@@ -240,7 +242,7 @@ class SemanticRetriever:
         """The same of a collection. It is filled once; points that it has lost since are sent again."""
         content = {
             "corpus": corpus.fingerprint,
-            "embedder": [workspace.identity(self.embedder), offered(self.embedder, "provenance")],
+            "embedder": [workspace.identity(self.embedder), attribute_of(self.embedder, "provenance")],
             "index": self.settings.built,
         }
         ids = corpus.ids

@@ -27,13 +27,13 @@ from runner.retrieval.stores import (
     InFlight,
     OpenCollection,
     Points,
-    Stored,
+    StoredCollection,
     Transfer,
     TransferSettings,
     Variable,
     WordHits,
     WordSettings,
-    lacking,
+    missing_packages,
     of_another_length,
     refusal_error,
     unset_variable,
@@ -110,11 +110,11 @@ class OpensearchStore:
             return 1.0
         return collection.words.k1 + 1
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         async with self._asking() as client:
             mappings = await client.indices.get_mapping(index="runner_*")
             return [
-                Stored(
+                StoredCollection(
                     name,
                     (await client.count(index=name))["count"],
                     datetime.fromisoformat(mapping["mappings"]["_meta"]["made"]),
@@ -235,7 +235,7 @@ class _Index:
         return [self._hits(hits, own) for hits, own in zip(found, vectors, strict=True)]
 
     async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
-        order, passing = {"sort": ["_score", {"id": "desc"}], "track_scores": True}, _passing(where)
+        order, passing = {"sort": ["_score", {"id": "desc"}], "track_scores": True}, _filter_clause(where)
         searches = [
             {"size": depth, "_source": False, **order, "query": {"bool": {"must": {"match": {"text": text}}} | passing}}
             for text in texts
@@ -296,7 +296,7 @@ class _Index:
         return [document["_source"]["text"] for document in reply["docs"]]
 
     def _query(self, vector: NDArray[np.float32], depth: int, where: Where) -> dict[str, Any]:
-        passing = {"bool": _passing(where)}
+        passing = {"bool": _filter_clause(where)}
         if self._collection.index.kind == "hnsw":
             effort = {"ef_search": max(self._collection.index.effort, depth)}
             filtered = {"filter": passing} if where else {}
@@ -327,7 +327,7 @@ def _in_words(error: Any) -> str:
     return " ".join(str(said or error.error).split())
 
 
-def _passing(where: Where) -> dict[str, Any]:
+def _filter_clause(where: Where) -> dict[str, Any]:
     """What a query asks of facets; nothing without a filter."""
     return {"filter": [{"terms": {"facets": list(group)}} for group in where]} if where else {}
 
@@ -358,5 +358,5 @@ def _opensearch() -> Any:
     try:
         import opensearchpy
     except ImportError as error:
-        raise lacking("opensearch", "opensearch-py", error) from error
+        raise missing_packages("opensearch", "opensearch-py", error) from error
     return opensearchpy

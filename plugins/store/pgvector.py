@@ -28,11 +28,11 @@ from runner.retrieval.stores import (
     InFlight,
     OpenCollection,
     Points,
-    Stored,
+    StoredCollection,
     Transfer,
     TransferSettings,
     Variable,
-    lacking,
+    missing_packages,
     of_another_length,
     refusal_error,
     unset_variable,
@@ -103,27 +103,27 @@ class PgvectorStore:
 
     async def open(self, collection: Collection) -> OpenCollection:
         name, dim = collection.name, collection.dim
-        opened = _Table(self, collection)
+        table = _Table(self, collection)
         try:
-            async with opened.connection() as connection:
+            async with table.connection() as connection:
                 await self._make(connection, name, dim)
                 length = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'"
                 there = await _first(connection, length, name)
                 if there != dim:
                     raise of_another_length(name, there, dim, self.transfer)
-                opened.n_points = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
+                table.n_points = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
         except BaseException:
-            await opened.close()
+            await table.close()
             raise
-        return opened
+        return table
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         async with self.open_connection() as connection:
             tables = await (await connection.execute(LISTED)).fetchall()
             found = []
             for name, comment in tables:
                 count = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
-                found.append(Stored(name, count, datetime.fromisoformat(comment) if comment else None))
+                found.append(StoredCollection(name, count, datetime.fromisoformat(comment) if comment else None))
         return found
 
     async def drop(self, name: str, root: Path) -> None:
@@ -339,5 +339,5 @@ def _psycopg() -> Any:
         import pgvector.psycopg  # noqa: F401
         import psycopg
     except ImportError as error:
-        raise lacking("pgvector", "psycopg and pgvector", error) from error
+        raise missing_packages("pgvector", "psycopg and pgvector", error) from error
     return psycopg

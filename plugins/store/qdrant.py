@@ -27,11 +27,11 @@ from runner.retrieval.stores import (
     InFlight,
     OpenCollection,
     Points,
-    Stored,
+    StoredCollection,
     Transfer,
     TransferSettings,
     Variable,
-    lacking,
+    missing_packages,
     of_another_length,
     refusal_error,
     unset_variable,
@@ -112,7 +112,7 @@ class QdrantStore:
             raise
         return _Points(self, collection, client, n_points)
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         if self._url is not None:
             async with self._asking("", root) as client:
                 names = [each.name for each in (await client.get_collections()).collections]
@@ -127,13 +127,13 @@ class QdrantStore:
         if self._url is None:
             await asyncio.to_thread(shutil.rmtree, self._folder(root) / name)
 
-    async def _describe(self, name: str, root: Path) -> Stored:
+    async def _describe(self, name: str, root: Path) -> StoredCollection:
         async with self._asking(name, root) as client:
             if not await client.collection_exists(name):  # a folder that was cut off while it was made
-                return Stored(name, 0)
+                return StoredCollection(name, 0)
             made = ((await client.get_collection(name)).config.metadata or {}).get("made")
             count = (await client.count(name, exact=True)).count
-        return Stored(name, count, None if made is None else datetime.fromisoformat(made))
+        return StoredCollection(name, count, None if made is None else datetime.fromisoformat(made))
 
     @asynccontextmanager
     async def _asking(self, name: str, root: Path) -> AsyncIterator[Any]:
@@ -222,14 +222,14 @@ class _Points:
         by_number = {point.id: point.payload["text"] for point in points}
         return [by_number[number] for number in numbers]
 
-    async def _near(self, vectors: NDArray[np.float32], depth: int, wanted: Any) -> Sequence[Hits]:
+    async def _near(self, vectors: NDArray[np.float32], depth: int, condition: Any) -> Sequence[Hits]:
         models, index = _qdrant().models, self._collection.index
         params = None  # the local mode compares every vector, and has none
         if self._store.is_server:
             params = models.SearchParams(exact=index.kind == "flat", hnsw_ef=max(index.effort, depth))
         requests = [
             models.QueryRequest(
-                query=vector, limit=depth, params=params, filter=wanted, with_vector=True, with_payload=False
+                query=vector, limit=depth, params=params, filter=condition, with_vector=True, with_payload=False
             )
             for vector in vectors.tolist()
         ]
@@ -250,5 +250,5 @@ def _qdrant() -> Any:
     try:
         import qdrant_client
     except ImportError as error:
-        raise lacking("qdrant", "qdrant-client", error) from error
+        raise missing_packages("qdrant", "qdrant-client", error) from error
     return qdrant_client

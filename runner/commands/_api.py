@@ -188,10 +188,10 @@ def run(experiment: str, overrides: Overrides = (), *, quiet: bool = False) -> S
     Returns: the runs; a failed run has a `status` and an `exit_code` that say so. Raises ConfigError with everything
     that is wrong with the settings, InputError and others of runner.errors.
     """
-    return _in_thread(lambda: _ran([f"+experiment={experiment}", *_words(overrides)]), quiet=quiet)
+    return _in_thread(lambda: _launch_words([f"+experiment={experiment}", *_words(overrides)]), quiet=quiet)
 
 
-def _ran(words: Sequence[str]) -> Sweep:
+def _launch_words(words: Sequence[str]) -> Sweep:
     from runner.config import arguments
     from runner.config.compose import plan_of
     from runner.run.sweep import launch_in_folder
@@ -306,13 +306,13 @@ def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -
     from runner.commands.score import evaluate as scored
     from runner.data import trec_runs as trec
 
-    judged = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encode(qrels)
+    table = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encode(qrels)
     rankings = (
         trec.read_run(Path(ranking))
         if isinstance(ranking, str | os.PathLike)
         else _encode({query: _scores(documents) for query, documents in ranking.items()})
     )
-    relevant = {query: grades for query, grades in judged.items() if any(grade > 0 for grade in grades.values())}
+    relevant = {query: grades for query, grades in table.items() if any(grade > 0 for grade in grades.values())}
     if not relevant:
         raise InputError("qrels: no query has a relevant document (a grade above 0)")
     values = scored(relevant, rankings, sorted(set(cutoffs)))
@@ -513,23 +513,23 @@ def _estimates(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
 
 
 def _choose(
-    measured: Mapping[str, Estimate],
-    wanted: Sequence[str | Measure] | None,
+    estimate_by_name: Mapping[str, Estimate],
+    metrics: Sequence[str | Measure] | None,
     cases: Sequence[Mapping[str, Any]],
     outputs: Mapping[str, Output],
 ) -> dict[str, Estimate]:
-    if wanted is None:
-        return dict(measured)
-    chosen: dict[str, Estimate] = {}
-    for metric in wanted:
+    if metrics is None:
+        return dict(estimate_by_name)
+    estimates: dict[str, Estimate] = {}
+    for metric in metrics:
         if isinstance(metric, str):
-            if metric not in measured:
-                raise InputError(f"metrics: no metric '{metric}'{did_you_mean(metric, list(measured))}")
-            chosen[metric] = measured[metric]
+            if metric not in estimate_by_name:
+                raise InputError(f"metrics: no metric '{metric}'{did_you_mean(metric, list(estimate_by_name))}")
+            estimates[metric] = estimate_by_name[metric]
         else:
             values = [metric(case, outputs[case["id"]]) if case["id"] in outputs else 0.0 for case in cases]
-            chosen[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
-    return chosen
+            estimates[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
+    return estimates
 
 
 def _mean_of(values: Sequence[float | bool | None]) -> Estimate:

@@ -35,7 +35,7 @@ def read_rows(folder: Path, snapshot: Snapshot) -> Rows:
     return Rows(read.digests, measured[~np.isnan(measured)])
 
 
-def alike(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
+def identical_groups(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
     """Groups of at least two runs over the same cases with identical outputs. JSON values: `folders`, and `parts`, the
     identical parts: chunks, retrieved, answer. Most sweeps have equal chunks, so these alone do not make a group."""
     groups: dict[tuple[str, ...], list[str]] = {}

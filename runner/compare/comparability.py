@@ -64,7 +64,7 @@ class Reason:
 
 def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
     """Why a metric is not comparable; empty where it is. For a metric that a run lacks, this is the only reason."""
-    if lacking := list(missing(runs, metric)):
+    if lacking := list(missing_reasons(runs, metric)):
         return lacking
     why = list(_other_k(runs, metric))
     depends = {*runs.baseline.depends.get(metric, ()), *runs.candidate.depends.get(metric, ())}
@@ -86,7 +86,7 @@ def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
     return why
 
 
-def missing(runs: PairedRuns, metric: str) -> Iterator[Reason]:
+def missing_reasons(runs: PairedRuns, metric: str) -> Iterator[Reason]:
     """A reason for each of the two runs that has no values of the metric."""
     for side, snapshot in (("baseline", runs.baseline), ("candidate", runs.candidate)):
         if metric not in snapshot.cases.values:

@@ -28,7 +28,7 @@ from runner.compare.expense import costs
 from runner.compare.snapshots import Snapshot
 from runner.compare.verdicts import ALPHA
 from runner.metrics import paired
-from runner.metrics.paired import FEWEST, Paired
+from runner.metrics.paired import FEWEST, PairedResult
 
 NOT_ANSWERING = ("judge", "testset")  # roles
 LESS = 0.95  # a lower share of the cost of another run is beyond chance
@@ -109,7 +109,7 @@ def _leads(
     cells: Cells, names: Sequence[str], folders: Sequence[str], pairs: Sequence[tuple[str, str]], margin: float
 ) -> set[tuple[str, str]]:
     """The pairs whose first run is better in quality beyond chance. All pairs of runs count as tests."""
-    differing: dict[tuple[str, str, str], Paired] = {}
+    differing: dict[tuple[str, str, str], PairedResult] = {}
     rows = {name: cells.rows(name, folders) for name in names}
     for one, two in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
         for name, numbers in cells.between(one, two, rows).items():

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from runner.compare.compare import Compared, Comparison
+from runner.compare.compare import ComparedMetric, Comparison
 from runner.compare.expense import Expense
 from runner.compare.gate import RuleResult
 from runner.compare.sides import Side
@@ -102,7 +102,7 @@ def _pairing(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _metric(compared: Compared, catalogue: Catalogue) -> dict[str, Any]:
+def _metric(compared: ComparedMetric, catalogue: Catalogue) -> dict[str, Any]:
     difference, numbers = compared.difference, compared.numbers
     chances = difference.mcnemar
     return {

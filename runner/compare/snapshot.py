@@ -31,7 +31,7 @@ from runner.metrics.metric import Catalogue
 from runner.system.folder import DOCUMENTS, RunFolder, open_run
 from runner.system.journal import whole_rows
 from runner.system.metadata import read_json
-from runner.system.shared_record import noted
+from runner.system.shared_record import note_once
 from runner.system.writing import replacing
 
 SCHEMA = 1
@@ -92,9 +92,9 @@ def _object(entries: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
     yield b"}"
 
 
-def _head(opened: RunFolder) -> dict[str, Any]:
+def _head(folder: RunFolder) -> dict[str, Any]:
     """Everything but the cases."""
-    run, summary = opened.run, opened.summary
+    run, summary = folder.run, folder.summary
     identity, components = _identity(run), run.get("components") or {}
     metrics, catalogue = summary.get("metrics") or {}, catalogue_in(run)
     timing = summary.get("timing") or {}
@@ -112,7 +112,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
         "counts": summary.get("counts") or {},
         "cases_count": summary.get("cases") or {},
         **({"cost": summary["cost"]} if summary.get("cost") else {}),
-        **({"documents": documents} if (documents := read_json(opened.path / DOCUMENTS)) else {}),
+        **({"documents": documents} if (documents := read_json(folder.path / DOCUMENTS)) else {}),
         "timing": {name: timing[name] for name in ("latency", "usage", "usage_total") if name in timing},
     }
 
@@ -256,7 +256,7 @@ def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
     kept = output if isinstance(output, Mapping) else {}
     question = kept.get("query", row["id"])
     return {
-        "content": noted(output, "content", lambda: content_hash(str(question))) if kept else None,
+        "content": note_once(output, "content", lambda: content_hash(str(question))) if kept else None,
         "gold": kept.get("gold"),
         **{name: row.get(name) for name in ("status", "language", "difficulty")},
         "tags": tuple(row.get("tags") or ()),

@@ -36,13 +36,13 @@ def is_faster(one: Floats, other: Floats, *, seed: int) -> bool:
     return chance_not_slower(one, other, 95, seed=seed) < ENOUGH
 
 
-def chance_not_slower(one: Floats, other: Floats, rank: float, *, seed: int) -> float:
+def chance_not_slower(first: Floats, second: Floats, rank: float, *, seed: int) -> float:
     """p of the hypothesis that the percentile of the second run is at most `MUCH` times that of the first; 1 for few
     cases, and where the measured values agree with it."""
-    if min(len(one), len(other)) < FEWEST or np.percentile(other, rank) <= MUCH * np.percentile(one, rank):
+    if min(len(first), len(second)) < FEWEST or np.percentile(second, rank) <= MUCH * np.percentile(first, rank):
         return 1.0
     random = np.random.default_rng(seed)
-    slow, fast = (np.maximum(of_blocks(times, rank, random), 1e-9) for times in (other, one))
+    slow, fast = (np.maximum(of_blocks(times, rank, random), 1e-9) for times in (second, first))
     n = min(len(slow), len(fast))
     ratios = np.log(slow[:n]) - np.log(fast[:n])
     return float((1 + (ratios <= math.log(MUCH)).sum()) / (1 + n))

@@ -30,7 +30,7 @@ from typing import Literal
 
 from runner.metrics import paired
 from runner.metrics.metric import Catalogue, Variant
-from runner.metrics.paired import FEWEST, Paired
+from runner.metrics.paired import FEWEST, PairedResult
 
 Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few"]
 Role = Literal["main", "other", "leg"]
@@ -67,7 +67,7 @@ def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
     return not beside or beside in comparable
 
 
-def adjust(found: Sequence[Paired]) -> list[float]:
+def adjust(found: Sequence[PairedResult]) -> list[float]:
     """The p values adjusted together (Holm), in order; 1 where no case differs."""
     tests = [place for place, numbers in enumerate(found) if numbers.differs]
     chances = [1.0] * len(found)
@@ -76,7 +76,7 @@ def adjust(found: Sequence[Paired]) -> list[float]:
     return chances
 
 
-def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> Verdict | None:
+def verdict(metric: Variant, numbers: PairedResult, p_holm: float, margin: float) -> Verdict | None:
     """The verdict on a metric; None for a metric without a direction."""
     if metric.direction is None:
         return None
@@ -89,7 +89,7 @@ def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> V
     return "inconclusive"
 
 
-def holds(metric: Variant, numbers: Paired, margin: float) -> bool:
+def holds(metric: Variant, numbers: PairedResult, margin: float) -> bool:
     """Whether the candidate is not worse by more than the margin, with 95 % confidence."""
     end = numbers.low if metric.direction == "higher" else numbers.high
     if not numbers.differs or end is None:

@@ -93,7 +93,7 @@ class ChatReply:
 
     # Written out, as each reply is changed and `dataclasses.replace` takes four times as long.
 
-    def live(self, usage: Usage, attempts: int, waited_s: float, limit: int | None) -> ChatReply:
+    def as_live(self, usage: Usage, attempts: int, waited_s: float, limit: int | None) -> ChatReply:
         """As it came just now."""
         return ChatReply(self.text, self.finish_reason, self.refusal, usage, self.calls, attempts, waited_s, limit)
 

@@ -125,7 +125,7 @@ class AgentSums:
         self._counts = _Counts()
         self._steps: list[_Step] = []
 
-    def passing(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    def pass_through(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         """The same rows; those with a trajectory are counted on their way."""
         for row in rows:
             output = row.get("output")
@@ -135,7 +135,7 @@ class AgentSums:
 
     def over(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """`as_block` of all rows. A first question without a trajectory ends the walk: then no question has one."""
-        for row in self.passing(rows):
+        for row in self.pass_through(rows):
             output = row.get("output")
             if isinstance(output, Mapping) and "retrieved" in output and "trajectory" not in output:
                 return {}

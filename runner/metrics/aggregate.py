@@ -53,7 +53,7 @@ def aggregate(
     seed: int,
     total: int | None = None,
     resamples: int = statistics.RESAMPLES,
-    known: Known | None = None,
+    shared_estimates: Known | None = None,
 ) -> dict[str, Any]:
     """`cases`, `metrics`, `slices` and `counts` of summary.json from rows in case order.
 
@@ -61,13 +61,13 @@ def aggregate(
     all are there); the rest is pending.
     Every metric that a row names appears. Those with a `/` in the name (legs of a fusion, chunks) are not
     sliced. `cases.unscored` counts cases that ended well but name a metric in `unscored`.
-    `known`: estimates of other runs, to which those of this one are added: what has the same values is the same.
+    `shared_estimates`: estimates of other runs, to which those of this one are added; equal values share an estimate.
     """
     table = _Table(catalogue)
     for row in rows:
         table.add(row)
     table.put_waiting()
-    estimates = _Estimator(table, seed, resamples, {} if known is None else known)
+    estimates = _Estimator(table, seed, resamples, {} if shared_estimates is None else shared_estimates)
     return {
         "cases": table.case_counts(total),
         "metrics": estimates.over(range(table.n_rows), legs=True),
@@ -203,7 +203,7 @@ class _Part:
 
 
 @dataclass(slots=True)
-class _Alike:
+class _RowGroup:
     """Rows of a block that name the same metrics. `unscored` and `weights`: (row, name) of what few rows have."""
 
     rows: list[int] = field(default_factory=list)
@@ -246,7 +246,7 @@ class _Table:
         self.columns: defaultdict[str, _Column] = defaultdict(_Column)
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.slices: dict[str, dict[str, array[int]]] = {"language": {}, "difficulty": {}, "tag": {}}
-        self._waiting: defaultdict[tuple[str, ...], _Alike] = defaultdict(_Alike)  # by the names of rows
+        self._waiting: defaultdict[tuple[str, ...], _RowGroup] = defaultdict(_RowGroup)  # by the names of rows
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         status, metrics = _field(row, "status", "ok"), _field(row, "metrics", {})

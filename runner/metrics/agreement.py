@@ -167,13 +167,13 @@ def within_groups(x: Floats, y: Floats, groups: Codes, weights: Floats) -> Float
     groups   numbers from 0, one a case
     """
     members = (groups[:, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
-    left, right = _from_mean(x, members, weights), _from_mean(y, members, weights)
-    varies = (_sum(weights, left**2) > _NO_VARIANCE * _sum(weights, x**2)) & (
-        _sum(weights, right**2) > _NO_VARIANCE * _sum(weights, y**2)
+    x_deviations, y_deviations = _from_mean(x, members, weights), _from_mean(y, members, weights)
+    varies = (_sum(weights, x_deviations**2) > _NO_VARIANCE * _sum(weights, x**2)) & (
+        _sum(weights, y_deviations**2) > _NO_VARIANCE * _sum(weights, y**2)
     )
-    scale = np.sqrt(_sum(weights, left**2)) * np.sqrt(_sum(weights, right**2))
+    scale = np.sqrt(_sum(weights, x_deviations**2)) * np.sqrt(_sum(weights, y_deviations**2))
     found = np.full(np.shape(varies), np.nan)
-    np.divide(_sum(weights, left * right), scale, out=found, where=varies)
+    np.divide(_sum(weights, x_deviations * y_deviations), scale, out=found, where=varies)
     return np.asarray(np.clip(found, -1.0, 1.0))
 
 

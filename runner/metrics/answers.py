@@ -30,7 +30,7 @@ from functools import lru_cache
 
 from runner.metrics.metric import Grades, Metric
 from runner.text.citations import without_citations
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 from runner.text.shown import gives
 
 METRICS = (
@@ -78,12 +78,12 @@ METRICS = (
 
 KEPT = 4096  # answers, for the metrics that look at one, and for further runs of a sweep
 _CJK = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_MARKS = late(r"(?:[^\w\s]|_)+")
-_THOUSANDS = late(r"(?<=\d),(?=\d{3}(?!\d))")
-_ARTICLE = late(rf"\b(?:a|an|the)\s+(?=[^\W{_CJK}])")
-_SPACE_BY_CJK = late(rf"(?<=[{_CJK}])\s+|\s+(?=[{_CJK}])")
-_TOKEN = late(rf"[{_CJK}]|[^\s{_CJK}]+")
-_ONLY_CJK = late(rf"[{_CJK}]")
+_MARKS = compile_late(r"(?:[^\w\s]|_)+")
+_THOUSANDS = compile_late(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLE = compile_late(rf"\b(?:a|an|the)\s+(?=[^\W{_CJK}])")
+_SPACE_BY_CJK = compile_late(rf"(?<=[{_CJK}])\s+|\s+(?=[{_CJK}])")
+_TOKEN = compile_late(rf"[{_CJK}]|[^\s{_CJK}]+")
+_ONLY_CJK = compile_late(rf"[{_CJK}]")
 
 # What may follow a Korean noun: after a final consonant, after a vowel, after either.
 _AFTER_CONSONANT = frozenset(["은", "이", "을", "과", "으로", "이에요", "이라고", "이며", "이고"])

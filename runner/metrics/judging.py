@@ -115,13 +115,13 @@ def _mean(columns: Iterable[Floats]) -> Floats:
 
 
 def _agreement(columns: Iterable[tuple[Floats, int]], seed: int) -> dict[str, Any]:
-    listed = list(columns)
-    votes = np.column_stack([column for column, _ in listed])
+    vote_columns = list(columns)
+    votes = np.column_stack([column for column, _ in vote_columns])
     low, high = _interval(votes, seed)
     return {
         "n": len(votes),
-        "votes": len(listed),
-        "failed": sum(failed for _, failed in listed),
+        "votes": len(vote_columns),
+        "failed": sum(failed for _, failed in vote_columns),
         "alpha": krippendorff_alpha(votes),
         "alpha_low": low,
         "alpha_high": high,

@@ -225,7 +225,7 @@ def overall(
 # --- one probe --------------------------------------------------------------------------------------
 
 
-def present(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ()) -> list[bool]:
+def find_facts(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ()) -> list[bool]:
     """Whether each fact shows in the text, outside longer forms of the facts `besides`: for facts that are no longer
     true those that took their place."""
     longer = [form for forms in besides for form in forms]

@@ -47,7 +47,7 @@ POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedResult:
     """One metric over `n` cases that both runs scored. `low` and `high` are None where the interval is unknown:
     differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None where
     they are undefined: for one case, or where all differences are equal. Where cases weigh differently, there is no
@@ -78,7 +78,9 @@ class Paired:
         return self.low is not None and self.high is not None and -margin <= self.low and self.high <= margin
 
 
-def compare_means(baseline: Floats, candidate: Floats, *, seed: int, ranges: Floats | None = None) -> list[Paired]:
+def compare_means(
+    baseline: Floats, candidate: Floats, *, seed: int, ranges: Floats | None = None
+) -> list[PairedResult]:
     """Many metrics over the same cases: float64 [n_cases, n_metrics] each, finite, n_cases >= 1.
 
     ranges   lowest and highest value of a metric, float64 [n_metrics, 2]; infinite where unknown (default: all are)
@@ -102,29 +104,29 @@ def compare_weighted(
     *,
     seed: int,
     ends: tuple[float, float] = (-math.inf, math.inf),
-) -> Paired | None:
+) -> PairedResult | None:
     """One metric whose cases weigh differently, perhaps in each run: float64 [n_cases] each, weights >= 0.
 
     A case counts where its weight is above 0 in either run. `ends`: lowest and highest value. None
     when one of the runs has no such case.
     """
-    used = (baseline_weights > 0) | (candidate_weights > 0)
-    weights = [baseline_weights[used], candidate_weights[used]]
+    has_weight = (baseline_weights > 0) | (candidate_weights > 0)
+    weights = [baseline_weights[has_weight], candidate_weights[has_weight]]
     if any(weight.sum() == 0 for weight in weights):
         return None
     sums = [
-        np.column_stack([value[used] * weight, weight])
+        np.column_stack([value[has_weight] * weight, weight])
         for value, weight in zip((baseline, candidate), weights, strict=True)
     ]
     parts = np.hstack(sums)  # [n, 4]: w v and w of the baseline, then of the candidate
     total = parts.sum(axis=0)
     difference = _ratio_difference(total[None])[0]
     low, high, error = _weighted_interval(parts, float(difference), seed)
-    sides = [value[used][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
+    sides = [value[has_weight][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
     if bounded.fits(np.concatenate(sides)[:, None], np.array([ends]))[0]:
         low, high = _bounded_ratios(parts, float(difference), *ends)
-    return Paired(
-        n=int(used.sum()),
+    return PairedResult(
+        n=int(has_weight.sum()),
         baseline=float(total[0] / total[1]),
         candidate=float(total[2] / total[3]),
         difference=float(difference),
@@ -206,12 +208,12 @@ def mcnemar_p(lost: int, won: int) -> float:
     return min(1.0, 2 * ways / (1 << n))
 
 
-def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
+def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> PairedResult:
     n = len(differences)
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
     spread = spread if spread > ROUNDING * float(np.abs(differences).max()) else 0.0
     difference = statistics.mean(differences) or 0.0
-    return Paired(
+    return PairedResult(
         n=n,
         baseline=statistics.mean(baseline) or 0.0,
         candidate=statistics.mean(candidate) or 0.0,

@@ -28,7 +28,7 @@ Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectedMean:
     """A mean with its interval, and how much the judge counted in it."""
 
     value: float
@@ -39,12 +39,12 @@ class Corrected:
 
 def corrected_mean(
     human: Floats,
-    judged: Floats,
-    others: Floats,
+    judge: Floats,
+    unlabelled: Floats,
     groups: Codes | None = None,
     weight: float | None = None,
     confidence: float = 0.95,
-) -> Corrected | None:
+) -> CorrectedMean | None:
     """None with fewer than two groups of labelled cases or two others: nothing tells how far a mean may be off.
 
     human, judged   scores of the labelled cases, float64 [n]
@@ -56,21 +56,21 @@ def corrected_mean(
 
     codes = np.arange(len(human)) if groups is None else groups
     n_groups = len(np.unique(codes))
-    if n_groups < 2 or len(others) < 2:
+    if n_groups < 2 or len(unlabelled) < 2:
         return None
-    of_human, of_judge = _totals(human, codes), _totals(judged, codes)
+    of_human, of_judge = _totals(human, codes), _totals(judge, codes)
     scale = n_groups / (n_groups - 1) / len(human) ** 2
-    known, unknown = scale * float(of_judge @ of_judge), float(np.var(others, ddof=1)) / len(others)
+    known, unknown = scale * float(of_judge @ of_judge), float(np.var(unlabelled, ddof=1)) / len(unlabelled)
     if weight is None:
         weight = scale * float(of_human @ of_judge) / (known + unknown) if known > 0 else 0.0
-    value = float(human.mean() + weight * (others.mean() - judged.mean()))
+    value = float(human.mean() + weight * (unlabelled.mean() - judge.mean()))
     left = of_human - weight * of_judge
     variance = scale * float(left @ left) + weight**2 * unknown
     margin = float(t.ppf((1 + confidence) / 2, n_groups - 1)) * math.sqrt(variance)
-    return Corrected(value, value - margin, value + margin, weight)
+    return CorrectedMean(value, value - margin, value + margin, weight)
 
 
-def labels_to_halve(human: Floats, judged: Floats, others: Floats, groups: Codes | None = None) -> int | None:
+def labels_to_halve(human: Floats, judge: Floats, unlabelled: Floats, groups: Codes | None = None) -> int | None:
     """How many more labelled cases like these would halve the interval of `corrected_mean`; None where that cannot be
     told. With m times as many groups, var(mean(Y)), cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are,
     the others stay; the weight is tuned anew."""
@@ -78,12 +78,12 @@ def labels_to_halve(human: Floats, judged: Floats, others: Floats, groups: Codes
 
     codes = np.arange(len(human)) if groups is None else groups
     n_groups = len(np.unique(codes))
-    if n_groups < 2 or len(others) < 2:
+    if n_groups < 2 or len(unlabelled) < 2:
         return None
-    of_human, of_judge = _totals(human, codes), _totals(judged, codes)
+    of_human, of_judge = _totals(human, codes), _totals(judge, codes)
     scale = n_groups / (n_groups - 1) / len(human) ** 2
     own, shared, known = (scale * float(a @ b) for a, b in ((of_human,) * 2, (of_human, of_judge), (of_judge,) * 2))
-    unknown = float(np.var(others, ddof=1)) / len(others)
+    unknown = float(np.var(unlabelled, ddof=1)) / len(unlabelled)
 
     def margin(times: float) -> float:
         variance = own / times - ((shared / times) ** 2 / (known / times + unknown) if known > 0 else 0.0)

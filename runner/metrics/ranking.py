@@ -171,7 +171,7 @@ def score_rankings(
     hit = (np.arange(len(query)) - first[query] + 1, rank, grades[query, column])
     gains = [np.broadcast_to(measure.gain(*hit), rank.shape) for measure in MEASURES]
     dcg = _cumulative_gain(ideal[:, :depth])
-    scored = n_relevant > 0
+    has_relevant = n_relevant > 0
     results = {}
     for k in cutoffs:
         within = rank <= k
@@ -179,7 +179,7 @@ def score_rankings(
         for measure, gain in zip(MEASURES, gains, strict=True):
             total = np.bincount(queries, weights=gain[within], minlength=n_queries)
             norm = measure.norm(k, n_relevant, dcg[:, min(k, dcg.shape[1]) - 1])
-            results[f"{measure.name}@{k}"] = np.divide(total, norm, out=np.full(n_queries, np.nan), where=scored)
+            results[f"{measure.name}@{k}"] = np.divide(total, norm, out=np.full(n_queries, np.nan), where=has_relevant)
     return results
 
 

@@ -71,16 +71,16 @@ def command(document: Document) -> str:
 def notes(document: Document) -> Iterator[Note]:
     """What a reader must know before the numbers."""
     say, status, cases = document.say, document.run.get("status"), document.cases
-    measured = document.summary.get("measured")
+    is_measured = document.summary.get("measured")
     if document.run.get("reference"):
         yield Note(say(f"reference.{document.run['reference']}"), "alarm")
-    if measured:
+    if is_measured:
         yield Note(say("note.measured", total=cases["total"]), "alarm")
     elif status in UNFINISHED:
         yield Note(say(f"note.{status}", done=cases["done"], total=cases["total"]), "alarm")
     if document.run.get("error_message"):
         yield Note(say("note.message", message=in_language(document.run["error_message"], say.language)))
-    if status in UNFINISHED and cases["pending"] and not measured:
+    if status in UNFINISHED and cases["pending"] and not is_measured:
         is_refused = REFUSED.search(str(document.run.get("error_message")))
         yield Note(say("note.goes_on_corrected" if is_refused else "note.goes_on"))
     for warning in warnings(document.summary, say):
@@ -219,13 +219,13 @@ def _waterfall(
     rows: list[list[str]], stages: list[tuple[str, int]], total: int, say: Wording
 ) -> Iterator[list[str | Cell]]:
     yield [say("html.questions"), Cell("", drawing=Stretch(0, 1, "whole")), f"{total:,}", "100.0%"]
-    left = total
+    remaining = total
     for (name, _, share, meaning), (_, count) in zip(rows, stages, strict=True):
-        left -= count
-        stretch = Stretch(left / total, count / total, "loss")
+        remaining -= count
+        stretch = Stretch(remaining / total, count / total, "loss")
         yield [Cell(name, detail=meaning), Cell("", drawing=stretch), f"−{count:,}", share]
-    right = Cell("", drawing=Stretch(0, left / total, "rest"))
-    yield [Cell(say("html.right"), "strong"), right, f"{left:,}", f"{left / total:.1%}"]
+    right = Cell("", drawing=Stretch(0, remaining / total, "rest"))
+    yield [Cell(say("html.right"), "strong"), right, f"{remaining:,}", f"{remaining / total:.1%}"]
 
 
 def unanswerable(document: Document) -> Section | None:

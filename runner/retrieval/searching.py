@@ -16,7 +16,7 @@ import numpy as np
 
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, describe_unexpected
 from runner.llm.metering import Entries, asking_for, metering
-from runner.protocols import CachedRetriever, RemoteRetriever, Retriever, offered
+from runner.protocols import CachedRetriever, RemoteRetriever, Retriever, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.system.stopwatch import deadline, stopwatch
 from runner.system.threads import LoopCalls, Worker, finish, in_thread, together
@@ -34,7 +34,7 @@ EMPTY = Ranking((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The result of one query. `latency_ms`: set where a live search was timed alone and nothing was retried, without
     time in queues. `asked`: cost of the models, by role."""
 
@@ -72,7 +72,7 @@ class Searcher:
         self._loop = loop
         is_remote = loop is not None and isinstance(retriever, RemoteRetriever) and retriever.is_remote
         self._remote = retriever if is_remote and isinstance(retriever, RemoteRetriever) else None
-        self._concurrency = int(offered(retriever, "concurrency"))
+        self._concurrency = int(attribute_of(retriever, "concurrency"))
         self._probe_size, self._warmup, self._seed = min(probe, self._most_timed), warmup, seed
         waits = self._cached is not None or self._remote is not None
         self._timeout_s = timeout_ms / 1000 * (ASKING_ATTEMPTS if waits else 1)
@@ -85,7 +85,7 @@ class Searcher:
             return PROBE
         return AGENT_PROBE if self._remote is None and self._concurrency > 1 else ASKING_PROBE
 
-    def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, Found]]:
+    def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, SearchResult]]:
         """Search each query once; yields (place in `queries`, result), the timed probe first."""
         chosen = np.random.default_rng(self._seed).permutation(len(queries))[: self._probe_size]
         timed = sorted(chosen.tolist())
@@ -108,7 +108,7 @@ class Searcher:
 
     # --- one at a time, on the clock --------------------------------------------------------------
 
-    async def _timed(self, query: Query) -> Found:
+    async def _timed(self, query: Query) -> SearchResult:
         live = self._cached is None or not self._cached.is_cached([query])[0]
         found = await self._single(query, self._first_depth)
         if not live:
@@ -130,22 +130,22 @@ class Searcher:
             await in_thread(self._cached.warm_up)
             await self._remote.search_async([], 1)  # connects
 
-    async def _single(self, query: Query, depth: int) -> Found:
-        async def search_timed() -> Found:
+    async def _single(self, query: Query, depth: int) -> SearchResult:
+        async def search_timed() -> SearchResult:
             with stopwatch() as watch:
                 found = (await self._search([query], depth))[0]
                 latency_ms = watch.ms
             return replace(found, latency_ms=latency_ms if watch.live else None)
 
         found = await self._attempt(search_timed, self._timeout_s)
-        return found if isinstance(found, Found) else Found(error=found)
+        return found if isinstance(found, SearchResult) else SearchResult(error=found)
 
     # --- many at a time ---------------------------------------------------------------------------
 
-    async def _untimed(self, queries: Sequence[Query]) -> list[Found]:
+    async def _untimed(self, queries: Sequence[Query]) -> list[SearchResult]:
         """Search in batches, of a remote retriever `concurrency` at once."""
         starts = range(0, len(queries), self._batch_size)
-        waiting, found = iter(starts), dict[int, list[Found]]()
+        waiting, found = iter(starts), dict[int, list[SearchResult]]()
 
         async def work() -> None:
             for start in waiting:
@@ -158,7 +158,7 @@ class Searcher:
             await together(work() for _ in range(self._concurrency))
         return [each for start in starts for each in found[start]]
 
-    async def _batch(self, queries: Sequence[Query], depth: int) -> list[Found]:
+    async def _batch(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
         """Search a batch; where it fails or is late, search its queries one by one, so that a bad query fails alone.
 
         A batch that may cost money gets the time of all its queries: to give it up would mean to pay twice.
@@ -169,7 +169,7 @@ class Searcher:
             return [replace(await self._single(query, depth), latency_ms=None) for query in queries]
         return found
 
-    async def _search(self, queries: Sequence[Query], depth: int) -> list[Found]:
+    async def _search(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
         alone = asking_for(queries[0].id) if len(queries) == 1 else nullcontext()
         with metering(owners={query.text: query.id for query in queries}) as meter, alone:
             if self._remote is None:
@@ -179,7 +179,7 @@ class Searcher:
         if len(rankings) != len(queries):
             raise EvaluationError(f"the retriever returned {len(rankings)} rankings for {len(queries)} queries")
         asked = meter.of_each([query.id for query in queries])
-        return [Found(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
+        return [SearchResult(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
 
     async def _attempt(self, search: Callable[[], Coroutine[Any, Any, T]], timeout_s: float) -> T | str:
         """The result or the error. A configuration error raises, since it holds for all queries."""
@@ -203,7 +203,7 @@ class Searcher:
         per_document = ceil(len(self.corpus.chunks) / max(1, len(self.corpus.documents)))
         return self.depth * min(max(1, per_document), 4)
 
-    async def _search_deeper(self, queries: Sequence[Query], searched: list[Found]) -> list[Found]:
+    async def _search_deeper(self, queries: Sequence[Query], searched: list[SearchResult]) -> list[SearchResult]:
         """Search again, twice as deep each time, for queries with too few documents and more chunks to come."""
         depth = self._first_depth
         while depth < len(self.corpus.chunks):

@@ -158,7 +158,7 @@ class WordHits:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredCollection:
     """A collection in a store. `made`: its time of creation, None where it is unknown."""
 
     name: str
@@ -202,7 +202,7 @@ def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
     return [Problem(setting, message)]
 
 
-def lacking(store: str, packages: str, error: Exception) -> InputError:
+def missing_packages(store: str, packages: str, error: Exception) -> InputError:
     """The error for packages that are not installed; the extra has the name of the store."""
     word = "packages" if " and " in packages else "package"
     return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
@@ -354,7 +354,7 @@ class Telling(Protocol):
         """Whether it does."""
 
 
-class Told(Protocol):
+class TextCollection(Protocol):
     """A collection of a store that gives texts back."""
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
@@ -366,14 +366,14 @@ class Keeping(Protocol):
     """A store whose collections can be listed and deleted (`python -m runner clean stores`).
 
     class ServerStore:
-        async def stored(self, root: Path) -> Sequence[Stored]:
-            return [Stored(each.name, each.count) for each in await self.client.all() if NAME.fullmatch(each.name)]
+        async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
+            return [StoredCollection(each.name, each.count) for each in await self.client.all() if NAME.fullmatch(each.name)]
 
         async def drop(self, name: str, root: Path) -> None:
             await self.client.delete(name)
     """
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         """The collections that this program made."""
 
     async def drop(self, name: str, root: Path) -> None:
@@ -388,7 +388,7 @@ def collection_name(content: Mapping[str, Any]) -> str:
     return f"runner_{fingerprint([LAYOUT, content])[:24]}"
 
 
-def away(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
+def unreachable_error(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
     """The error for a store that did not answer in so many attempts."""
     return StopRunError(
         f"{transfer.setting}: the store at {transfer.place} cannot be reached: {reason} (asked {attempts} times); is "
@@ -471,7 +471,7 @@ class StoreIndex:
 
         return await self._in_requests(find, len(vectors), VECTORS_A_REQUEST)
 
-    async def ranked(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
+    async def rank_words(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
         """The best texts of a collection with `words` for each query. Raises StopRunError, and EvaluationError for a
         query that the store cannot take."""
 
@@ -487,7 +487,7 @@ class StoreIndex:
             batch = numbers[start : start + self._store.transfer.batch_size]
 
             async def read() -> Sequence[str]:
-                return await cast("Told", await self._ensure_open()).texts(batch)
+                return await cast("TextCollection", await self._ensure_open()).texts(batch)
 
             texts = await self._retry(read)
             if len(texts) != len(batch):
@@ -552,15 +552,15 @@ class StoreIndex:
         return [hits for part in parts for hits in part]
 
     async def _fill(self, whole: Points, *, anew: bool) -> int:
-        opened = await self._ensure_open()
+        collection = await self._ensure_open()
         size = self._store.transfer.batch_size
-        there = 0 if anew else opened.n_points
+        there = 0 if anew else collection.n_points
         first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
             points = whole.part(start, start + size)
-            await self._retry(lambda points=points: opened.add(points))  # type: ignore[misc]
+            await self._retry(lambda points=points: collection.add(points))  # type: ignore[misc]
         if there < self.size:
-            await self._retry(opened.finish, is_long=True)
+            await self._retry(collection.finish, is_long=True)
         return self.size - first
 
     async def _retry(self, ask: Callable[[], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
@@ -578,7 +578,7 @@ class StoreIndex:
             if attempt < transfer.retries:
                 await asyncio.sleep(wait_s * random.uniform(0.5, 1))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
-        raise away(transfer, reason, transfer.retries + 1)
+        raise unreachable_error(transfer, reason, transfer.retries + 1)
 
     def _check_hits(self, hits_of_queries: Sequence[H], n_queries: int) -> Sequence[H]:
         """Check the hits of a store: unknown numbers would become wrong scores later."""

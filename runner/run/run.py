@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from runner.config.arguments import shell
-from runner.config.components import Built, build
+from runner.config.components import BuiltComponents, build
 from runner.config.doors import missing_methods
 from runner.config.options import RunOptions, config_for_hash, options_of
 from runner.errors import (
@@ -116,7 +116,9 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
         _log(job.folder, built.tracebacks.values())
 
 
-def _run_cases(job: Job, head: dict[str, Any], built: Built, started: float) -> tuple[Outcome, dict[str, Any] | None]:
+def _run_cases(
+    job: Job, head: dict[str, Any], built: BuiltComponents, started: float
+) -> tuple[Outcome, dict[str, Any] | None]:
     options = options_of(job.cfg)
     missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()

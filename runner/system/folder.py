@@ -128,10 +128,10 @@ def legible(folder: Path) -> Iterator[None]:
 
 KEPT_BYTES = 16_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
 
-_kept: dict[Path, _Kept] = {}
+_kept: dict[Path, _LineCache] = {}
 
 
-class _Kept:
+class _LineCache:
     """The values of lines by their places, as long as there is room for them."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class _Kept:
 def read_once(path: Path) -> Iterator[None]:
     """While the body reads the lines of a file again and again, each is parsed once. Lines are added to the file
     meanwhile, never changed, and readers change no value."""
-    _kept[path] = _Kept()
+    _kept[path] = _LineCache()
     try:
         yield
     finally:

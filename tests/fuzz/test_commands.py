@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.cli import COMMANDS, main
-from runner.llm.calls import FILE, Asked, CallLog
+from runner.llm.calls import FILE, CallLog, CallRequest
 from runner.llm.metering import asking_for
 from tests.fuzz.damage import NASTY, PLACES, altered, damaged, encoded, files_of
 from tests.fuzz.forms import FORMS
@@ -140,7 +140,7 @@ def _keep_calls(run: Path) -> None:
     log = CallLog(run / FILE, "all", lambda _: False)
     for case in ("q1", "q2"):
         request = {"model": "small", "messages": [{"role": "user", "content": "안녕"}]}
-        with asking_for(case), log.chat(Asked("generator", "local:small", request, case.encode())):
+        with asking_for(case), log.chat(CallRequest("generator", "local:small", request, case.encode())):
             pass
         log.end_case(case, is_whole=True)
     log.close()

@@ -46,7 +46,7 @@ class GraphRerank:
         if not (self._enabled or (self._enabled is None and _may_hold_links(corpus, workspace))):
             return {}
         graph = VaultGraph(
-            corpus.documents, NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored).markup
+            corpus.documents, NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored_root).markup
         )
         if not graph.n_links and not self._enabled:
             return {}

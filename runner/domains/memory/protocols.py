@@ -11,7 +11,7 @@ from runner.domains.memory.records import (
     ChatTurn,
     Conversation,
     Entity,
-    Remembered,
+    MemoryContent,
     SessionKey,
     SessionState,
     Summary,
@@ -31,7 +31,7 @@ class MemoryStore(Protocol):
     One that keeps nothing but the latest turns, in this process:
 
     class Latest:
-        def opened(self) -> AbstractAsyncContextManager[None]:
+        def open(self) -> AbstractAsyncContextManager[None]:
             return nullcontext()
 
         async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
@@ -57,7 +57,7 @@ class MemoryStore(Protocol):
                 yield key
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """The store may be used inside; opening what is open already is fine (it closes with the outermost)."""
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
@@ -128,7 +128,7 @@ class Memory(Protocol):
     """A strategy. Updates run in the background, after `append` has returned.
 
     class NoMemory:
-        def opened(self) -> AbstractAsyncContextManager[None]:
+        def open(self) -> AbstractAsyncContextManager[None]:
             return nullcontext()
 
         async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None: ...
@@ -147,13 +147,13 @@ class Memory(Protocol):
             return Upkeep()
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """The memory may be used inside."""
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         """The turn is kept when this returns."""
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         """The memory of a session that a generator gets to answer `question`."""
 
     async def update(self, key: SessionKey) -> None:
@@ -170,7 +170,7 @@ class Memory(Protocol):
 
 
 @runtime_checkable
-class Prepared(Protocol):
+class Preparing(Protocol):
     """A memory that keeps something expensive where all runs find it, such as vectors.
 
     class VectorMemory:
@@ -184,7 +184,7 @@ class Prepared(Protocol):
 
 async def prepare(memory: Memory, workspace: Workspace) -> None:
     """Where the memory asks for it."""
-    if isinstance(memory, Prepared):
+    if isinstance(memory, Preparing):
         await memory.prepare(workspace)
 
 
@@ -200,4 +200,4 @@ class Scenarios(Protocol):
         """Raises InputError where nothing can be read."""
 
 
-OPTIONAL: Mapping[type, tuple[type, ...]] = {Memory: (Prepared,)}  # as in runner.protocols
+OPTIONAL: Mapping[type, tuple[type, ...]] = {Memory: (Preparing,)}  # as in runner.protocols

@@ -335,14 +335,14 @@ class _Reading:
         return not statement.forms.isdisjoint(all_forms(own)) or mentions(statement.text, [fact.value])
 
 
-def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_shown: bool) -> Inaccuracy | None:
+def _error(fact: _Fact, statement: Statement, quantities: Sequence[Quantity], is_shown: bool) -> Inaccuracy | None:
     """The contradiction of a sentence to a fact. For a fact that shows elsewhere, another number belongs to another
     fact."""
     if _other_name(fact, statement):
         return "target" if _same_otherwise(fact, statement) else None
     if _other_state(fact.text, statement.text) or _is_denied(fact, statement):
         return "state"
-    wrong = None if is_shown else _other_quantity(fact, statement, known)
+    wrong = None if is_shown else _other_quantity(fact, statement, quantities)
     return None if wrong is None else "time" if wrong.unit.startswith(_TIMES) else "number"
 
 

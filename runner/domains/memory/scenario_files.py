@@ -44,10 +44,10 @@ from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import contexts_of
 from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe
-from runner.domains.memory.scenario_yaml import Placed, read_yaml
+from runner.domains.memory.scenario_yaml import LineDict, read_yaml
 from runner.domains.memory.timeline import check_timeline
 from runner.errors import DataError
-from runner.records import Given
+from runner.records import GivenResults
 
 CONVERSATION = frozenset({"id", "language", "lang", "tenant", "tags", "sessions", "turns", "facts", "probes"})
 SESSION = frozenset({"date", "turns"})
@@ -113,14 +113,14 @@ def _turns(fields: Fields) -> tuple[ChatTurn, ...]:
     both = fields.data.get("turns") is not None and fields.data.get("sessions") is not None
     if both:
         fields.error("turns", "expected either turns or sessions, found both")
-    read = list(_turns_of(fields, ""))
+    turns = list(_turns_of(fields, ""))
     for session in () if both else _objects(fields, "sessions", SESSION):
-        read += _turns_of(session, _date(session))
-    if not read and not fields.failed:
+        turns += _turns_of(session, _date(session))
+    if not turns and not fields.failed:
         fields.error("turns", "expected at least one turn, found none")
     return tuple(
         ChatTurn(turn.user, turn.assistant, turn.speaker, turn.said_at, turn.id, number)
-        for number, turn in enumerate(read, 1)
+        for number, turn in enumerate(turns, 1)
     )
 
 
@@ -179,7 +179,7 @@ def _probe(fields: Fields, turns: Sequence[ChatTurn]) -> Probe:
         canaries=fields.texts("canaries"),
         category=fields.text("category") or "",
         notes=fields.texts("notes"),
-        given=Given(contexts=contexts_of(fields), answer=fields.text("answer")),
+        given=GivenResults(contexts=contexts_of(fields), answer=fields.text("answer")),
     )
 
 
@@ -202,7 +202,7 @@ def _question_of_turn(fields: Fields, turns: Sequence[ChatTurn]) -> tuple[str, i
 
 def _objects(fields: Fields, name: str, known: frozenset[str]) -> Iterator[Fields]:
     for inner in fields.objects(name):
-        if isinstance(inner.data, Placed):
+        if isinstance(inner.data, LineDict):
             inner.line = inner.data.line
         inner.warn_of_misspellings(known)
         yield inner

@@ -64,7 +64,7 @@ async def test_requests_are_in_flight_over_connections_of_their_own(tmp_path: Pa
 
 
 async def test_a_cut_off_collection_is_gone_on_with_listed_and_deleted(tmp_path: Path, store: Any) -> None:
-    for each in await store().stored(tmp_path):
+    for each in await store().list_collections(tmp_path):
         await store().drop(each.name, tmp_path)
     await goes_on_where_it_was_cut_off(tmp_path, store())
     await store().drop("runner_" + "a" * 24, tmp_path)

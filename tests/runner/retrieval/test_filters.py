@@ -13,7 +13,7 @@ from plugins.tokenizer.word import WordTokenizer
 from runner.cli import main
 from runner.errors import InputError
 from runner.records import Document, Ranking
-from runner.retrieval.filters import LONGEST, facets_of, facets_of_chunks, passing, where_of
+from runner.retrieval.filters import LONGEST, facets_of, facets_of_chunks, passing_mask, where_of
 from tests.command_line.result_files import read
 from tests.corpora import question, workspace
 from tests.runner.retrieval.test_stores import ListStore
@@ -36,8 +36,8 @@ def test_a_filter_asks_for_one_value_of_each_name() -> None:
     )
     assert where_of(None) == where_of({}) == ()
     facets = [("tags=a", "year=1"), ("tags=b", "year=2"), ("year=1",)]
-    assert passing(facets, where_of({"tags": ["a", "b"]}), "f").tolist() == [True, True, False]
-    assert passing(facets, where_of({"tags": ["a", "b"], "year": 1}), "f").tolist() == [True, False, False]
+    assert passing_mask(facets, where_of({"tags": ["a", "b"]}), "f").tolist() == [True, True, False]
+    assert passing_mask(facets, where_of({"tags": ["a", "b"], "year": 1}), "f").tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_filter_asks_for_one_value_of_each_name() -> None:
 )
 def test_a_filter_that_leaves_nothing_is_told(wanted: dict[str, object], problem: str) -> None:
     with pytest.raises(InputError) as raised:
-        passing(facets_of_chunks(corpus()), where_of(wanted), "retriever.filter")  # type: ignore[arg-type]
+        passing_mask(facets_of_chunks(corpus()), where_of(wanted), "retriever.filter")  # type: ignore[arg-type]
     assert str(raised.value) == problem
 
 
