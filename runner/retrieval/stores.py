@@ -367,7 +367,8 @@ class Keeping(Protocol):
 
     class ServerStore:
         async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
-            return [StoredCollection(each.name, each.count) for each in await self.client.all() if NAME.fullmatch(each.name)]
+            there = await self.client.all()
+            return [StoredCollection(each.name, each.count) for each in there if NAME.fullmatch(each.name)]
 
         async def drop(self, name: str, root: Path) -> None:
             await self.client.delete(name)

@@ -9,7 +9,7 @@ import math
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -166,7 +166,8 @@ def serving_indexes() -> Iterator[Indexes]:
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(sent)))
             self.end_headers()
-            self.wfile.write(b"" if self.command == "HEAD" else sent)
+            with suppress(ConnectionError):  # the client has gone
+                self.wfile.write(b"" if self.command == "HEAD" else sent)
 
         do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any  # noqa: N815
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -89,7 +89,8 @@ def serving_collections() -> Iterator[Collections]:
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(sent)))
             self.end_headers()
-            self.wfile.write(sent)
+            with suppress(ConnectionError):  # the client has gone
+                self.wfile.write(sent)
 
         do_GET = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815
 
