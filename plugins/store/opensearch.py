@@ -338,12 +338,14 @@ def _serializer() -> Any:
 
     class Serializer(opensearch.serializer.JSONSerializer):  # type: ignore[misc, name-defined]
         def loads(self, s: str) -> Any:
+            """The values of a reply."""
             try:
                 return orjson.loads(s)
             except orjson.JSONDecodeError as error:
                 raise opensearch.exceptions.SerializationError(s, error) from error
 
         def dumps(self, data: Any) -> Any:
+            """The text of a request."""
             if isinstance(data, str):
                 return data
             try:
