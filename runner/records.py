@@ -135,10 +135,20 @@ class Shelf(Protocol):
         """A hash over ids, titles and texts of the documents."""
 
     def documents_of(self, ids: Sequence[str]) -> list[str]:
-        """The documents of chunks; an id that is of no chunk stands for itself."""
+        """Args:
+            ids: of chunks.
+
+        Returns:
+            The documents of the chunks, in this order; an id that is of no chunk stands for itself.
+        """
 
     def chunks_of(self, document_id: str) -> Sequence[Chunk]:
-        """The chunks of a document in their order; none for an unknown one."""
+        """Args:
+            document_id: any id.
+
+        Returns:
+            The chunks of the document in their order; none for an unknown one.
+        """
 
     @property
     def place_by_id(self) -> Mapping[str, int]:

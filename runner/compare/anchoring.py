@@ -37,7 +37,16 @@ class Anchoring:
 
 
 def anchor_snapshots(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Anchoring | None:
-    """Match the gold chunks of two corpora. None where both corpora have the same chunks, or different documents."""
+    """Match the gold chunks of two corpora by their place in the documents.
+
+    Args:
+        baseline: the snapshot of one run.
+        candidate: the snapshot of the other.
+        pairing: of their cases.
+
+    Returns:
+        The chunk metrics, computed again; None where both corpora have the same chunks, or different documents.
+    """
     one, other = baseline.identity, candidate.identity
     if one.get("documents") != other.get("documents") or one.get("chunks") == other.get("chunks"):
         return None

@@ -31,8 +31,19 @@ MOST_KNOWN = 10_000  # differences that are kept, half a KB each
 
 
 def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
-    """The runs with results, by folder. Metrics with a `/` in the name (legs of a fusion, chunks) are left out. Columns
-    and settings that are equal in several runs are one object. Raises DataError for an unusable snapshot."""
+    """Open the runs of a sweep that have results. Metrics with a `/` in the name (legs of a fusion, chunks) are left
+    out. Columns and settings that are equal in several runs are one object.
+
+    Args:
+        sweep: its folder.
+        folders: of its runs, below it.
+
+    Returns:
+        Snapshots by folder.
+
+    Raises:
+        DataError: a snapshot cannot be used.
+    """
     snapshots_of: dict[str, Snapshot] = {}
     shared, catalogues = dict[bytes, Any](), list[Catalogue]()
     for folder in folders:

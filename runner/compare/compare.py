@@ -124,7 +124,22 @@ def compare(
     allow_incomparable: bool = False,
     strict: bool = False,
 ) -> Comparison:
-    """Compare two runs. Raises InputError for a rule of the gate on a metric that no run has."""
+    """Compare two runs.
+
+    Args:
+        baseline: one run.
+        candidate: the other.
+        regression: the rules of the gate.
+        seed: of intervals and tests.
+        allow_incomparable: whether metrics that were measured differently are compared, too.
+        strict: whether runs with other questions, labels or documents are not comparable.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        InputError: a rule of the gate names a metric that no run has.
+    """
     options = {"allow_incomparable": allow_incomparable, "strict": strict}
     return compare_all(baseline, [candidate], regression, seed=seed, **options)[0]
 
@@ -138,8 +153,22 @@ def compare_all(
     allow_incomparable: bool,
     strict: bool = False,
 ) -> list[Comparison]:
-    """Compare candidates with a baseline; p values are adjusted over all candidates. `strict`: runs with other
-    questions, labels or documents are not comparable."""
+    """Compare candidates with a baseline.
+
+    Args:
+        baseline: one run.
+        candidates: the others.
+        regression: the rules of the gate.
+        seed: of intervals and tests.
+        allow_incomparable: whether metrics that were measured differently are compared, too.
+        strict: whether runs with other questions, labels or documents are not comparable.
+
+    Returns:
+        One comparison a candidate; p values are adjusted over all of them.
+
+    Raises:
+        InputError: a rule of the gate names a metric that no run has.
+    """
     pairs = [_Numbers(baseline, candidate, seed, allow_incomparable, strict) for candidate in candidates]
     chances: list[dict[str, float]] = [{} for _ in pairs]
     tests = dict.fromkeys(FAMILIES, 0)
@@ -323,7 +352,13 @@ class CorpusChange:
 
 
 def corpus_change(baseline: Side, candidate: Side) -> CorpusChange | None:
-    """The changes; None where both runs have the same documents."""
+    """Args:
+        baseline: one run.
+        candidate: the other.
+
+    Returns:
+        Which documents changed; None where both runs have the same.
+    """
     before, after = (side.snapshot for side in (baseline, candidate))
     if before.identity.get("documents") == after.identity.get("documents"):
         return None

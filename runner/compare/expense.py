@@ -57,7 +57,16 @@ def is_expense(name: str) -> bool:
 
 
 def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Expense]:
-    """`latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last."""
+    """Compare the latency of two runs.
+
+    Args:
+        baseline: one run.
+        candidate: the other.
+        seed: of intervals.
+
+    Returns:
+        `latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last.
+    """
     one, other = _stages(baseline), _stages(candidate)
     expenses = []
     for stage in sorted({*one, *other}, key=lambda stage: (stage == STAGE, stage)):
@@ -95,8 +104,16 @@ def _measurement(entry: Mapping[str, Any] | None, name: str) -> tuple[float | No
 
 
 def costs(baseline: Snapshot, candidate: Snapshot) -> list[Expense]:
-    """`cost.usd` and `cost.tokens` of a case, in total and by role (`cost.judge.usd`). Empty where neither run called a
-    model."""
+    """Compare what a case costs.
+
+    Args:
+        baseline: one run.
+        candidate: the other.
+
+    Returns:
+        `cost.usd` and `cost.tokens` of a case, in total and by role (`cost.judge.usd`); empty where neither run called
+        a model.
+    """
     baseline_roles, candidate_roles = _by_role(baseline), _by_role(candidate)
     n_one, n_other = (run.cost.get("cases", len(run.cases)) for run in (baseline, candidate))
     return [

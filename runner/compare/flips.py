@@ -56,7 +56,16 @@ class Flips:
 
 
 def flips_of(runs: PairedRuns, metrics: Sequence[str], judged_metrics: Sequence[str]) -> Flips:
-    """The flips of two runs. `metrics`: the comparable main metrics, `judged_metrics`: those that a judge scores."""
+    """Find the cases whose outcome changed.
+
+    Args:
+        runs: a pair of runs.
+        metrics: the comparable main metrics.
+        judged_metrics: those that a judge scores.
+
+    Returns:
+        The flips, the largest changes first.
+    """
     by = deciding_name(runs.baseline, runs.candidate)
     if by is None:
         return Flips(None, 0, 0, (), ())

@@ -54,8 +54,17 @@ class _Run:
 def front(
     cells: Cells, values: Mapping[str, Mapping[str, float]], *, margin: float, is_faster: IsFaster
 ) -> dict[str, Any]:
-    """`values`: metric of quality -> folder -> mean; a run that lacks one is left out. Returns JSON values:
-    `dominated_by` is empty for the runs of the front, `latency` says whether it counted."""
+    """The Pareto front of a sweep.
+
+    Args:
+        cells: the runs.
+        values: metric of quality -> folder -> mean; a run that lacks one is left out.
+        margin: the least difference in quality that counts, a share of the range of the metric.
+        is_faster: whether the first of two runs is faster than the second; None where latency does not count.
+
+    Returns:
+        JSON values: `dominated_by` is empty for the runs of the front, `latency` says whether it counted.
+    """
     folders = [name for name in cells.snapshots if all(name in means for means in values.values())]
     unit, cost = _cost({name: cells.snapshots[name] for name in folders})
     signs = {name: -1.0 if cells.catalogue.direction(name) == "lower" else 1.0 for name in values}

@@ -82,8 +82,21 @@ def gate_of(
     main: Sequence[str] = (),
     allow_incomparable: bool,
 ) -> Gate:
-    """Evaluate the gate. `main`: the main metrics of both. Raises InputError for a rule on an unknown metric, and for
-    an unknown case."""
+    """Evaluate the regression rules.
+
+    Args:
+        regression: the rules.
+        runs: a pair of runs.
+        expenses: latencies and costs of both runs.
+        main: the main metrics of both runs.
+        allow_incomparable: whether metrics that were measured differently are compared, too.
+
+    Returns:
+        The result of each rule and of each case that must not break.
+
+    Raises:
+        InputError: a rule names an unknown metric or case.
+    """
     checked = _RuleCheck(runs, {expense.name: expense for expense in expenses}, allow_incomparable)
     results = [
         checked.result(replace(rule, metric=metric), f"regression.rules.{number}")

@@ -32,7 +32,13 @@ OF_RUN = ("id", "experiment", "evaluation_type", "k", "status", "created_at", "g
 
 
 def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, Any]:
-    """JSON values; no NaN, no infinity."""
+    """Args:
+        comparison: of two runs.
+        fail_on_regression: whether a rule that fires ends the command with exit code 4.
+
+    Returns:
+        The content of compare.json: JSON values without NaN and infinity.
+    """
     flips, gate = comparison.flips, comparison.gate
     return {
         "schema": SCHEMA,

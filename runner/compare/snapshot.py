@@ -55,7 +55,15 @@ NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")
 
 
 def write_snapshot(folder: Path) -> Path:
-    """Write the snapshot of a run folder. Raises InputError where `folder` is none."""
+    """Args:
+        folder: of a run.
+
+    Returns:
+        The snapshot that was written there.
+
+    Raises:
+        InputError: the folder holds no run.
+    """
     path = folder / FILE
     with replacing(path) as scratch, scratch.open("wb") as file:
         file.writelines(_parts(open_run(folder)))
@@ -120,8 +128,15 @@ def _head(folder: RunFolder) -> dict[str, Any]:
 def depends_on(
     metric: str, identity: Iterable[str], catalogue: Catalogue, components: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """The identities that must be equal for two values of a metric to be comparable. `components`: identities of the
-    run's own components, also of kinds that only another package has."""
+    """Args:
+        metric: its name in rows.
+        identity: the names of the identities that the run has.
+        catalogue: the metrics of the run.
+        components: identities of the run's own components, also of kinds that only another package has.
+
+    Returns:
+        The identities that must be equal for two values of the metric to be comparable.
+    """
     known = set(identity)
     found = catalogue.variant(metric).depends
     if found is None:

@@ -75,8 +75,18 @@ class SweptMetric:
 def compare_sweep(
     folder: Path, statuses: Mapping[str, str], *, baseline: str, seed: int, margin: float
 ) -> dict[str, Any] | None:
-    """`statuses`: by folder, of the runs in order and of reference runs. Returns JSON values; None where fewer than two
-    runs have results, unless references do."""
+    """Compare the runs of a sweep.
+
+    Args:
+        folder: of the sweep.
+        statuses: by folder, of the runs in order and of reference runs.
+        baseline: the folder of the run to compare with.
+        seed: of intervals and tests.
+        margin: the least difference that counts, a share of the range of a metric.
+
+    Returns:
+        JSON values; None where fewer than two runs have results, unless references do.
+    """
     opened = open_cells(folder, statuses)
     references = {name: snapshot for name, snapshot in opened.items() if name in NAMES}
     snapshots = {name: snapshot for name, snapshot in opened.items() if name not in NAMES}
@@ -111,8 +121,19 @@ def compare_sweep(
 def compare_on(
     folder: Path, baseline: str, others: Collection[str], metrics: Sequence[str], *, seed: int, margin: float
 ) -> list[dict[str, Any]]:
-    """Compare some runs of a sweep with one of them, on some metrics. Returns JSON values as `compare_sweep`, without
-    metrics that fewer than two of the runs have."""
+    """Compare some runs of a sweep with one of them, on some metrics.
+
+    Args:
+        folder: of the sweep.
+        baseline: the folder of the run to compare with.
+        others: the folders of the other runs.
+        metrics: their names.
+        seed: of intervals and tests.
+        margin: the least difference that counts, a share of the range of a metric.
+
+    Returns:
+        JSON values as of `compare_sweep`, without metrics that fewer than two of the runs have.
+    """
     cells = Cells(open_cells(folder, [baseline, *others]), seed)
     if baseline not in cells.snapshots or len(cells.snapshots) < 2:
         return []
@@ -310,8 +331,15 @@ def gaps(
     for a run that is worse than the floor, above 1 for one that beats the ceiling. There is no share where the gap is
     not significant (p of ceiling against floor at .05, its interval excludes 0).
 
-    `systems` and `references`: snapshots by folder, which for a reference is its name. Returns JSON values, without
-    metrics that the ceiling or all floors lack; empty where one of the two is missing."""
+    Args:
+        systems: snapshots of the runs, by folder.
+        references: snapshots of reference runs, by name.
+        metrics: their names.
+        seed: of intervals and tests.
+
+    Returns:
+        JSON values, without metrics that the ceiling or all floors lack; empty where one of the two is missing.
+    """
     cells = Cells({**systems, **references}, seed)
     found = (_gap(cells, list(systems), list(references), metric) for metric in metrics)
     return [gap for gap in found if gap is not None]

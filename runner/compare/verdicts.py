@@ -42,7 +42,14 @@ FAMILIES: tuple[Family, ...] = ("first", "main", "other", "leg")
 
 
 def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Collection[str] = ()) -> list[str]:
-    """The main metrics among the comparable ones, in order. `known`: all metrics of the runs."""
+    """Args:
+        comparable: names of comparable metrics.
+        catalogue: their records.
+        known: names of all metrics of the runs.
+
+    Returns:
+        The main metrics among the comparable ones, in order.
+    """
     found = _main(comparable, catalogue)
     if found or _main(known, catalogue):
         return found
@@ -77,7 +84,15 @@ def adjust(found: Sequence[PairedResult]) -> list[float]:
 
 
 def verdict(metric: Variant, numbers: PairedResult, p_holm: float, margin: float) -> Verdict | None:
-    """The verdict on a metric; None for a metric without a direction."""
+    """Args:
+        metric: its record.
+        numbers: the paired comparison.
+        p_holm: p, adjusted.
+        margin: the least difference that counts, a share of the range of the metric.
+
+    Returns:
+        The verdict on the metric; None for a metric without a direction.
+    """
     if metric.direction is None:
         return None
     if numbers.n < FEWEST:
@@ -98,8 +113,13 @@ def holds(metric: Variant, numbers: PairedResult, margin: float) -> bool:
 
 
 def overall(verdicts: Sequence[Verdict], *, first_holds: bool) -> Overall:
-    """The overall verdict from those of the main metrics, the deciding one first; `first_holds`: whether that one is
-    not worse (`holds`)."""
+    """Args:
+        verdicts: of the main metrics, the deciding one first.
+        first_holds: whether that one is not worse (`holds`).
+
+    Returns:
+        The overall verdict.
+    """
     if not verdicts:
         return "not_comparable"
     first = verdicts[0]

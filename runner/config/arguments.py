@@ -28,6 +28,7 @@ SET_BY_RUNNER = frozenset(
 )
 WHERE = ("out=", "cache_dir=", "hydra.")
 ADDED = re.compile(r"\+profile@evaluation\.profiles\.([^=]+)=\1")  # set by compose: a profile of the user
+FREE = re.compile(r"provider\.|judge\.(?:[\w.]+\.)?rubrics\.")  # free names: compose sets `++` before them
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*", re.A)  # Hydra reads such words as they stand
 SIMPLE = re.compile(  # an override whose value is a name of Hydra's, a whole number, or a text without escapes
@@ -322,10 +323,17 @@ def unquote(override: str) -> str:
     return plain if quote_argument(plain) == override else f"{name}={value}"
 
 
+def without_additions(override: str) -> str:
+    """The override without the quotes and the `++` that the program added."""
+    plain = unquote(override)
+    return plain[2:] if plain.startswith("++") and FREE.match(plain, 2) else plain
+
+
 def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Sequence[str] = ()) -> str:
     """The command that repeats a run, without folders of results and caches, and without the overrides that the program
     added. `frozen`: the file that the overrides modify."""
-    kept = [unquote(word) for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word)]
+    theirs = (word for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word))
+    kept = [without_additions(word) for word in theirs]
     base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
     folders = [word for folder in config_folders for word in ("--config-dir", folder)]
     return " ".join(map(shell, ["python", "-m", "runner", *base, *folders, *kept]))

@@ -39,7 +39,6 @@ from runner.system.store import fingerprint
 
 watch()
 
-OPEN = re.compile(r"provider\.|judge\.(?:[\w.]+\.)?rubrics\.")  # mappings with free names
 LISTED = "metric"  # groups with several choices at once
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
 GROUPS_BESIDE = ("tracking", "regression", "profile")  # which an evaluation need not use
@@ -236,7 +235,7 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
             return f"+{override}"
         if re.fullmatch(rf"\+?{LISTED}=\w+", override):
             return "{}=[{}]".format(*override.split("="))
-        return f"++{override}" if OPEN.match(override) else override
+        return f"++{override}" if arguments.FREE.match(override) else override
 
     return list(map(full_override, overrides))
 

@@ -55,13 +55,21 @@ def aggregate(
     resamples: int = statistics.RESAMPLES,
     shared_estimates: Known | None = None,
 ) -> dict[str, Any]:
-    """`cases`, `metrics`, `slices` and `counts` of summary.json from rows in case order.
+    """Sum up the rows of a run.
 
-    `catalogue` knows how summaries call what a row names. `total` is the number of cases that there should be (default:
-    all are there); the rest is pending.
-    Every metric that a row names appears. Those with a `/` in the name (legs of a fusion, chunks) are not
-    sliced. `cases.unscored` counts cases that ended well but name a metric in `unscored`.
-    `shared_estimates`: estimates of other runs, to which those of this one are added; equal values share an estimate.
+    Every metric that a row names appears. Those with a `/` in the name (legs of a fusion, chunks) are not sliced.
+    `cases.unscored` counts cases that ended well but name a metric in `unscored`.
+
+    Args:
+        rows: in case order; read once.
+        catalogue: knows how summaries call what a row names.
+        seed: of the intervals.
+        total: the number of cases that there should be (default: all are there); the rest is pending.
+        resamples: of a bootstrap.
+        shared_estimates: estimates of other runs, to which those of this one are added; equal values share an estimate.
+
+    Returns:
+        `cases`, `metrics`, `slices` and `counts` of summary.json.
     """
     table = _Table(catalogue)
     for row in rows:
@@ -80,9 +88,13 @@ def aggregate(
 
 
 def latency(rows: Rows) -> dict[str, dict[str, float | int | None]]:
-    """`{stage: {"p50_ms", "p95_ms", "n"}}` over live timings, and `case` over whole cases.
+    """Percentiles of latency. A whole case counts when it ended well and every stage of it was live.
 
-    A whole case counts when it ended well and every stage of it was live.
+    Args:
+        rows: of the journal.
+
+    Returns:
+        `{stage: {"p50_ms", "p95_ms", "n"}}` over live timings, and `case` over whole cases.
     """
     times = Times()
     for row in rows:
@@ -114,9 +126,15 @@ class Times:
 
 
 def cost(rows: Rows) -> dict[str, Any]:
-    """`{"cases": n, "roles": {role: {"requests", "input_tokens", "output_tokens", "usd"}}}`: what the requests of cases
-    that ended well came to, each once, live or from the cache; `usd` None where a price is unknown. Empty where no
-    model was asked. The order of rows changes nothing."""
+    """What the requests of cases that ended well came to, each once, live or from the cache.
+
+    Args:
+        rows: of the journal; their order changes nothing.
+
+    Returns:
+        `{"cases": n, "roles": {role: {"requests", "input_tokens", "output_tokens", "usd"}}}`, `usd` None where a price
+        is unknown; empty where no model was called.
+    """
     costs = Costs()
     for row in rows:
         costs.add(row)

@@ -94,7 +94,13 @@ _AFTER_ANY = frozenset(
 
 
 def exact_match(answer: str, known: Sequence[str]) -> float | None:
-    """1.0 when the answer is one of the known answers, else 0.0; None when no answer is known."""
+    """Args:
+        answer: of the system.
+        known: right answers.
+
+    Returns:
+        1.0 when the normalised answer is one of the known ones, else 0.0; None when no answer is known.
+    """
     return _exact_match(answer, tuple(known))
 
 
@@ -104,7 +110,15 @@ def _exact_match(answer: str, known: tuple[str, ...]) -> float | None:
 
 
 def token_f1(answer: str, known: Sequence[str]) -> float | None:
-    """Harmonic mean of token precision and recall, tokens counted as a bag; None when no answer is known."""
+    """Harmonic mean of token precision and recall, tokens counted as a bag, as in SQuAD.
+
+    Args:
+        answer: of the system.
+        known: right answers, of which the best one counts.
+
+    Returns:
+        0..1; None when no answer is known.
+    """
     return _token_f1(answer, tuple(known))
 
 
@@ -114,8 +128,14 @@ def _token_f1(answer: str, known: tuple[str, ...]) -> float | None:
 
 
 def contains_answer(answer: str, known: Sequence[str]) -> float | None:
-    """1.0 when the answer gives one of the known answers in any form in which it may be written, and does not say that
-    this is not it (runner.text.shown), else 0.0; None when no answer is known."""
+    """Args:
+        answer: of the system.
+        known: right answers.
+
+    Returns:
+        1.0 when the answer gives one of the known ones in any form in which it may be written, and does not say that
+        this is not it (runner.text.shown), else 0.0; None when no answer is known.
+    """
     return _contains_answer(answer, tuple(known)) if known else None
 
 
@@ -125,7 +145,13 @@ def _contains_answer(answer: str, known: tuple[str, ...]) -> float:
 
 
 def answer_matches(answer: str, known: Sequence[str]) -> bool | None:
-    """Whether the answer is a known answer, or one occurs in it. None when none is known."""
+    """Args:
+        answer: of the system.
+        known: right answers.
+
+    Returns:
+        Whether the answer is a known one, or contains one; None when no answer is known.
+    """
     return bool(contains_answer(answer, known) or exact_match(answer, known)) if known else None
 
 

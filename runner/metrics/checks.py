@@ -75,8 +75,17 @@ class CheckInput:
 
 
 def read_check(entry: Any) -> Check:
-    """From `{type: contains, value: x}` or `{contains: x}`. Raises ValueError with where in the entry something is
-    wrong, and what: `value: expected …`."""
+    """Read a check.
+
+    Args:
+        entry: `{type: contains, value: x}` or `{contains: x}`.
+
+    Returns:
+        The check.
+
+    Raises:
+        ValueError: where in the entry something is wrong, and what: `value: expected …`.
+    """
     if not isinstance(entry, Mapping):
         raise ValueError(f"expected a check such as {{contains: TEXT}}, got {entry!r}")
     keys = dict(entry)
@@ -204,7 +213,16 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
 
 
 def failure_of(check: Check, checked: CheckInput, language: Language = "en") -> str | None:
-    """Why a check fails; empty where it passes, None where it cannot be evaluated."""
+    """Evaluate a check.
+
+    Args:
+        check: one check.
+        checked: the answer, and what else checks look at.
+        language: of the text.
+
+    Returns:
+        Why the check fails; empty where it passes, None where it cannot be evaluated.
+    """
     found = CHECKING[check.type](check, checked)
     if found is None:
         return None

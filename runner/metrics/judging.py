@@ -55,8 +55,14 @@ class RubricVotes:
 
 
 def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """Rubric -> standard error of the score of one case, where a judge, or every judge of a panel, was asked
-    several times: by how much the score would move if the same answer were judged again."""
+    """By how much scores would move if the same answers were judged again.
+
+    Args:
+        judgements: of one case, by rubric.
+
+    Returns:
+        Rubric -> standard error of the score, where a judge, or every judge of a panel, was asked several times.
+    """
     errors = {}
     for rubric, judgement in judgements.items():
         judges: dict[str, list[float]] = {}

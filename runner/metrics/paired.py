@@ -81,9 +81,16 @@ class PairedResult:
 def compare_means(
     baseline: Floats, candidate: Floats, *, seed: int, ranges: Floats | None = None
 ) -> list[PairedResult]:
-    """Many metrics over the same cases: float64 [n_cases, n_metrics] each, finite, n_cases >= 1.
+    """Compare many metrics over the same cases.
 
-    ranges   lowest and highest value of a metric, float64 [n_metrics, 2]; infinite where unknown (default: all are)
+    Args:
+        baseline: float64 [n_cases, n_metrics], finite, n_cases >= 1.
+        candidate: the same for the other run.
+        seed: of tests that draw.
+        ranges: lowest and highest value of a metric, float64 [n_metrics, 2]; infinite where unknown (default: all are).
+
+    Returns:
+        One result a metric, in order.
     """
     differences = candidate - baseline
     intervals = difference_intervals(differences, seed=seed, ranges=_of_differences(baseline, candidate, ranges))
@@ -105,10 +112,19 @@ def compare_weighted(
     seed: int,
     ends: tuple[float, float] = (-math.inf, math.inf),
 ) -> PairedResult | None:
-    """One metric whose cases weigh differently, perhaps in each run: float64 [n_cases] each, weights >= 0.
+    """Compare one metric whose cases weigh differently, perhaps in each run. A case counts where its weight is above 0
+    in either run.
 
-    A case counts where its weight is above 0 in either run. `ends`: lowest and highest value. None
-    when one of the runs has no such case.
+    Args:
+        baseline: float64 [n_cases].
+        candidate: float64 [n_cases].
+        baseline_weights: float64 [n_cases], >= 0.
+        candidate_weights: float64 [n_cases], >= 0.
+        seed: of tests that draw.
+        ends: lowest and highest value of the metric, where they are known.
+
+    Returns:
+        The result; None when one of the runs has no case with a weight.
     """
     has_weight = (baseline_weights > 0) | (candidate_weights > 0)
     weights = [baseline_weights[has_weight], candidate_weights[has_weight]]
@@ -139,10 +155,15 @@ def compare_weighted(
 
 
 def difference_intervals(differences: Floats, *, seed: int, ranges: Floats | None = None) -> Floats:
-    """95 % intervals of the mean of every column, float64 [n_metrics, 2], NaN where nothing tells.
+    """95 % intervals of the mean difference of every column.
 
-    differences   float64 [n_cases, n_metrics]
-    ranges        of the differences, float64 [n_metrics, 2]; infinite where unknown (default: all are)
+    Args:
+        differences: float64 [n_cases, n_metrics].
+        seed: of a bootstrap.
+        ranges: of the differences, float64 [n_metrics, 2]; infinite where unknown (default: all are).
+
+    Returns:
+        (low, high), float64 [n_metrics, 2]; NaN where the interval is unknown.
     """
     if len(differences) < LARGE:
         return statistics.mean_intervals(differences, ranges=ranges, seed=seed)
@@ -165,7 +186,15 @@ def _of_differences(baseline: Floats, candidate: Floats, ranges: Floats | None) 
 
 
 def swap_p(differences: Floats, *, seed: int) -> Floats:
-    """Two-sided p of every column, float64 [n_metrics] in (0, 1]; differences float64 [n_cases, n_metrics]."""
+    """Two-sided p of a sign-flip test of every column.
+
+    Args:
+        differences: float64 [n_cases, n_metrics].
+        seed: of flips that are drawn.
+
+    Returns:
+        float64 [n_metrics], in (0, 1].
+    """
     observed = np.abs(differences.sum(axis=0))
     differing = (differences != 0).sum(axis=0)
     p_values = np.ones(differences.shape[1])
@@ -185,7 +214,14 @@ def swap_p(differences: Floats, *, seed: int) -> Floats:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """p adjusted for their number (Holm, 1979), in the same order; never below p, at most 1."""
+    """Adjust p values for their number (Holm, A simple sequentially rejective multiple test procedure, 1979).
+
+    Args:
+        chances: p values.
+
+    Returns:
+        Adjusted p values in the same order; never below p, at most 1.
+    """
     adjusted = [0.0] * len(chances)
     highest = 0.0
     for rank, place in enumerate(sorted(range(len(chances)), key=lambda place: chances[place])):
@@ -196,7 +232,15 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 def mcnemar_p(lost: int, won: int) -> float:
     """Exact two-sided p that a case which changed is as likely to have changed for the worse as for the better
-    (McNemar, 1947; binomial form)."""
+    (McNemar, 1947; binomial form).
+
+    Args:
+        lost: cases that became wrong.
+        won: cases that became right.
+
+    Returns:
+        p, in (0, 1].
+    """
     fewer, n = min(lost, won), lost + won
     if n > MANY:
         from scipy.special import bdtr

@@ -45,12 +45,19 @@ def corrected_mean(
     weight: float | None = None,
     confidence: float = 0.95,
 ) -> CorrectedMean | None:
-    """None with fewer than two groups of labelled cases or two others: nothing tells how far a mean may be off.
+    """The mean of human scores over a run, from those of labelled cases and those of the judge.
 
-    human, judged   scores of the labelled cases, float64 [n]
-    others          the judge's scores of other cases from where the labelled ones come from, float64 [N]
-    groups          numbers from 0, one a labelled case (default: each by itself)
-    weight          w above (default: tuned)
+    Args:
+        human: scores of the labelled cases, float64 [n].
+        judge: the judge's scores of the same cases, float64 [n].
+        unlabelled: the judge's scores of other cases from where the labelled ones come from, float64 [N].
+        groups: numbers from 0, one a labelled case (default: each by itself).
+        weight: w above (default: tuned).
+        confidence: of the interval.
+
+    Returns:
+        The mean with its interval; None with fewer than two groups of labelled cases or two others, which do not show
+        how far a mean may be off.
     """
     from scipy.stats import t
 
@@ -71,9 +78,18 @@ def corrected_mean(
 
 
 def labels_to_halve(human: Floats, judge: Floats, unlabelled: Floats, groups: Codes | None = None) -> int | None:
-    """How many more labelled cases like these would halve the interval of `corrected_mean`; None where that cannot be
-    told. With m times as many groups, var(mean(Y)), cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are,
-    the others stay; the weight is tuned anew."""
+    """How many more labels would halve the interval of `corrected_mean`. With m times as many groups, var(mean(Y)),
+    cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are, the others stay; the weight is tuned anew.
+
+    Args:
+        human: scores of the labelled cases, float64 [n].
+        judge: the judge's scores of the same cases, float64 [n].
+        unlabelled: the judge's scores of other cases, float64 [N].
+        groups: numbers from 0, one a labelled case (default: each by itself).
+
+    Returns:
+        A number of cases; None where it cannot be told.
+    """
     from scipy.stats import t
 
     codes = np.arange(len(human)) if groups is None else groups

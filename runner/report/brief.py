@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from runner.config.arguments import shell, unquote
+from runner.config.arguments import shell, without_additions
 from runner.errors import installing
 from runner.llm.calls import FILE as CALLS
 from runner.metrics.paired import FEWEST
@@ -329,7 +329,7 @@ def _repeat_words(run: Mapping[str, Any]) -> list[str]:
         return []
     folders = [word for folder in run.get("config_folders") or () for word in ("--config-dir", folder)]
     words = run.get("overrides") or ()
-    repeated = [unquote(word) for word in words if not word.lstrip("+").startswith(WRITES)]
+    repeated = [without_additions(word) for word in words if not word.lstrip("+").startswith(WRITES)]
     return [*folders, *repeated] if repeated else []
 
 

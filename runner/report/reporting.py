@@ -48,22 +48,43 @@ class Reporting(Protocol):
 
     @staticmethod
     def run_facts(run: Run) -> Iterable[tuple[str, str]]:
-        """(NAME, value) of what else ran, beside the choices of its pipeline; `ran.NAME` is the word for it."""
+        """Args:
+            run: the content of run.json.
+
+        Returns:
+            (NAME, value) of what else ran, beside the choices of its pipeline; `ran.NAME` is the word for it.
+        """
         ...
 
     @staticmethod
     def sections(document: Document) -> Iterable[Section | None]:
-        """Sections of the report of a run, between its metrics and its failure stages."""
+        """Args:
+            document: a run.
+
+        Returns:
+            Sections of its report, between the metrics and the failure stages; None is left out.
+        """
         ...
 
     @staticmethod
     def sweep_sections(sweep: Sweep) -> Iterable[Section | None]:
-        """Sections of the report of a sweep, over its completed runs."""
+        """Args:
+            sweep: a sweep with completed runs.
+
+        Returns:
+            Sections of its report; None is left out.
+        """
         ...
 
     @staticmethod
     def case_facts(row: Mapping[str, Any], say: Wording) -> Iterable[Fact]:
-        """Facts of one row of per_item.jsonl: additional ones, or replacements of runner's (see Fact)."""
+        """Args:
+            row: of per_item.jsonl.
+            say: the words of the report.
+
+        Returns:
+            Facts of the case: additional ones, or replacements of runner's (see Fact).
+        """
         ...
 
 

@@ -33,7 +33,11 @@ Rows = Sequence[NDArray[np.floating[Any]]] | NDArray[np.floating[Any]]
 
 
 class BatchSink(Protocol):
-    """Receives the vectors of a batch by its number; `sent_by` is the server's name of its model."""
+    """Receives the vectors of a batch by its number; `sent_by` is the server's name of its model.
+
+    def keep(number: int, rows: Rows, sent_by: str = "", /) -> None:
+        vectors[number] = rows
+    """
 
     def __call__(self, number: int, rows: Rows, sent_by: str = "", /) -> None: ...
 

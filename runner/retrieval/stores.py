@@ -233,20 +233,45 @@ class AwayError(EvaluationError):
 
 class OpenCollection(Protocol):
     """A connected collection. Its methods raise AwayError where the same request may succeed later, and StopRunError
-    where it will not; a deadline cancels them."""
+    where it will not; a deadline cancels them.
+
+        class ServerCollection:
+            def __init__(self, client: Client, n_points: int) -> None:
+                self.client, self.n_points = client, n_points
+
+            async def add(self, points: Points) -> None:
+                await self.client.put(points.start, points.vectors)
+
+            async def finish(self) -> None:
+                await self.client.build_index()
+
+            async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
+                return [await self.client.nearest(vector, depth) for vector in vectors]
+
+            async def close(self) -> None:
+                await self.client.close()
+    """
 
     @property
     def n_points(self) -> int:
         """Number of points; a collection whose fill was interrupted has those with the lowest numbers."""
 
     async def add(self, points: Points) -> None:
-        """Add points, or replace those with the same numbers."""
+        """Args:
+        points: to add; those with known numbers are replaced.
+        """
 
     async def finish(self) -> None:
         """Called after all points were added, for example to build an index."""
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
-        """The `depth` nearest points of each query (float32 [n_queries, dim])."""
+        """Args:
+            vectors: queries, float32 [n_queries, dim].
+            depth: how many points to return for each, from 1.
+
+        Returns:
+            The nearest points of each query, nearest first.
+        """
 
     async def close(self) -> None:
         """Close files and connections."""
@@ -270,8 +295,18 @@ class Store(Protocol):
     transfer: Transfer
 
     async def open(self, collection: Collection) -> OpenCollection:
-        """Open the collection of this name, or create it. Raises AwayError and StopRunError as its methods do, and
-        StopRunError where its vectors have another length."""
+        """Open a collection, or create it.
+
+        Args:
+            collection: its name, its size, the length of its vectors, and its index.
+
+        Returns:
+            The open collection.
+
+        Raises:
+            AwayError: the store did not answer; the same request may succeed later.
+            StopRunError: the store refuses, or the vectors there have another length.
+        """
 
 
 @runtime_checkable
@@ -306,10 +341,22 @@ class Filtering(Protocol):
 
 
 class Among(Protocol):
-    """A collection of a store that filters."""
+    """A collection of a store that filters.
+
+    class ServerCollection:
+        async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
+            return await self.client.nearest(vectors, depth, facets=where)
+    """
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
-        """Like `search`, among the points that have a facet of each group."""
+        """Args:
+            vectors: queries, float32 [n_queries, dim].
+            depth: how many points to return for each, from 1.
+            where: groups of facets; a point passes with a facet of each group.
+
+        Returns:
+            The nearest of the points that pass, nearest first.
+        """
 
 
 @runtime_checkable
@@ -330,11 +377,25 @@ class WordSearching(Protocol):
 
 
 class WordSearch(Protocol):
-    """A collection of texts that are ranked by their words."""
+    """A collection of texts that are ranked by their words.
+
+    class ServerCollection:
+        async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
+            return [await self.client.match(text, depth, facets=where) for text in texts]
+    """
 
     async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
-        """The `depth` best texts of each query, among those that have a facet of each group. A text that shares no
-        term with the query is no hit. Raises EvaluationError for a query that it cannot take."""
+        """Args:
+            texts: queries.
+            depth: how many texts to return for each, from 1.
+            where: groups of facets, as for `search_among`.
+
+        Returns:
+            The best texts of each query, by descending score. A text that shares no term with the query is no hit.
+
+        Raises:
+            EvaluationError: the store cannot take a query.
+        """
 
 
 @runtime_checkable
@@ -355,10 +416,20 @@ class Telling(Protocol):
 
 
 class TextCollection(Protocol):
-    """A collection of a store that gives texts back."""
+    """A collection of a store that gives texts back.
+
+    class ServerCollection:
+        async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+            return [row.text for row in await self.client.rows(numbers)]
+    """
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
-        """The texts of these points, in this order."""
+        """Args:
+            numbers: of points.
+
+        Returns:
+            Their texts, in this order.
+        """
 
 
 @runtime_checkable
@@ -375,10 +446,20 @@ class Keeping(Protocol):
     """
 
     async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
-        """The collections that this program made."""
+        """Args:
+            root: the folder of a store that keeps files.
+
+        Returns:
+            The collections that this program made.
+        """
 
     async def drop(self, name: str, root: Path) -> None:
-        """Delete a collection."""
+        """Delete a collection.
+
+        Args:
+            name: of the collection.
+            root: the folder of a store that keeps files.
+        """
 
 
 OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, WordSearching, Telling, Keeping)}

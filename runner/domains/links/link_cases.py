@@ -75,7 +75,12 @@ class LinkPlaces(Protocol):
     """
 
     def read(self) -> LinkData:
-        """Raises DataError or CorpusError for files that cannot be used."""
+        """Returns:
+            Notes, and places whose links are expected.
+
+        Raises:
+            DataError, CorpusError: files cannot be used.
+        """
 
 
 class Hiding:

@@ -80,7 +80,7 @@ class RedisSessions:
 
     @property
     def link(self) -> Link:
-        """The open link. Raises RuntimeError outside of `opened`."""
+        """The open link. Raises RuntimeError outside of `open`."""
         if self._link is None:
             raise RuntimeError("a store is used within open()")
         return self._link
@@ -103,7 +103,7 @@ class RedisSessions:
         except (AttributeError, RecursionError, TypeError, ValueError) as error:
             raise EvaluationError(
                 f"{self.link.place.name}: the session {key.session!r} of {key.tenant!r} is damaged "
-                f"({type(error).__name__}: {error}); python -m runner clean --tenant deletes sessions that are not used"
+                f"({type(error).__name__}: {error}); python -m runner clean --tenant NAME --idle HOURS deletes it"
             ) from None
         await self._miss(key, state.generation)
         number = last_number_of(reply)

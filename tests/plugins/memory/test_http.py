@@ -171,7 +171,11 @@ async def test_what_stays_is_told(server: MemoryServer) -> None:
             ([(500, {})] * 2, EvaluationError, 'answers 500: {"detail": "not now"} (asked 2 times)'),
             ([1.0] * 2, EvaluationError, "no answer within memory.timeout_ms (200 ms) (asked 2 times)"),
             ([(422, {})], EvaluationError, 'answers 422: {"detail": "not now"}'),
-            ([(302, {"Location": "http://x/"})], StopRunError, "which is not followed; memory.url names it"),
+            (
+                [(302, {"Location": "http://x/"})],
+                StopRunError,
+                "redirects are not followed, so put that address into memory.url",
+            ),
             ([(404, {})], StopRunError, "is memory.read.path right?"),
             ([(429, {"Retry-After": "9000"})], StopRunError, "(it asks to wait for 9,000 s)"),
         ):

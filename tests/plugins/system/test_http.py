@@ -159,7 +159,7 @@ async def test_a_key_that_is_refused_is_not_shown(
     assert isinstance(error, StopRunError) and SECRET not in str(error)
     assert "the service answers 401: " in str(error)
     assert str(error).endswith("its headers come from RAG_KEY_OF_TESTS")
-    assert str(await error_of(tmp_path / "other", service)).endswith("system.headers sends none")
+    assert str(await error_of(tmp_path / "other", service)).endswith("system.headers sets none")
     korean = await error_of(tmp_path / "other", service, language="ko")
     assert str(korean).endswith("system.headers에 보낼 헤더가 없습니다")
 

@@ -38,7 +38,8 @@ async def test_a_full_server_takes_nothing_and_says_so(program: str) -> None:
     for message in (str(caught.value), told):
         assert message.startswith(f"the store {server.url} is full, and did not take what it was given: ")
         assert message.endswith(
-            "; raise its maxmemory, with maxmemory-policy noeviction, or delete sessions: python -m runner clean"
+            "; raise its maxmemory, with maxmemory-policy noeviction, or delete sessions: "
+            "python -m runner clean --idle HOURS memory.store.url=URL"
         )
 
 

@@ -71,10 +71,10 @@ WITHOUT_EXTRA = """
 import sys
 sys.modules["rs_bpe"] = None
 from runner.domains.memory.context import ContextBuilder
-from runner.domains.memory.records import Remembered
+from runner.domains.memory.records import MemoryContent
 print(*ContextBuilder(encoding="cl100k_base").preflight())
 print(ContextBuilder().provenance, ContextBuilder().preflight(), ContextBuilder().count("Hello world"))
-ContextBuilder(encoding="o200k_base").build(Remembered(), "?")
+ContextBuilder(encoding="o200k_base").build(MemoryContent(), "?")
 """
 
 
