@@ -93,7 +93,8 @@ class HybridRetriever:
 
     @property
     def concurrency(self) -> int:
-        return max(int(attribute_of(leg, "concurrency")) for leg in self.legs.values())
+        remote = [leg for leg in self.legs.values() if attribute_of(leg, "is_remote")]
+        return max((int(attribute_of(leg, "concurrency")) for leg in remote), default=1)
 
     @property
     def caches(self) -> bool:
