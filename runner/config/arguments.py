@@ -69,28 +69,28 @@ def read(words: Sequence[str]) -> Line:
     """Parse a command line. Raises ConfigError with every word that is no override, and InputError for an unknown
     flag."""
     folders, rest = split_flags(words, CONFIG_FOLDER)
-    names, others = split_flags(rest, CONFIG_NAME)
-    trusts, others = TRUST in others, [word for word in others if word != TRUST]
-    flags = [word.partition("=")[0] for word in others if word.startswith("-")]
+    names, remaining = split_flags(rest, CONFIG_NAME)
+    trusts, remaining = TRUST in remaining, [word for word in remaining if word != TRUST]
+    flags = [word.partition("=")[0] for word in remaining if word.startswith("-")]
     check_folders(folders)
     _check(folders, names, flags)
     if trusts and not names:
         raise InputError(f"{TRUST}: expected a record (-cd FOLDER -cn frozen)")
     asks_hydra, multirun = (any(flag in kind for flag in flags) for kind in (ASKS_HYDRA, MULTIRUN))
-    overrides = [] if asks_hydra else check_overrides([word for word in others if not word.startswith("-")])
-    return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, others, trusts)
+    overrides = [] if asks_hydra else check_overrides([word for word in remaining if not word.startswith("-")])
+    return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, remaining, trusts)
 
 
 def split_flags(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str]]:
     """The values of the flags, and the other words."""
-    values, others, rest = [], [], iter(words)
+    values, remaining, rest = [], [], iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
         if name in flags:
             values.append(value if equals else next(rest, ""))
         else:
-            others.append(word)
-    return values, others
+            remaining.append(word)
+    return values, remaining
 
 
 def check_folders(folders: Sequence[str]) -> None:
@@ -114,13 +114,13 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
 def parse(argument: str) -> Override:
     """Parse an override with Hydra's grammar. Raises Hydra's error for an invalid word."""
     if (match := SIMPLE.fullmatch(argument)) is not None:
-        return _simple(argument, match)
+        return _parse_simple(argument, match)
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     return OverridesParser.create().parse_override(argument)
 
 
-def _simple(argument: str, match: re.Match[str]) -> Override:
+def _parse_simple(argument: str, match: re.Match[str]) -> Override:
     """What Hydra's grammar makes of nearly all words, in a hundredth of the time."""
     from hydra.core.override_parser.types import Override, OverrideType, Quote, QuotedString, ValueType
 

@@ -109,7 +109,7 @@ class Cleaning:
         store = self._store
         if not isinstance(store, KeepingStore):
             raise InputError("memory/store: this one keeps nothing after its program has ended; expected redis")
-        async with self._store.opened():
+        async with self._store.open():
             async for key in self._store.sessions():
                 if self._tenant not in (None, key.tenant):
                     continue

@@ -33,7 +33,7 @@ def server(redis: RedisServer) -> RedisServer:
 
 
 async def _fill(store: RedisStore) -> None:
-    async with store.opened():
+    async with store.open():
         for key in EVERY:
             await store.append(key, ChatTurn("u1"))
             await store.append(key, ChatTurn("u2"))
