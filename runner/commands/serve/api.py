@@ -421,7 +421,7 @@ def get_dataset(desk: Asking, dataset_id: Id) -> DatasetDetail:
     return dataset_detail(desk.dataset(dataset_id))
 
 
-@router.delete("/datasets/{dataset_id}", status_code=204, tags=["datasets"])
+@router.delete("/datasets/{dataset_id}", status_code=204, response_model=None, tags=["datasets"])
 def delete_dataset(desk: Asking, dataset_id: Id) -> None:
     """Delete an uploaded data set that no job reads, with its files."""
     desk.remove_dataset(dataset_id)
@@ -594,7 +594,7 @@ def resume_run(desk: Asking, run_id: Id) -> RunDetail:
     return detail(desk, run_id, limit=0)
 
 
-@router.delete("/runs/{run_id}", status_code=204, tags=["runs"])
+@router.delete("/runs/{run_id}", status_code=204, response_model=None, tags=["runs"])
 def delete_run(desk: Asking, run_id: Id) -> None:
     """With all its files."""
     _demand_run(desk, run_id)
@@ -651,7 +651,7 @@ def resume_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
     return _sweep(desk, sweep_id)
 
 
-@router.delete("/sweeps/{sweep_id}", status_code=204, tags=["sweeps"])
+@router.delete("/sweeps/{sweep_id}", status_code=204, response_model=None, tags=["sweeps"])
 def delete_sweep(desk: Asking, sweep_id: Id) -> None:
     """With all its runs."""
     _sweep(desk, sweep_id)
