@@ -231,7 +231,7 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
     say = LANGUAGES[language or summary.get("language") or "en"].of(kinds.pop() if len(kinds) == 1 else None)
     say = say.about(_catalogue(cells, summary))
     compared = comparison or summary.get("comparison")
-    references = [_cell(folder, entries, {}, records) for entries in head.get("references") or ()]
+    references = [_cell(folder, entry, {}, records) for entry in head.get("references") or ()]
     return Sweep(head, cells, say, _pair(folder, cells, summary.get("paired"), say.catalogue), compared, references)
 
 
