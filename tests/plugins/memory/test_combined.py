@@ -62,7 +62,7 @@ async def test_twenty_writers() -> None:
     )
 
     async def write(writer: int) -> None:
-        for number in range(20):
+        for number in range(10):
             await memory.append(KEY, ChatTurn(f"tea {writer} {number}"))
             await asyncio.sleep(0)
 
@@ -71,8 +71,8 @@ async def test_twenty_writers() -> None:
         await memory.update(KEY)
         shown = await memory.read(KEY, "tea")
     found = sorted(turn.number for turn in (*shown.recent, *shown.retrieved))
-    assert found == list(range(1, 401))
-    assert len(shown.memory.splitlines()) == 400 - len(shown.recent)
+    assert found == list(range(1, 201))
+    assert len(shown.memory.splitlines()) == 200 - len(shown.recent)
 
 
 async def test_a_turn_that_was_said_otherwise_later_does_not_come_back() -> None:
