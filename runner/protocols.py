@@ -544,6 +544,28 @@ class CachedRetriever(Retriever, Protocol):
 
 
 @runtime_checkable
+class RemoteRetriever(Retriever, Protocol):
+    """A retriever that may wait for a server. The event loop of a run awaits it, with `concurrency` (Concurrent)
+    batches of queries at once; one without the attribute is searched in a thread.
+
+    class ServerRetriever:
+        is_remote = True
+        concurrency = 4
+
+        async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+            return [ranking_of(hits) for hits in await self.client.search([query.text for query in queries], depth)]
+    """
+
+    @property
+    def is_remote(self) -> bool:
+        """False where no server is asked; `search` is called then."""
+
+    async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """What `search` returns. Cancelled where it is late, and where the run is interrupted; it then leaves no
+        request behind. Without queries it connects, for the clock to start afterwards."""
+
+
+@runtime_checkable
 class Closing(Protocol):
     """A retriever that keeps connections or files open after `index`. A later search opens them again.
 
@@ -1271,7 +1293,7 @@ ANY = (
     Incidental,
 )
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with protocols have one, too
-    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, TextTelling, Closing),
+    Retriever: (CachedRetriever, RemoteRetriever, Reference, Foreign, AnswerScored, Weighed, TextTelling, Closing),
     Chunker: (Cutting,),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
@@ -1296,6 +1318,7 @@ ABSENT: Mapping[str, Any] = {
     "idle": (),
     "incidental": (),
     "is_within": False,
+    "is_remote": False,
     "filters": False,
     "tells": False,
     "ranks_words": False,

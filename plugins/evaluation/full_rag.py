@@ -61,7 +61,8 @@ SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubric
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
 PIPELINE = Pipeline(
-    ("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "system", "judge")
+    ("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "system", "judge"),
+    replaced=("retriever", "agent", "reranker", "tokenizer", "embedder", "generator"),
 )
 SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # metrics whose spread over several answers is reported
 

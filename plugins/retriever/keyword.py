@@ -75,7 +75,12 @@ class KeywordRetriever:
         """Raises CorpusError for a corpus without chunks."""
         if not corpus.chunks:
             raise CorpusError("the corpus is empty: there is nothing to index")
-        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
+        key = {
+            "corpus": corpus.fingerprint,
+            "tokenizer": workspace.identity(self.tokenizer),
+            "bm25": [self.method, self.k1, self.b],
+            "provenance": self.provenance,
+        }
         tokenize = self._remembering(workspace) if len(corpus.chunks) <= REMEMBERED else self.tokenizer.tokenize
         folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus, tokenize))
         self._open(folder, corpus)
@@ -93,10 +98,8 @@ class KeywordRetriever:
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """Chunks that share no term with the query, or only terms without weight, are no hits."""
-        return self.graph.search(self._search, queries, depth)
-
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        return [self._rank(terms, depth) for terms in self.tokenizer.tokenize([query.text for query in queries])]
+        terms, deep = self.tokenizer.tokenize([query.text for query in queries]), self.graph.depth(depth)
+        return self.graph.rerank([self._rank(own, deep) for own in terms], depth)
 
     # --- index ------------------------------------------------------------------------------------
 

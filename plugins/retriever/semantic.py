@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import copy_context
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, overload
+from typing import Annotated, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,11 @@ from runner.retrieval.faiss_index import FACTS, FaissIndex
 from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
 from runner.retrieval.stores import Collection, Hits, IndexSettings, Kind, Points, Store, StoreIndex, collection_name
 from runner.system.metadata import version_of
+from runner.system.threads import compute, finish
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
 
+T = TypeVar("T")
 MARGIN = 32  # more candidates than asked for, to see where a tie at the end of a ranking ends
 BLOCK = 1 << 16  # texts that are embedded at a time
 ROUNDING = 1e-5  # float32 inner products of unit vectors differ by less between the kernels of FAISS
@@ -139,21 +142,49 @@ class SemanticRetriever:
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """All chunks are candidates, also those with a negative cosine. A query without any feature
         (a row of zeros) finds nothing."""
-        return self.graph.search(self._search, queries, depth)
-
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        deep = self.graph.depth(depth)
         vectors = self.embedder.embed([query.text for query in queries], "query")
-        if vectors.shape[1] != self._index.dim:
-            vectors = self._fit_length(vectors)
+        return self.graph.rerank(self._run(self._rank_all(vectors, deep)), depth)
+
+    async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """As `search`. The queries are embedded in a thread, one batch at a time."""
+        vectors = np.zeros((0, self._index.dim), dtype=np.float32)
+        if queries:
+            embed = copy_context().run, self.embedder.embed  # with the meters of this task
+            vectors = await compute(*embed, [query.text for query in queries], "query")
+        return self.graph.rerank(await self._rank_all(vectors, self.graph.depth(depth)), depth)
+
+    @property
+    def is_remote(self) -> bool:
+        return self._server is not None
+
+    @property
+    def concurrency(self) -> int:
+        return 1 if self._server is None else self._server.transfer.max_concurrency
+
+    @property
+    def _server(self) -> Store | None:
+        """The store, where it is a server that is asked."""
+        asks = self.store is not None and not self._is_stand_in and self.store.transfer.max_concurrency
+        return self.store if asks else None
+
+    def _run(self, search: Coroutine[Any, Any, T]) -> T:
+        return self._index.run(search) if isinstance(self._index, StoreIndex) else finish(search)
+
+    async def _rank_all(self, vectors: NDArray[np.float32], depth: int) -> list[Ranking]:
+        """The rankings of embedded queries. Waits for a store alone."""
+        vectors = self._fit_length(vectors)
         asked = np.flatnonzero(vectors.any(axis=1))
-        rankings = [Ranking((), (), ())] * len(queries)
-        for place, candidates in zip(asked, self._candidates(vectors[asked], depth), strict=True):
+        rankings = [Ranking((), (), ())] * len(vectors)
+        for place, candidates in zip(asked, await self._candidates(vectors[asked], depth), strict=True):
             rankings[place] = self._rank(vectors[place], candidates, depth)
         return rankings
 
     def _fit_length(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors that are made up, or of blank texts, at the length of those in the index. Raises StopRunError for
-        others."""
+        others of another length."""
+        if vectors.shape[1] == self._index.dim:
+            return vectors
         if attribute_of(self.embedder, "is_rehearsed") or not vectors.any():
             return np.resize(vectors, (len(vectors), self._index.dim))
         name = self.provenance["embedder"].get("model", type(self.embedder).__name__)
@@ -182,7 +213,8 @@ class SemanticRetriever:
     def warm_up(self) -> None:
         if isinstance(self.embedder, CachedEmbedder):
             self.embedder.warm_up()
-        self._candidates(np.zeros((1, self._index.dim), dtype=np.float32), 1)
+        if self._server is None:  # a server is connected by `search_async`
+            self._run(self._candidates(np.zeros((1, self._index.dim), dtype=np.float32), 1))
 
     def close(self) -> None:
         self._index.close()
@@ -191,7 +223,12 @@ class SemanticRetriever:
 
     def _within(self, corpus: Corpus, texts: Sequence[str], workspace: Workspace) -> tuple[Path, FaissIndex]:
         """A folder with the facts of an index, and the index."""
-        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
+        key = {
+            "corpus": corpus.fingerprint,
+            "embedder": workspace.identity(self.embedder),
+            "index": self.settings.reported,
+            "provenance": self.provenance,
+        }
 
         def build(path: Path) -> None:
             faiss_index.build(path, self._embed_texts(texts, workspace), self.settings)
@@ -256,20 +293,20 @@ class SemanticRetriever:
 
     # --- search -----------------------------------------------------------------------------------
 
-    def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
+    async def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
         """Candidates among which are the `depth` best of each query, however ties are broken."""
         wanted = min(self._n_candidates, depth + MARGIN)
-        hits_of_queries = self._nearest(vectors, wanted)
+        hits_of_queries = await self._nearest(vectors, wanted)
         if self.settings.kind == "flat" and wanted < self._n_candidates:
             tied = [n for n, hits in enumerate(hits_of_queries) if hits.scores[-1] >= hits.scores[depth - 1] - ROUNDING]
             if tied:
-                for place, more in zip(tied, self._candidates(vectors[tied], 2 * wanted), strict=True):
+                for place, more in zip(tied, await self._candidates(vectors[tied], 2 * wanted), strict=True):
                     hits_of_queries[place] = more
         return hits_of_queries
 
-    def _nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
+    async def _nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
         if isinstance(self._index, StoreIndex):
-            return self._index.nearest(vectors, wanted, self._where)
+            return await self._index.nearest(vectors, wanted, self._where)
         return self._index.nearest(vectors, wanted, self._passing)
 
     def _rank(self, vector: NDArray[np.float32], hits: Hits, depth: int) -> Ranking:

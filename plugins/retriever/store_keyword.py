@@ -87,19 +87,34 @@ class StoreKeywordRetriever:
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """Chunks that share no term with the query are no hits."""
-        return self.graph.search(self._search, queries, depth)
+        deep = self.graph.depth(depth)
+        if isinstance(self._index, StoreIndex):
+            return self.graph.rerank(self._index.run(self._rank_words(self._index, queries, deep)), depth)
+        if self._index is None:
+            raise RuntimeError("index() comes before search()")
+        return self.graph.rerank(self._index.search(queries, deep), depth)
+
+    @property
+    def is_remote(self) -> bool:
+        return self.store.transfer.max_concurrency > 0 and isinstance(self._index, StoreIndex)
+
+    @property
+    def concurrency(self) -> int:
+        return max(1, self.store.transfer.max_concurrency)
+
+    async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """As `search`."""
+        if not isinstance(self._index, StoreIndex):
+            raise RuntimeError("no store is asked")
+        return self.graph.rerank(await self._rank_words(self._index, queries, self.graph.depth(depth)), depth)
 
     def close(self) -> None:
         if isinstance(self._index, StoreIndex):
             self._index.close()
 
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        if isinstance(self._index, StoreIndex):
-            texts = [query.text for query in queries]
-            return [self._ranking(hits) for hits in self._index.rank_words(texts, depth, self._where)]
-        if self._index is None:
-            raise RuntimeError("index() comes before search()")
-        return self._index.search(queries, depth)
+    async def _rank_words(self, index: StoreIndex, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        texts = [query.text for query in queries]
+        return [self._ranking(hits) for hits in await index.rank_words(texts, depth, self._where)]
 
     def _ranking(self, hits: WordHits) -> Ranking:
         relevance = np.minimum(hits.scores / hits.own, 1.0) if hits.own > 0 else np.zeros(len(hits.scores))

@@ -19,10 +19,12 @@ from runner.errors import InputError, Problem, StopRunError
 from runner.retrieval.filters import Where
 from runner.retrieval.stores import (
     NAME,
+    REQUESTS,
     Address,
     AwayError,
     Collection,
     Hits,
+    InFlight,
     OpenCollection,
     Points,
     StoredCollection,
@@ -48,7 +50,7 @@ class QdrantStore:
 
     kinds = ("flat", "hnsw")
     filters = tells = True
-    incidental = ("url", "path", "api_key_env", "batch_size", "timeout_ms", "retries")
+    incidental = ("url", "path", "api_key_env", *REQUESTS)
 
     def __init__(
         self,
@@ -56,11 +58,14 @@ class QdrantStore:
         url: Address | None = None,
         path: str | None = None,
         api_key_env: Variable | None = None,
+        max_concurrency: InFlight = 4,
         **transfer: Unpack[TransferSettings],
     ) -> None:
         self._url, self._path, self._key = url, path, api_key_env
         setting = "store.path" if url is None else "store.url"
-        self.transfer = Transfer(**transfer, place=url or path or "the cache", setting=setting)
+        in_flight = 0 if url is None else max_concurrency
+        place = url or path or "the cache"
+        self.transfer = Transfer(**transfer, max_concurrency=in_flight, place=place, setting=setting)
 
     @property
     def is_server(self) -> bool:
@@ -150,7 +155,7 @@ class QdrantStore:
             if self._url is None:
                 return qdrant.AsyncQdrantClient(path=str(self._folder(root) / name))
             key = None if self._key is None else os.environ[self._key]
-            seconds = max(1, self.transfer.timeout_ms // 1000)
+            seconds = 1 + 2 * self.transfer.timeout_ms // 1000  # the deadline of an attempt ends it first
             return qdrant.AsyncQdrantClient(url=self._url, api_key=key, timeout=seconds, check_compatibility=False)
 
     @contextmanager

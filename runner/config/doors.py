@@ -73,7 +73,7 @@ BY_KEY: Mapping[str, type] = {
 EXIT_CODES = {"__init__": 1, "preflight": 1, "provenance": 1, "load": 1, "index": 2}
 # Methods whose TimeoutError means that a case, a conversation or a call ran out of time.
 MAY_TIME_OUT = frozenset(
-    {"run", "judge", "generate", "ask", "search", "embed", "rerank", "suggest", "summarise", "shorten"}
+    {"run", "judge", "generate", "ask", "search", "search_async", "embed", "rerank", "suggest", "summarise", "shorten"}
     | {"append", "read", "update", "delete", "inspect", "commit"}
 )
 
@@ -1089,6 +1089,7 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Embedder", "is_cached"): _one_answer_each,
     ("Retriever", "index"): _index,
     ("Retriever", "search"): _rankings,
+    ("Retriever", "search_async"): _rankings,
     ("Retriever", "is_cached"): _one_answer_each,
     ("Generator", "generate"): _answer,
     ("System", "open"): _open,

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 Role = Literal[
-    "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset", "system", "memory"
-]  # what a request is made for
+    "system", "memory", "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset"
+]  # what a request is made for, in the order of reports
 SERVICES: frozenset[Role] = frozenset({"system", "memory"})  # services, not models: they report their own cost
 
 

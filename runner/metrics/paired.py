@@ -1,23 +1,22 @@
 """Two runs over the same cases: is the difference of a metric more than chance?
 
-A metric has a value v and a weight w (mostly 1) for each case and run; its mean is sum(w v) / sum(w), and
-the difference is that of the candidate minus that of the baseline.
+A metric has a value v and a weight w (mostly 1) for each case and run. Its mean is sum(w v) / sum(w), and the
+difference is the mean of the candidate minus that of the baseline.
 
-- interval: where the range of the values is known, that of runner.metrics.bounded over the differences of cases, or
-  over their influences on a difference of two ratios where cases weigh differently in the two runs. Elsewhere BCa over
-  cases that are drawn together with both of their values (runner.metrics.statistics); from 5,000
-  cases on with more than 1,000 that differ, the quantiles of the bootstrap come from its variance and skewness (Cornish
-  and Fisher, 1937; DiCiccio and Efron, 1992), which is closer to them than 2,000 resamples are
-- p: if the change made no difference, each case could as well have its two results the other way round
-  (Fisher's randomisation test, two-sided). All ways of swapping are tried for up to 12 cases that differ. Where all
-  that differ do so by the same (right or wrong, for instance), p is that of the binomial distribution (McNemar, 1947).
-  For others, and for any number where cases weigh differently, p = (b + 1) / (n + 1) over n random ones, b of which
-  give a difference at least as large (Phipson and Smyth, 2010); where none does, 2 exp(-S^2 / 2 sum d^2) for the sum
-  S of the differences d is an upper limit of the p over all ways (Hoeffding, 1963), and p is the smaller of the two,
-  so that it can bear an adjustment for many comparisons. With more than 1,000 that differ, p is read off the normal
-  distribution with the exact variance of the swapped sums, which is symmetric, so the error is of order 1/n,
-  or 1/sqrt(n) where differences have few sizes.
-- effect size: mean over standard deviation of the differences of cases (Cohen's d_z)
+- interval: if the range of the values is known, that of runner.metrics.bounded, over the differences of cases, or over
+  their influences on a difference of two ratios if cases weigh differently in the two runs. Otherwise a BCa bootstrap
+  that draws cases with both of their values (runner.metrics.statistics). For 5,000 cases or more of which more than
+  1,000 differ, the quantiles of the bootstrap are computed from its variance and skewness (Cornish and Fisher, 1937;
+  DiCiccio and Efron, 1992), which is closer to them than 2,000 resamples are
+- p: if the change made no difference, the two results of each case could be swapped (Fisher's randomisation test,
+  two-sided). All swaps are tried for up to 12 cases that differ. If all of these differ by the same amount (right or
+  wrong, for example), p is that of the binomial distribution (McNemar, 1947). Otherwise, and whenever cases weigh
+  differently, p = (b + 1) / (n + 1) over n random swaps, b of which give a difference at least as large (Phipson and
+  Smyth, 2010). If none does, 2 exp(-S^2 / 2 sum d^2), for the sum S of the differences d, is an upper limit of p over
+  all swaps (Hoeffding, 1963), and the smaller of the two is taken, so that p stays useful after an adjustment for many
+  comparisons. If more than 1,000 cases differ, p is that of the normal distribution with the exact variance of the
+  swapped sums. This distribution is symmetric, so the error is of order 1/n, or 1/sqrt(n) if differences have few sizes
+- effect size: the mean over the standard deviation of the differences of cases (Cohen's d_z)
 - detectable: the difference that a test at .05 would find with a power of 80 % (2.80 standard errors)
 """
 

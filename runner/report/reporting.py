@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -22,11 +22,14 @@ Run = Mapping[str, Any]  # run.json
 class Pipeline:
     """What the cases of an evaluation pass through, as a report names it. `choices`: the conf groups whose choices it
     lists, in this order. `failures`: failure stages, behind those of retrieval and answers (runner.report.run.STAGES).
-    `between`: timed stages that happen between cases, not once in each."""
+    `between`: timed stages that happen between cases, not once in each. `replaced`: the choices that a running system
+    (`system`) replaces. `warnings`: swept setting -> the key of a warning about runs that differ in it."""
 
     choices: tuple[str, ...] = ("dataset", "retriever", "reranker", "tokenizer", "embedder", "generator", "judge")
     failures: tuple[str, ...] = ()
     between: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    warnings: Mapping[str, str] = field(default_factory=dict)
 
 
 class Reporting(Protocol):

@@ -14,6 +14,7 @@ from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
 from runner.report.paired import CommonCases, pair_runs
+from runner.report.reporting import offer_of
 from runner.report.trust import warnings
 from runner.report.usage import Consumption, Use, total, uses
 from runner.system.folder import case_counts, open_run, open_sweep, read_json
@@ -177,11 +178,10 @@ class Sweep:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about the judges of the runs, and about calling differences of their scores better or worse; each
-        once."""
-        is_weighed = "profile" in self.params and any(cell.summary.get("trace") for cell in self.cells)
-        texts = [text for cell in self.cells for text in warnings(cell.summary, self.say)]
-        return list(dict.fromkeys([*([self.say("trace.weighed")] if is_weighed else []), *texts]))
+        """Warnings of the evaluations about runs that differ in a setting, then those about the judges; each once."""
+        by_setting = [each for cell in self.cells for each in offer_of(cell.run).pipeline.warnings.items()]
+        own = [self.say(key) for name, key in by_setting if name in self.params]
+        return list(dict.fromkeys([*own, *(text for cell in self.cells for text in warnings(cell.summary, self.say))]))
 
 
 def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
+from runner.llm.messages import Role
 from runner.words.wording import Wording
 
-ROLES = ("system", "memory", "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset")
+ROLES: tuple[str, ...] = get_args(Role)
 
 
 @dataclass(frozen=True, slots=True)

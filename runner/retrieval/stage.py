@@ -55,7 +55,7 @@ from runner.retrieval.searching import Searcher
 from runner.system.shared import are_several, make_once, settings_of
 from runner.system.shared_record import shared_record
 from runner.system.store import fingerprint
-from runner.system.threads import in_thread
+from runner.system.threads import LoopCalls, in_thread
 from runner.text.refusals import refusal_for
 
 UNNAMED = re.compile(r"context-\d+")  # a context given as a text alone, of an unknown document
@@ -153,11 +153,11 @@ class Retrieval:
         index = await self.index(workspace)
         indexed = time.perf_counter()
         try:
-            self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+            async with LoopCalls() as loop:
+                self.rankings = await in_thread(rank_all, self._searcher(loop), cases, workspace)
             self._texts = await in_thread(self._told_texts, self.rankings)
         finally:
-            if isinstance(self.retriever, Closing):
-                await in_thread(self.retriever.close)
+            await self.close()
         self._readings = self._shared_readings(self.rankings, cases)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
@@ -214,7 +214,12 @@ class Retrieval:
             self._terms = await in_thread(terms_of, self.corpus, workspace)
         return facts
 
-    def _searcher(self) -> Searcher:
+    async def close(self) -> None:
+        """Close connections and files of the retriever; a later search opens them again."""
+        if isinstance(self.retriever, Closing):
+            await in_thread(self.retriever.close)
+
+    def _searcher(self, loop: LoopCalls) -> Searcher:
         return Searcher(
             self.retriever,
             self.corpus,
@@ -222,12 +227,14 @@ class Retrieval:
             timeout_ms=self.timeout_ms,
             seed=self.seed,
             warmup=self.warmup,
+            loop=loop,
         )
 
     async def look_up(self, query: Query) -> RetrievalResult:
         """Search for a query that is not part of the data set; its ranking is not stored. Raises what
         `charged_result` raises."""
-        ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
+        async with LoopCalls() as loop:
+            ((_, entry),) = await in_thread(lambda: list(self._searcher(loop).search_all([query])))
         return self._result(query, self._read(query, RankedQuery(entry.ranking, entry.latency_ms, entry.error)))
 
     def charged_result(self, query: Query) -> RetrievalResult:

@@ -1,17 +1,17 @@
-"""Refusals: answers that say that the sources, or the speaker, do not tell, in Korean and English.
+"""Refusals: answers which say that the sources, or the speaker, do not know, in Korean and English.
 
-A small grammar instead of a list of answers. English goes from the front of a clause: a speaker or a source, an
-inability or a negation, a verb of telling; or a negation and a noun of information. Korean goes from the end of a
-clause: a predicate of absence or inability, and what may stand before it (a source, a noun of information, a topic).
+A small grammar takes the place of a list of answers. It reads an English clause from its front: a speaker or a source,
+an inability or a negation, and a verb of telling; or a negation and a noun of information. It reads a Korean clause
+from its end: a predicate of absence or inability, and what may precede it (a source, a noun of information, a topic).
 
-An answer is a refusal when the first sentence that is no courtesy says only that. What follows may tell of another
-matter ("다만 …", "However, …") or where else to ask. It is an answer when it answers after all: by general knowledge, a
-guess, yes or no, "as for …", or any statement after "nothing specific". Within one sentence a contrast ("I don't know
-who, but …", "나와 있지 않지만 …") answers.
+An answer is a refusal if its first sentence, courtesies aside, says only that. The sentences after it may speak of
+something else ("다만 …", "However, …") or say where to ask. The answer is no refusal if it answers after all: by
+general knowledge, a guess, yes or no, "as for …", or any statement after "nothing specific". A contrast within one
+sentence ("I don't know who, but …", "나와 있지 않지만 …") is an answer, too.
 
-없음, "None" and the like answer a question that is settled by yes or no, or that asks how many or how much there is;
-"not mentioned" answers the question whether it is mentioned. Without a question they are refusals. "No" is one only
-where the question asks for something else than yes or no.
+없음, "None" and the like are answers to a question that asks for yes or no, how many or how much; "not mentioned" is
+the answer to the question whether something is mentioned. Without a question they are refusals. "No" is a refusal only
+if the question does not ask for yes or no.
 """
 
 from __future__ import annotations

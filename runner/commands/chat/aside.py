@@ -16,8 +16,8 @@ ENOUGH_S = 10.0  # seconds for closing; a thread that hangs ends with the progra
 
 
 class Aside:
-    """`open_talk` is entered and left in the loop. On exit it waits for running coroutines, but not after an exception or
-    Ctrl-C."""
+    """`open_talk` is entered and left in the loop. On exit it waits for running coroutines, but not after an exception
+    or Ctrl-C."""
 
     def __init__(self, open_talk: Callable[[], AbstractAsyncContextManager[None]]) -> None:
         self._open_talk = open_talk

@@ -97,6 +97,7 @@ class Talk:
                 self.problems = (await in_thread(self.retrieval.load)).problems
             if workspace is not None and self.has_documents:
                 await self.retrieval.index(workspace)
+                stack.push_async_callback(self.retrieval.close)
             yield
 
     @property

@@ -255,7 +255,7 @@ async def test_a_reply_that_could_not_be_used_is_asked_for_anew_by_the_next_comm
             {"body": {"q": "{query}"}},
             "system.body: unknown placeholder {query}; known here: question, history, language, id, k",
         ),
-        ({"method": "GET", "fields": {"a": 1}}, "system.fields: GET sends no body; put what it asks into system.path"),
+        ({"method": "GET", "fields": {"a": 1}}, "system.fields: a GET request has no body; put the question into"),
     ],
 )
 def test_settings_that_cannot_be(tmp_path: Path, changed: dict[str, Any], problem: str) -> None:

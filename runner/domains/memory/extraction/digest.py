@@ -1,4 +1,4 @@
-"""M_i from M_(i-1) and the turns since, by rules: of several statements about the same thing, the newest holds."""
+"""M_i from M_(i-1) and the turns since, by rules: where statements about the same thing differ, the newest is kept."""
 
 from __future__ import annotations
 
