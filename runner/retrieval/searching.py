@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TypeVar
@@ -11,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, describe_unexpected
-from runner.llm.metering import Entries, asking_for, metering
+from runner.llm.metering import Entries, metering
 from runner.protocols import CachedRetriever, Retriever, offered
 from runner.records import Corpus, Query, Ranking
 from runner.system.stopwatch import stopwatch
@@ -127,8 +126,8 @@ class Searcher:
         return found
 
     def _search(self, queries: Sequence[Query], depth: int) -> list[Found]:
-        alone = asking_for(queries[0].id) if len(queries) == 1 else nullcontext()
-        with metering(owners={query.text: query.id for query in queries}) as meter, alone:
+        owner = queries[0].id if len(queries) == 1 else ""
+        with metering(owners={query.text: query.id for query in queries}, owner=owner) as meter:
             rankings = self.retriever.search(queries, depth)
         if len(rankings) != len(queries):
             raise EvaluationError(f"the retriever returned {len(rankings)} rankings for {len(queries)} queries")
