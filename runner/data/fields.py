@@ -30,15 +30,31 @@ class Fields:
     null counts as an absent field.
     """
 
-    __slots__ = ("data", "failed", "line", "log", "path", "prefix")
+    __slots__ = ("_outer", "data", "failed", "line", "log", "path")
 
-    def __init__(self, data: Mapping[str, Any], path: str, line: int | None, log: ProblemLog, prefix: str = "") -> None:
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        path: str,
+        line: int | None,
+        log: ProblemLog,
+        outer: tuple[Fields, str, int | None] | None = None,
+    ) -> None:
+        """`outer`: the object that holds this one, with its field, and the place where that is a list."""
         self.data = data
         self.path = path
         self.line = line
         self.log = log
-        self.prefix = prefix
+        self._outer = outer
         self.failed = False
+
+    @property
+    def prefix(self) -> str:
+        """The path of the object in that of the line: `steps[0].tool.`."""
+        if self._outer is None:
+            return ""
+        outer, field, index = self._outer
+        return f"{outer.prefix}{field}." if index is None else f"{outer.prefix}{field}[{index}]."
 
     @property
     def place(self) -> str:
@@ -140,9 +156,9 @@ class Fields:
             return None
         return value
 
-    def inner(self, field: str, data: Mapping[str, Any]) -> Fields:
+    def inner(self, field: str, data: Mapping[str, Any], index: int | None = None) -> Fields:
         """An object inside this one; its problems carry the outer field name."""
-        return Fields(data, self.path, self.line, self.log, f"{self.prefix}{field}.")
+        return Fields(data, self.path, self.line, self.log, (self, field, index))
 
     def object(self, name: str) -> Fields:
         """The object of this name; where it is missing, an empty one and an error."""
@@ -157,7 +173,7 @@ class Fields:
         is taken."""
         for index, item in enumerate(self.items(name) or ()):
             if isinstance(item, dict):
-                inner = self.inner(f"{name}[{index}]", item)
+                inner = self.inner(name, item, index)
                 yield inner
                 self.failed |= inner.failed
             else:

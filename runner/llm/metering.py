@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import TypeVar
@@ -56,8 +56,7 @@ class Meter:
         return [own[owner] for owner in owners]
 
 
-_running: ContextVar[tuple[Meter, ...]] = ContextVar("meters", default=())
-_owner: ContextVar[str] = ContextVar("owner", default="")
+_running: ContextVar[tuple[tuple[Meter, ...], str]] = ContextVar("meters", default=((), ""))  # and the owner
 
 
 class _Metering:
@@ -66,8 +65,8 @@ class _Metering:
 
     __slots__ = ("_meter", "_running", "_token")
 
-    def __init__(self, meter: Meter, running: tuple[Meter, ...]) -> None:
-        self._meter, self._running = meter, running
+    def __init__(self, meter: Meter, meters: tuple[Meter, ...], owner: str) -> None:
+        self._meter, self._running = meter, (meters, owner)
 
     def __enter__(self) -> Meter:
         self._token = _running.set(self._running)
@@ -77,80 +76,76 @@ class _Metering:
         _running.reset(self._token)
 
 
-class _Asking:
-    __slots__ = ("_name", "_token")
-
-    def __init__(self, owner: str) -> None:
-        self._name = owner
-
-    def __enter__(self) -> None:
-        self._token = _owner.set(self._name)
-
-    def __exit__(self, *error: object) -> None:
-        _owner.reset(self._token)
+def metering(
+    *, alone: bool = False, owners: Mapping[str, str] | None = None, owner: str = ""
+) -> AbstractContextManager[Meter]:
+    """Count the requests made in the body, from any thread or task, and charge them to `owner`, where one is given.
+    Meters around this one count them as well, unless it is `alone`."""
+    meter, (meters, outer_owner) = Meter(owners), _running.get()
+    return _Metering(meter, (meter,) if alone else (*meters, meter), owner or outer_owner)
 
 
-def metering(*, alone: bool = False, owners: Mapping[str, str] | None = None) -> AbstractContextManager[Meter]:
-    """Count the requests made in the body, from any thread or task. Meters around this one count them as well, unless
-    it is `alone`."""
-    meter = Meter(owners)
-    return _Metering(meter, (*(() if alone else _running.get()), meter))
-
-
-def asking_for(owner: str) -> AbstractContextManager[None]:
+@contextmanager
+def asking_for(owner: str) -> Iterator[None]:
     """Charge the requests made in the body to one of the owners of a meter."""
-    return _Asking(owner)
+    meters, _ = _running.get()
+    token = _running.set((meters, owner))
+    try:
+        yield
+    finally:
+        _running.reset(token)
 
 
 def owner_of(text: str = "") -> str:
     """The owner of a text that is embedded, or of requests made now; empty where none is known."""
-    if owner := _owner.get():
-        return owner
-    return next((meter.owners[text] for meter in _running.get() if text in meter.owners), "")
+    meters, owner = _running.get()
+    return owner or next((meter.owners[text] for meter in meters if text in meter.owners), "")
 
 
 def call_with_meter(function: Callable[..., T], *arguments: object, owner: str = "") -> tuple[T, Meter]:
     """The result of a call in another thread and the cost of its requests: neither the meters nor the owner of the
     calling thread are known there."""
-    with metering() as meter, asking_for(owner):
+    with metering(owner=owner) as meter:
         return function(*arguments), meter
 
 
 def note(role: str, request: bytes, cost: Cost) -> None:
     """Count a reply; called once for each reply that is delivered. `request`: everything the reply depends on."""
-    if meters := _running.get():
-        owner, digest, own = _owner.get(), request_digest(request), _role_cost(cost)
+    meters, owner = _running.get()
+    if meters:
+        digest, own = request_digest(request), _role_cost(cost)
         for meter in meters:
             meter.add(owner, role, digest, own)
 
 
 def note_texts(role: str, model: str, texts: Iterable[str], cost: Callable[[str], Cost]) -> None:
     """Count embedded texts, whichever requests brought their vectors."""
-    meters = _running.get()
+    meters, owner = _running.get()
     for text in texts if meters else ():
         digest = hashlib.sha256(f"{model}\0{text}".encode("utf-8", "surrogatepass")).digest()
         for meter in meters:
-            meter.add(_owner.get() or meter.owners.get(text, ""), role, digest, _role_cost(cost(text)))
+            meter.add(owner or meter.owners.get(text, ""), role, digest, _role_cost(cost(text)))
 
 
 def so_far() -> dict[str, RoleCost]:
     """The cost by role since the innermost meter began; empty without a meter."""
-    running = _running.get()
-    return running[-1].by_role if running else {}
+    meters, _ = _running.get()
+    return meters[-1].by_role if meters else {}
 
 
 def pass_on(meter: Meter) -> None:
     """Count what an `alone` meter holds for the meters around it as well."""
-    for outer in _running.get():
+    for outer in _running.get()[0]:
         for key, cost in meter.entries.items():
             outer.entries.setdefault(key, cost)
 
 
 def charge(costs: Mapping[str, RoleCost]) -> None:
     """Add the cost of requests that were made earlier for what is metered now. `costs`: by role."""
-    for meter in _running.get():
+    meters, owner = _running.get()
+    for meter in meters:
         for role, cost in costs.items():
-            meter.add(_owner.get(), role, b"%d" % len(meter.entries), cost)
+            meter.add(owner, role, b"%d" % len(meter.entries), cost)
 
 
 def by_role(entries: Mapping[Key, RoleCost]) -> dict[str, RoleCost]:

@@ -7,7 +7,6 @@ One that asks a server (RemoteRetriever) is awaited on the event loop of the run
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, describe_unexpected
-from runner.llm.metering import Entries, asking_for, metering
+from runner.llm.metering import Entries, metering
 from runner.protocols import CachedRetriever, RemoteRetriever, Retriever, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.system.stopwatch import deadline, stopwatch
@@ -170,8 +169,8 @@ class Searcher:
         return found
 
     async def _search(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
-        alone = asking_for(queries[0].id) if len(queries) == 1 else nullcontext()
-        with metering(owners={query.text: query.id for query in queries}) as meter, alone:
+        owner = queries[0].id if len(queries) == 1 else ""
+        with metering(owners={query.text: query.id for query in queries}, owner=owner) as meter:
             if self._remote is None:
                 rankings = self.retriever.search(queries, depth)
             else:
@@ -186,7 +185,7 @@ class Searcher:
         try:
             if self._remote is None:
                 return self._worker.call(lambda: finish(search()), timeout_s)
-            async with deadline(timeout_s):
+            with deadline(timeout_s):
                 return await search()
         except TimeoutError as error:
             return str(error) or TIMEOUT

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 from runner.config.doors import record_and_timings
 from runner.errors import InputError, RunnerError, StopRunError, describe_unexpected, text_of
-from runner.llm.metering import asking_for, charge, metering, so_far
+from runner.llm.metering import charge, metering, so_far
 from runner.protocols import Case, Evaluation, Rejudging
 from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status, Timing
 from runner.run.inflight import PATIENCE_S, Flight, Place, tell_when_quiet
@@ -92,7 +92,7 @@ class _Crew:
         self.earlier = earlier
         self.flight = Flight()
         self.stop: Stop | None = None
-        self.breath = 0.0  # when the loop is due
+        self.breath, self.is_due = 0.0, False  # when the loop is due, and whether it is
 
     async def work(self) -> None:
         place = self.flight.place()
@@ -109,8 +109,15 @@ class _Crew:
             place.case = None
             place.since = self.flight.ended = time.perf_counter()
             if place.since >= self.breath:  # cases without I/O would block the loop, and with it Ctrl-C
-                await asyncio.sleep(0)
-                self.breath = time.perf_counter() + BREATH_S
+                await self._let_others_work()
+
+    async def _let_others_work(self) -> None:
+        """One turn of the loop. In it each worker ends a case at most; the first of them is the first to go on, and
+        says when the next turn is due."""
+        is_first, self.is_due = not self.is_due, True
+        await asyncio.sleep(0)
+        if is_first:
+            self.breath, self.is_due = time.perf_counter() + BREATH_S, False
 
     def _keep(self, row: Row) -> None:
         """Record a row. Where it cannot be written (a component put a recursive object into it, for example), the case
@@ -134,7 +141,7 @@ async def run_case(
 ) -> Row:
     """Run one case and return its row, resuming from `earlier`, an unfinished row. Raises only what ends the run:
     cancellation, StopRunError, InputError."""
-    with metering(), asking_for(case.id):
+    with metering(owner=case.id):
         return await _run_case(evaluation, case, timeout_s, place or Place(), earlier)
 
 
@@ -144,7 +151,7 @@ async def _run_case(
     place.stage, output, output_record = "run", None, NOTHING
     judgements: dict[str, Judgement] = {}
     try:
-        async with deadline(timeout_s):
+        with deadline(timeout_s, place.alarm):
             if earlier is not None:
                 output = await _restore(evaluation, case, earlier)
             if output is None or earlier is None:

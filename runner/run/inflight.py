@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from runner.system.stopwatch import Alarm
+
 PATIENCE_S = 30.0
 NAMED = 3
 
@@ -19,6 +21,7 @@ class Place:
     case: str | None = None
     stage: str = "run"
     since: float = 0.0
+    alarm: Alarm = field(default_factory=Alarm)
 
 
 @dataclass(slots=True)
@@ -27,10 +30,11 @@ class Flight:
 
     places: list[Place] = field(default_factory=list)
     ended: float = field(default_factory=time.perf_counter)
+    alarm: Alarm = field(default_factory=Alarm)
 
     def place(self) -> Place:
         """Add the place of a worker."""
-        self.places.append(Place())
+        self.places.append(Place(alarm=self.alarm))
         return self.places[-1]
 
     def slowest(self) -> str:

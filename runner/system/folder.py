@@ -133,7 +133,7 @@ def legible(folder: Path) -> Iterator[None]:
         ) from error
 
 
-KEPT_BYTES = 16_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
+KEPT_BYTES = 6_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
 
 _kept: dict[Path, _LineCache] = {}
 

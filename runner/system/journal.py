@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 import orjson
@@ -30,7 +30,7 @@ FIELDS = tuple(each.name for each in fields(Row))
 NUMBERS, TEXTS = {float, int, type(None)}, {str}
 LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
 
-Places = dict[str, tuple[int, int]]  # of rows in a file, by case id: where the line begins, and its length
+Places = dict[str, int]  # of rows in a file, by case id: where the line begins
 
 
 class Journal:
@@ -43,11 +43,11 @@ class Journal:
 
     def __init__(self, path: Path, *, again: bool = True) -> None:
         self.path, self._waiting = path, path.with_name(UNFINISHED)
-        whole = _offsets(path)
-        unfinished = {id: place for id, (place, is_done) in whole.items() if again and not is_done}
-        self._index = {id: place for id, (place, _) in whole.items() if id not in unfinished}
+        whole = _intact_lines(path)
+        unfinished = {id: line.place for id, line in whole.items() if again and not line.is_finished}
+        self._index = {id: line.place for id, line in whole.items() if id not in unfinished}
         self._earlier = self._set_aside(unfinished)
-        if path.exists() and sum(length for _, length in self._index.values()) < path.stat().st_size:
+        if path.exists() and sum(whole[id].size for id in self._index) < path.stat().st_size:
             self._index = _copy_rows([(path, self._index)], path)
         self._file = path.open("ab", buffering=0)
         self._end = self._file.tell()
@@ -80,9 +80,9 @@ class Journal:
         """The rows of another file whose cases have none here. They are on the disk when this returns."""
         if path.exists():
             with path.open("rb") as file:
-                for id, (place, _) in _offsets(path).items():
+                for id, intact in _intact_lines(path).items():
                     if id not in self._index:
-                        self._append(id, _line(file, place))
+                        self._append(id, _line(file, intact.place))
             os.fsync(self._file.fileno())
 
     def _append(self, id: str, line: bytes) -> None:
@@ -91,7 +91,7 @@ class Journal:
         except OSError as error:
             self._file.truncate(self._end)
             raise StopRunError(in_words(error, self.path)) from error
-        self._index[id] = self._end, len(line)
+        self._index[id] = self._end
         self._end += len(line)
 
     def rows(self, ids: Iterable[str]) -> Iterator[Mapping[str, Any]]:
@@ -102,10 +102,10 @@ class Journal:
         """The same, each with its place in the file, in bytes."""
         read, kept = reader(self.path), kept_values(self.path)
         with self.path.open("rb") as file:
-            for place in filter(None, map(self._index.get, ids)):
-                row = kept.get(place[0]) or read(place[0], _line(file, place))
+            for place in (self._index[id] for id in ids if id in self._index):
+                row = kept.get(place) or read(place, _line(file, place))
                 if row is not None:
-                    yield place[0], row
+                    yield place, row
 
     def earlier_row(self, id: str) -> dict[str, Any] | None:
         """The row, not finished, that this case has of an earlier command."""
@@ -141,7 +141,7 @@ class Journal:
     def _set_aside(self, unfinished: Places) -> Places:
         """Write the rows that wait: of this file, and of others whose cases have no row in it. They are on disk before
         they leave the file."""
-        waiting = {id: place for id, (place, _) in _offsets(self._waiting).items()}
+        waiting = {id: line.place for id, line in _intact_lines(self._waiting).items()}
         older = {id: place for id, place in waiting.items() if id not in self._index and id not in unfinished}
         if not unfinished and len(older) == len(waiting):
             return older
@@ -150,7 +150,7 @@ class Journal:
 
 def ids_in(path: Path) -> set[str]:
     """The ids of the cases that have a row in a file, which is only read."""
-    return set(_offsets(path))
+    return set(_intact_lines(path))
 
 
 def is_finished(row: Mapping[str, Any]) -> bool:
@@ -163,25 +163,32 @@ def _is_whole(judgement: Mapping[str, Any]) -> bool:
     return not failed and KEPT_VOTES not in (judgement["details"] or {})
 
 
-def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:
-    """Where each intact row of a file begins and its length; and whether it is finished. Of two rows of one case the
-    first counts."""
+class _Intact(NamedTuple):
+    """A line that is as it was written: where it begins, and its length, in bytes; whether its row is finished."""
+
+    place: int
+    size: int
+    is_finished: bool
+
+
+def _intact_lines(path: Path) -> dict[str, _Intact]:
+    """The intact lines of a file by case id. Of two rows of one case the first counts."""
     if not path.exists():
         return {}
-    rows: dict[str, tuple[tuple[int, int], bool]] = {}
+    lines: dict[str, _Intact] = {}
     with path.open("rb") as file:
-        offset = 0
+        place = 0
         for line in file:
             row = _row(line)
-            if row is not None and row["id"] not in rows:
-                rows[row["id"]] = (offset, len(line)), is_finished(row)
-            offset += len(line)
-    return rows
+            if row is not None and row["id"] not in lines:
+                lines[row["id"]] = _Intact(place, len(line), is_finished(row))
+            place += len(line)
+    return lines
 
 
-def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
-    file.seek(place[0])
-    return file.read(place[1])
+def _line(file: BinaryIO, place: int) -> bytes:
+    file.seek(place)
+    return file.readline()
 
 
 def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
@@ -192,7 +199,7 @@ def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
             if places:
                 with source.open("rb") as old:
                     for id, place in places.items():
-                        copies[id] = new.tell(), place[1]
+                        copies[id] = new.tell()
                         new.write(_line(old, place))
         new.flush()
         os.fsync(new.fileno())
@@ -257,7 +264,8 @@ def _as_read(row: Row, seal: str) -> dict[str, Any]:
 
 
 def _add_seal(text: bytes) -> bytes:
-    return text[:-1] + _seal(text[:-1])
+    body = text[:-1]
+    return body + _seal(body)
 
 
 def _seal(text: bytes) -> bytes:
@@ -323,13 +331,18 @@ def is_whole(row: Mapping[str, Any]) -> bool:
         row.get("status") in ("ok", "failed", "timeout")
         and all(isinstance(text, str) for text in texts)
         and all(isinstance(row.get(name), str | None) for name in ("language", "difficulty", "stage", "error"))
-        and all(map(_is_number, [*numbers, row.get("latency_ms")]))
+        and _are_numbers([*numbers, row.get("latency_ms")])
         and isinstance(row.get("output"), dict | None)
         and all(isinstance(timing, dict) and _is_number(timing.get("ms")) for timing in row["timings"].values())
         and all(map(_is_judgement, row["judgements"].values()))
         and isinstance(row.get("cost", {}), dict)
         and all(isinstance(cost, dict) and all(map(_is_number, cost.values())) for cost in row.get("cost", {}).values())
     )
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """`_is_number` of each; rows have dozens, so that a call of Python for each would take a quarter of a snapshot."""
+    return set(map(type, values)) <= NUMBERS and all(map(LARGEST.__ge__, map(abs, filter(None, values))))
 
 
 def _is_number(value: Any) -> bool:

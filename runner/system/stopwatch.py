@@ -72,50 +72,95 @@ def in_line() -> Iterator[None]:
         clock.go_on()
 
 
+class Alarm:
+    """The time limits of all cases of a run, on one timer, which is set for the earliest of them, and when it rings for
+    the earliest that is left: nearly all cases end long before their limit, and set none."""
+
+    __slots__ = ("_ends", "_timer")
+
+    def __init__(self) -> None:
+        self._ends: dict[Deadline, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, deadline: Deadline, ends: float) -> None:
+        """`ends`: by the clock of the loop."""
+        self._ends[deadline] = ends
+        if self._timer is None or ends < self._timer.when():
+            self._set(ends)
+
+    def remove(self, deadline: Deadline) -> None:
+        """Also one that is over."""
+        self._ends.pop(deadline, None)
+
+    def _set(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        self._timer, now = None, asyncio.get_running_loop().time()
+        for deadline in [deadline for deadline, ends in self._ends.items() if ends <= now]:
+            self.remove(deadline)
+            deadline.expire()
+        if self._ends:
+            self._set(min(self._ends.values()))
+
+
 class Deadline:
-    """Stands still while something is in line."""
+    """Stands still while something is in line. Cancels its task as `asyncio.timeout` does."""
 
-    __slots__ = ("_in_line", "_is_over", "_left_s", "_timeout", "_token")
+    __slots__ = ("_alarm", "_cancelling", "_ends", "_has_expired", "_in_line", "_is_over", "_left_s", "_task", "_token")
 
-    def __init__(self, seconds: float) -> None:
-        self._timeout = asyncio.timeout(seconds)
-        self._in_line, self._left_s = 0, 0.0
-        self._is_over = False
+    def __init__(self, seconds: float, alarm: Alarm) -> None:
+        self._alarm, self._left_s = alarm, seconds
+        self._in_line, self._is_over, self._has_expired = 0, False, False
 
-    async def __aenter__(self) -> None:
-        await self._timeout.__aenter__()
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline is that of a task")
+        self._task, self._cancelling = task, task.cancelling()
         self._token: Token[Deadline | None] = _deadline.set(self)
+        self._run()
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _deadline.reset(self._token)
+        self._alarm.remove(self)
         self._is_over = True
-        await self._timeout.__aexit__(kind, error, trace)
+        _deadline.reset(self._token)
+        if self._has_expired:
+            is_alone = self._task.uncancel() <= self._cancelling  # nobody else cancelled the task
+            if is_alone and isinstance(error, asyncio.CancelledError):
+                raise TimeoutError from error
+
+    def expire(self) -> None:
+        """Raise TimeoutError in the body."""
+        self._is_over = self._has_expired = True
+        self._task.cancel()
 
     def stop(self) -> None:
         """The time stands still until `go_on`, once for each call."""
         self._in_line += 1
-        when = self._timeout.when()
-        if self._in_line == 1 and when is not None and not self._has_ended:
-            self._left_s = when - asyncio.get_running_loop().time()
-            self._timeout.reschedule(None)
+        if self._in_line == 1 and not self._is_over:
+            self._alarm.remove(self)
+            self._left_s = self._ends - asyncio.get_running_loop().time()
 
     def go_on(self) -> None:
         """Continue the stopwatch, after the last of the calls of `stop`."""
         self._in_line -= 1
-        if self._in_line == 0 and not self._has_ended:
-            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
+        if self._in_line == 0 and not self._is_over:  # a request may outlive the case that began it
+            self._run()
 
-    @property
-    def _has_ended(self) -> bool:
-        """A request may outlive the case that began it."""
-        return self._is_over or self._timeout.expired()
+    def _run(self) -> None:
+        self._ends = asyncio.get_running_loop().time() + self._left_s
+        self._alarm.add(self, self._ends)
 
 
 _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
-def deadline(seconds: float) -> Deadline:
-    """TimeoutError in the body after so many seconds, not counting those spent `in_line`."""
-    return Deadline(seconds)
+def deadline(seconds: float, alarm: Alarm | None = None) -> Deadline:
+    """TimeoutError in the body after so many seconds, not counting those spent `in_line`. `alarm`: that of the other
+    cases of the run."""
+    return Deadline(seconds, alarm or Alarm())

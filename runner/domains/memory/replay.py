@@ -11,7 +11,7 @@ from functools import reduce
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.records import ChatTurn, Conversation, MemoryContent, Probe, SessionKey, Upkeep
 from runner.errors import StopRunError
-from runner.llm.metering import asking_for, metering, together
+from runner.llm.metering import metering, together
 from runner.records import RoleCost, Timing
 from runner.system.stopwatch import stopwatch
 
@@ -130,7 +130,7 @@ class Replay:
                 case for after, case in self._due if after > progress.n_turns
             )  # the case that is charged with the turn
             # Whichever case comes first, the turn is no request of its own.
-            with metering(alone=True) as meter, asking_for(owner):
+            with metering(alone=True, owner=owner) as meter:
                 await self._memory.append(progress.key, turn_now, self._conversation.language)
                 progress.generation = progress.generation or await self._generation(progress)
                 await self._memory.update(progress.key)

@@ -23,7 +23,7 @@ Other fields are kept as they are. An error leaves out its trace.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeGuard, get_args
 
@@ -81,12 +81,14 @@ def read_trace(fields: Fields) -> Trace | None:
     fields.warn_of_misspellings(TRACE)
     if fields.data.get("@type", TYPE) != TYPE:
         fields.wrong("@type", f'"{TYPE}"', fields.data["@type"])
-    parts = {name: fields.object(name) for name in ("metadata", "task", "outcome")}
-    metadata, task, outcome = parts.values()
+    metadata, task, outcome = fields.object("metadata"), fields.object("task"), fields.object("outcome")
     if fields.failed:
         return None
     metadata.warn_of_misspellings(METADATA)
-    more = {"task": _others(task, TASK), "outcome": _others(outcome, OUTCOME)}
+    more = _others(fields, TRACE)
+    for name, others in (("task", _others(task, TASK)), ("outcome", _others(outcome, OUTCOME))):
+        if others:
+            more[name] = others
     trace = Trace(
         id=fields.required_text("id"),
         objective=task.required_text("objective"),
@@ -101,9 +103,9 @@ def read_trace(fields: Fields) -> Trace | None:
         summary=outcome.text("result_summary") or "",
         expected_tools=expected_tools_of(fields.data.get("expected_tools"), fields.wrong),
         metadata=metadata.data,
-        more={**_others(fields, TRACE), **{name: others for name, others in more.items() if others}},
+        more=more,
     )
-    return None if fields.failed or any(part.failed for part in parts.values()) else trace
+    return None if fields.failed or metadata.failed or task.failed or outcome.failed else trace
 
 
 def expected_tools_of(value: Any, wrong: Callable[[str, str, Any], None]) -> tuple[ToolUse, ...] | None:
@@ -135,7 +137,7 @@ def _expected_tool(value: Any, field: str, wrong: Callable[[str, str, Any], None
 
 
 def _steps(fields: Fields) -> tuple[Step, ...]:
-    steps = tuple(_step(step) for step in fields.objects("steps"))
+    steps = tuple(map(_step, fields.objects("steps")))
     if not steps and not fields.failed:
         fields.wrong("steps", "at least one step", fields.data.get("steps"))
     return steps
@@ -197,7 +199,9 @@ def _moment(fields: Fields) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _others(fields: Fields, known: Collection[str]) -> dict[str, Any]:
+def _others(fields: Fields, known: frozenset[str]) -> dict[str, Any]:
+    if fields.data.keys() <= known:
+        return {}
     return {name: value for name, value in fields.data.items() if name not in known}
 
 

@@ -41,9 +41,8 @@ async def test_the_answer_to_a_case_that_ran_out_of_time_is_stored(server: Model
     door = models(server.url, tmp_path)
     model = door.model("test:m", "judge")
     async with door.open():
-        with pytest.raises(TimeoutError):
-            async with deadline(0.1):
-                await model.chat(question("1"))
+        with pytest.raises(TimeoutError), deadline(0.1):
+            await model.chat(question("1"))
         assert door.slowest() == ["judge test:m, 0 s"]
         reply = await model.chat(question("1"))  # joins the request under way
         assert reply.text

@@ -196,7 +196,7 @@ async def test_retry_after_is_waited_for_by_all(server: ModelsServer, tmp_path: 
 
 async def test_standing_in_line_takes_no_time_of_a_case(server: ModelsServer, tmp_path: Path) -> None:
     failing(server, replace(error(429, "Slow", kind="requests"), headers={"Retry-After": "1.1"}))
-    async with deadline(1.0):
+    with deadline(1.0):
         (reply,) = await asked(models(server.url, tmp_path))
     assert isinstance(reply, ChatReply)
 

@@ -1,14 +1,18 @@
 import asyncio
+import itertools
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from runner.errors import EvaluationError, InputError, StopRunError
 from runner.records import Judgement, Judgements, Row, Scores, Timing
+from runner.run import engine
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_case, run_cases
 from runner.system.stopwatch import note
 
@@ -303,3 +307,33 @@ def test_when_no_case_ends_the_slowest_in_flight_are_named() -> None:
         assert seconds >= 0.05
         assert re.sub(r"\d+ s", "0 s", names) == "slow-1 (run, 0 s), slow-2 (run, 0 s), judged-3 (judge, 0 s)"
     assert len(rows) == 5
+
+
+def test_cases_that_wait_for_nothing_let_the_loop_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many workers there are: Ctrl-C and everything that waits get their turn."""
+    clock = itertools.count()
+    monkeypatch.setattr(engine, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))  # 1 s a look
+    monkeypatch.setattr(engine, "BREATH_S", 50.0)
+    n_ended, turns = 0, []
+
+    class AtOnce(Echo):
+        async def run(self, case: Case) -> Output:
+            return Output(case.id)
+
+    def record(row: Row) -> None:
+        nonlocal n_ended
+        n_ended += 1
+
+    async def main() -> None:
+        def turn() -> None:
+            turns.append(n_ended)
+            asyncio.get_running_loop().call_soon(turn)
+
+        turn()
+        cases = (Case(str(number)) for number in range(2000))
+        await run_cases(AtOnce(), cases, Limits(16, 60), record, lambda quiet_s, cases: None)
+
+    asyncio.run(main())
+    assert n_ended == 2000
+    between = [later - earlier for earlier, later in pairwise(turns)]
+    assert 50 < max(between) <= 50 + 2 * 16

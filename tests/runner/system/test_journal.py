@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.records import Judgement, Row, Status, Timing
-from runner.system.journal import Journal, encode, is_whole
+from runner.system.journal import Journal, encode, is_whole, whole_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -224,3 +224,15 @@ def test_a_row_that_is_not_as_it_was_written_is_run_again(tmp_path: Path) -> Non
     told = json.loads(first)
     path.write_text(json.dumps({name: told[name] for name in told if name != "seal"}) + "\n", encoding="utf-8")
     assert ids(path, "ab") == []
+
+
+GOOD = (b"0.5", b"0", b"null", b"1e100")
+BAD = (b"1e101", b"-1e101", b"NaN", b"Infinity", b"1" + b"0" * 400, b"true", b'"1"', b"[]")
+
+
+@pytest.mark.parametrize(("written", "counts"), [*((text, True) for text in GOOD), *((text, False) for text in BAD)])
+def test_an_edited_row_counts_where_its_numbers_are_numbers(tmp_path: Path, written: bytes, counts: bool) -> None:
+    path = tmp_path / "per_item.jsonl"
+    line = encode(Row("a", "ok", {"first": 0.25, "second": 0.75}, {}, None))
+    path.write_bytes(line.replace(b"0.75", written))
+    assert [row["id"] for row in whole_rows(path)] == (["a"] if counts else [])

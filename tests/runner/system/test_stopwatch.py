@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from runner.system.stopwatch import deadline, in_line, note, stopwatch
+from runner.system.stopwatch import Alarm, deadline, in_line, note, stopwatch
 from tests import virtual_time
 
 
@@ -25,27 +25,63 @@ def test_what_a_stage_notes_counts_for_the_whole() -> None:
 
 def test_a_deadline() -> None:
     async def main() -> None:
-        async with deadline(10):
+        with deadline(10):
             await asyncio.sleep(9)
-        with pytest.raises(TimeoutError):
-            async with deadline(10):
-                await asyncio.sleep(11)
+        with pytest.raises(TimeoutError), deadline(10):
+            await asyncio.sleep(11)
         assert now() == 19
+
+    virtual_time.run(main())
+
+
+def test_deadlines_on_one_alarm() -> None:
+    """Whichever is the earliest, each rings at its own time; one that ended before does not ring."""
+    alarm, ended = Alarm(), {}
+
+    async def case(name: str, begins: float, limit: float, seconds: float) -> None:
+        await asyncio.sleep(begins)
+        try:
+            with deadline(limit, alarm):
+                await asyncio.sleep(seconds)
+            ended[name] = now(), "ok"
+        except TimeoutError:
+            ended[name] = now(), "timeout"
+
+    async def main() -> None:
+        cases = [("late", 0, 30, 99), ("early", 1, 5, 99), ("quick", 2, 9, 1), ("next", 6, 5, 99), ("last", 40, 5, 9)]
+        await asyncio.gather(*(case(*each) for each in cases))
+
+    virtual_time.run(main())
+    assert ended == {
+        "early": (6, "timeout"), "quick": (3, "ok"), "next": (11, "timeout"), "late": (30, "timeout"),
+        "last": (45, "timeout"),
+    }  # fmt: skip
+
+
+def test_a_case_that_is_cancelled_when_its_time_is_over_is_cancelled() -> None:
+    async def case() -> None:
+        with deadline(10):
+            await asyncio.sleep(20)
+
+    async def main() -> None:
+        task = asyncio.create_task(case())
+        asyncio.get_running_loop().call_later(10, task.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     virtual_time.run(main())
 
 
 def test_standing_in_line_takes_nothing_of_it() -> None:
     async def main() -> None:
-        with pytest.raises(TimeoutError):
-            async with deadline(10):
-                await asyncio.sleep(4)
-                with in_line():
-                    await asyncio.sleep(1000)
-                await asyncio.sleep(5)
-                with in_line():
-                    await asyncio.sleep(1000)
-                await asyncio.sleep(2)
+        with pytest.raises(TimeoutError), deadline(10):
+            await asyncio.sleep(4)
+            with in_line():
+                await asyncio.sleep(1000)
+            await asyncio.sleep(5)
+            with in_line():
+                await asyncio.sleep(1000)
+            await asyncio.sleep(2)
         assert now() == 2010
 
     virtual_time.run(main())
@@ -58,10 +94,9 @@ def test_what_several_tasks_of_a_case_wait_for_counts_once() -> None:
             await asyncio.sleep(seconds)
 
     async def main() -> None:
-        with pytest.raises(TimeoutError):
-            async with deadline(10):
-                await asyncio.gather(wait(1, 100), wait(2, 50), wait(3, 200))  # in line from 1 to 203
-                await asyncio.sleep(20)
+        with pytest.raises(TimeoutError), deadline(10):
+            await asyncio.gather(wait(1, 100), wait(2, 50), wait(3, 200))  # in line from 1 to 203
+            await asyncio.sleep(20)
         assert now() == 212
 
     virtual_time.run(main())
@@ -75,11 +110,10 @@ def test_a_task_that_outlives_its_case_waits_on() -> None:
         return now()
 
     async def main() -> None:
-        with pytest.raises(TimeoutError):
-            async with deadline(10):
-                task = asyncio.create_task(request())
-                await asyncio.shield(task)
-        async with deadline(10):  # the next case, whose time is its own
+        with pytest.raises(TimeoutError), deadline(10):
+            task = asyncio.create_task(request())
+            await asyncio.shield(task)
+        with deadline(10):  # the next case, whose time is its own
             await asyncio.sleep(9)
         assert await task == 25
 
@@ -95,7 +129,7 @@ def test_a_task_that_outlives_a_case_that_ended_well() -> None:
             await asyncio.sleep(5)
 
     async def main() -> None:
-        async with deadline(10):
+        with deadline(10):
             task = asyncio.create_task(request())
             await asyncio.sleep(1)
         await task
@@ -107,9 +141,8 @@ def test_a_task_that_outlives_a_case_that_ended_well() -> None:
 def test_who_is_cancelled_in_line() -> None:
     async def main() -> None:
         async def case() -> None:
-            async with deadline(10):
-                with in_line():
-                    await asyncio.sleep(100)
+            with deadline(10), in_line():
+                await asyncio.sleep(100)
 
         task = asyncio.create_task(case())
         await asyncio.sleep(50)
