@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -28,7 +28,9 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
     """The result of `receivers`. Raises ConfigError with everything that components of the cells lack."""
     problems: dict[Problem, None] = {}
     hosts: dict[str, None] = {}
+    targets: dict[str, None] = {}
     for cell in cells:
+        targets[str(cell.cfg.evaluation._target_)] = None
         try:
             built = build(cell.cfg.evaluation)
         except ConfigError as error:
@@ -40,19 +42,19 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
         hosts |= dict.fromkeys(_hosts_of(cell, built))
     if problems:
         raise ConfigError(list(problems))
-    _note_misspelt(cells)
+    _note_misspelt(targets, cells[0].cfg.report.language)
     return list(hosts)
 
 
-def _note_misspelt(cells: Sequence[Cell]) -> None:
+def _note_misspelt(targets: Iterable[str], language: str) -> None:
     """Print a note for each attribute of an evaluation that looks like a misspelt one of those that reports ask for."""
     from runner.report.reporting import Reporting
 
     asked = get_protocol_members(Reporting)
-    for target in dict.fromkeys(str(cell.cfg.evaluation._target_) for cell in cells):
+    for target in targets:
         for name, near in misspelt(load(target), frozenset(), frozenset({Reporting})).items():
             if near in asked:
-                say = LANGUAGES[cells[0].cfg.report.language]
+                say = LANGUAGES[language]
                 terminal.note(say("progress.misspelt", target=target, name=name, near=near))
 
 
