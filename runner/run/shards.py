@@ -245,13 +245,13 @@ def make_here(jobs: Sequence[Job]) -> None:
                 failed = b'"status":"ok"' not in line
                 shown.advance(failed=failed, unscored=not failed and b'"unscored":[]' not in line)
 
-            left = list(workers)
-            while left:
+            running = list(workers)
+            while running:
                 time.sleep(LOOK_S)
-                over = [worker for worker in left if worker.is_over()]
-                for worker in left:
+                over = [worker for worker in running if worker.is_over()]
+                for worker in running:
                     worker.advance(tell)
-                left = [worker for worker in left if worker not in over]
+                running = [worker for worker in running if worker not in over]
 
 
 def drop_outcome(folder: Path) -> None:

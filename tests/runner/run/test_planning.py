@@ -10,10 +10,10 @@ from runner.cli import main
 from runner.config.compose import compose_cells
 from runner.errors import StopRunError
 from runner.llm.ledger import Account
-from runner.llm.rehearsal import Expected
+from runner.llm.rehearsal import ExpectedRequests
 from runner.run.cost import agree_on_cost
 from runner.run.plan_report import cost_line
-from runner.run.planning import SAMPLED, SAMPLED_OF_FURTHER, CellPlan, Planned, plan_cells
+from runner.run.planning import SAMPLED, SAMPLED_OF_FURTHER, CellPlan, CommandPlan, plan_cells
 from tests.small_data import write_jsonl
 
 TURNS = 24
@@ -174,14 +174,14 @@ def questions(tmp_path: Path, count: int, *, are_alike: bool = False) -> list[st
     ]  # fmt: skip
 
 
-def agreed(words: Sequence[str]) -> Planned:
+def agreed(words: Sequence[str]) -> CommandPlan:
     """The plan that a run shows before it starts."""
-    shown: list[Planned] = []
+    shown: list[CommandPlan] = []
     plan_cells(compose_cells(list(words))[1], shown.append)
     return shown[0]
 
 
-def exactly(words: Sequence[str]) -> Planned:
+def exactly(words: Sequence[str]) -> CommandPlan:
     return plan_cells(compose_cells(list(words))[1])
 
 
@@ -229,7 +229,7 @@ def test_a_further_run_of_a_sweep_is_estimated_where_all_is_shared(tmp_path: Pat
 )
 def test_a_sample_without_requests_is_said_to_be_one(language: str, said: str) -> None:
     account = Account("0", "judge", "local:small")
-    planned = Planned([CellPlan([], 9, {account: Expected(stored=9)}, is_estimated=True)], 1)
+    planned = CommandPlan([CellPlan([], 9, {account: ExpectedRequests(stored=9)}, is_estimated=True)], 1)
     assert cost_line(planned, language).startswith(said)
 
 
