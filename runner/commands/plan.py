@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     if hosts and not options.json:
         terminal.lines(LANGUAGES[language]("progress.receivers", hosts=", ".join(hosts)))
     for cell in cells:
-        cell.cfg.dry_run = True  # data sets cache nothing
+        cell.nodes.set("dry_run", True)  # data sets cache nothing
     planned = plan_cells(cells)
     if options.json:
         terminal.lines(orjson.dumps(record(planned, hosts, language), option=orjson.OPT_INDENT_2).decode())

@@ -27,6 +27,7 @@ from runner.metrics.statistics import Floats
 from runner.system.folder import case_counts, open_run
 
 PARTS = ("run", "config", "depends", "metrics", "counts")  # of a snapshot, by which runs of a sweep differ little
+WHOLE = ("identity", "documents")  # those that are equal in many runs
 MOST_KNOWN = 10_000  # differences that are kept, half a KB each
 
 
@@ -53,7 +54,8 @@ def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
         declared = snapshot.catalogue.metrics
         catalogue = next((each for each in catalogues if each.metrics == declared), snapshot.catalogue)
         catalogues += [] if any(each is catalogue for each in catalogues) else [catalogue]
-        parts = {name: _shared_parts(getattr(snapshot, name), shared) for name in PARTS}
+        parts: dict[str, Any] = {name: _shared_parts(getattr(snapshot, name), shared) for name in PARTS}
+        parts |= {name: _shared_value(getattr(snapshot, name), shared) for name in WHOLE}
         snapshots_of[folder] = replace(
             snapshot, cases=_with_shared(snapshot.cases, shared), catalogue=catalogue, **parts
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -159,16 +159,17 @@ def check(*nodes: DictConfig) -> list[Problem]:
     return [_rename_to_option(problem, walk.aliases) for problem in problems]
 
 
-def note_misspelt(nodes: Sequence[DictConfig], language: object) -> None:
+Misspelt = tuple[str, str, str]  # `_target_`, attribute, similar optional attribute
+
+
+def note_misspelt(attributes: Iterable[Misspelt], language: object) -> None:
     """Print a note for each attribute of a component that looks like a misspelt optional one."""
-    found = dict.fromkeys(line for node in nodes for line in misspelt_attributes(node))
-    for target, name, near in found:
+    for target, name, near in dict.fromkeys(attributes):
         terminal.note(LANGUAGES[supported_language(language)]("progress.misspelt", target=target, name=name, near=near))
 
 
-def misspelt_attributes(node: DictConfig) -> list[tuple[str, str, str]]:
-    """(`_target_`, attribute, similar optional attribute) of the components that `node` reaches. `node` must have
-    passed `check`."""
+def misspelt_attributes(node: DictConfig) -> list[Misspelt]:
+    """Of the components that `node` reaches, which must have passed `check`."""
     targets: dict[str, str] = {}
     roles: dict[str, set[type]] = defaultdict(set)
 

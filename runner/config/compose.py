@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import pickle
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import resources
@@ -22,10 +26,18 @@ from runner.config.choices import (
     with_other_choices,
 )
 from runner.config.choices import SWEEPER as SWEEPER_GROUP
-from runner.config.components import note_misspelt
+from runner.config.components import Misspelt, misspelt_attributes, note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import FrozenConfig, unfolding
-from runner.config.hydra_internals import SWEEPER, as_written, growth_problem, node_of, prefer_own, remember_files
+from runner.config.hydra_internals import (
+    LAUNCHER,
+    SWEEPER,
+    as_written,
+    growth_problem,
+    node_of,
+    prefer_own,
+    remember_files,
+)
 from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, run_fingerprint, used_keys
 from runner.config.provider_files import place_problems
 from runner.config.references import oracle_overrides, reference_overrides
@@ -42,20 +54,72 @@ watch()
 LISTED = "metric"  # groups with several choices at once
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
 GROUPS_BESIDE = ("tracking", "regression", "profile")  # which an evaluation need not use
+OPENED = 16  # cells whose nodes are kept, a quarter of a MB each; those of further ones are packed
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
+
+
+class Nodes:
+    """The composed configuration of a job, and Hydra's own node of it. Packed they take a thirtieth of the memory, and
+    are made again where they are read."""
+
+    def __init__(self, cfg: DictConfig, hydra: DictConfig) -> None:
+        self._nodes: tuple[DictConfig, DictConfig] | None = (cfg, hydra)
+        self._packed = b""
+
+    @property
+    def opened(self) -> tuple[DictConfig, DictConfig]:
+        """Both nodes, which nobody changes."""
+        return _unpack(self._packed) if self._nodes is None else self._nodes
+
+    def pack(self) -> Nodes:
+        """Pack the nodes as they are now."""
+        self._nodes, self._packed = None, zlib.compress(self.pickled, 1)
+        return self
+
+    def set(self, option: str, value: object) -> None:
+        """Change an option of the configuration."""
+        cfg, hydra = self.opened
+        cfg[option] = value
+        if self._nodes is None:
+            self._nodes = cfg, hydra
+            self.pack()
+
+    @property
+    def pickled(self) -> bytes:
+        """Both nodes for `pickle.loads`."""
+        return zlib.decompress(self._packed) if self._nodes is None else pickle.dumps(self._nodes)
+
+
+@functools.lru_cache(maxsize=1)
+def _unpack(packed: bytes) -> tuple[DictConfig, DictConfig]:
+    if _unpack.cache_info().misses % OPENED == OPENED - 1:
+        gc.collect(0)  # nodes are cycles, and a program that starts collects hardly any
+    nodes: tuple[DictConfig, DictConfig] = pickle.loads(zlib.decompress(packed))  # noqa: S301 - made here
+    return nodes
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One job: its composed configuration, and the overrides that distinguish it from the other jobs. `hydra`: Hydra's
-    own node."""
+    """One job: its composed configuration, and the overrides that distinguish it from the other jobs. `used`: top-level
+    keys of the components that its evaluation uses."""
 
-    cfg: DictConfig
+    nodes: Nodes
     overrides: Sequence[str]
     swept: Sequence[str]
     fingerprint: str
     experiment: str
-    hydra: DictConfig | None = None
+    used: Set[str]
+    misspelt: Sequence[Misspelt]
+
+    @property
+    def cfg(self) -> DictConfig:
+        """The composed configuration."""
+        return self.nodes.opened[0]
+
+    @property
+    def hydra(self) -> DictConfig:
+        """Hydra's own node."""
+        return self.nodes.opened[1]
 
 
 @dataclass(frozen=True)
@@ -118,8 +182,7 @@ def plan_of(line: arguments.Line) -> Plan:
         }
     if problems := list(_idle_axes(cells)):
         raise ConfigError(problems)
-    nodes = [cell.cfg.evaluation for cell in (*cells, *references.values())]
-    note_misspelt(nodes, cells[0].cfg.report.language)
+    _note_misspelt([*cells, *references.values()])
     is_sweep = line.multirun or any(map(arguments.is_sweep, overrides)) or bool(references)
     return Plan(cells, overrides, is_sweep, frozen, references)
 
@@ -147,7 +210,7 @@ def _search(
     if problems:
         raise ConfigError(problems)
     hydra = checked[0].hydra
-    choices = {str(name): str(choice) for name, choice in (hydra.runtime.choices if hydra is not None else {}).items()}
+    choices = {str(name): str(choice) for name, choice in hydra.runtime.choices.items()}
     default = default_words(axes, checked[0].cfg, choices)
 
     def cell(words: Sequence[str], questions: str) -> Cell:
@@ -155,9 +218,13 @@ def _search(
 
     if problems := list(_idle_axes(checked[1:])):
         raise ConfigError(problems)
-    note_misspelt([each.cfg.evaluation for each in checked], checked[0].cfg.report.language)
+    _note_misspelt(checked)
     space = Space(axes, default, checked, cell)
     return Plan([cell(default, "searched")], [*fixed, f"{QUESTIONS}=searched"], True, frozen, space=space)
+
+
+def _note_misspelt(cells: Sequence[Cell]) -> None:
+    note_misspelt((each for cell in cells for each in cell.misspelt), cells[0].cfg.report.language)
 
 
 def _together(words: Sequence[str]) -> str:
@@ -201,12 +268,18 @@ def compose_cells(
             problems.append((job, found))
             if both is not None and not found:
                 cfg, hydra = both
-                name = experiment_name(_choices(hydra), cfg)
-                differs = [override for override in job if override in swept]
-                cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name), hydra))
+                cells.append(_cell(cfg, hydra, job, [override for override in job if override in swept]))
+                if len(cells) > OPENED and str(hydra.launcher.get("_target_")) == LAUNCHER:
+                    cells[-1].nodes.pack()
     if told := of_all_jobs(problems):
         raise ConfigError(told)
     return list(overrides), cells
+
+
+def _cell(cfg: DictConfig, hydra: DictConfig, overrides: Sequence[str], swept: Sequence[str]) -> Cell:
+    name = str(experiment_name(_choices(hydra), cfg))
+    misspelt = misspelt_attributes(cfg.evaluation)
+    return Cell(Nodes(cfg, hydra), overrides, swept, run_fingerprint(cfg), name, used_keys(cfg), misspelt)
 
 
 @contextmanager
@@ -261,7 +334,7 @@ def _is_added(override: str) -> bool:
 def unused_settings(cells: Sequence[Cell]) -> list[str]:
     """Problems of components that were chosen or set on the command line although no cell uses them."""
     named = {re.split(r"[=./]", override.lstrip("+"))[0] for cell in cells for override in cell.overrides}
-    used = set().union(*(used_keys(cell.cfg) for cell in cells))
+    used = set().union(*(cell.used for cell in cells))
     nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
     components = {name for name, node in nodes.items() if isinstance(node, DictConfig) and "_target_" in node}
     return sorted(components - used - set(NOT_COMPONENTS))
@@ -272,7 +345,7 @@ def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
     swept = (override.lstrip("+~").partition("=")[0] for cell in cells for override in cell.swept)
     for key in dict.fromkeys(swept):
         group = re.split(r"[./@]", key)[0]
-        used = set().union(*(used_keys(cell.cfg) for cell in cells))
+        used = set().union(*(cell.used for cell in cells))
         if group in GROUPS_BESIDE and group not in used:
             name, uses = evaluation_name(cells[0].cfg), ", ".join(sorted(used - set(NOT_COMPONENTS)))
             yield Problem(

@@ -626,7 +626,7 @@ class ComposedLoader:
         """The configuration of a cell with its `hydra` node."""
         key = _key(cell.overrides)
         if key not in self._pickled:
-            self._pickled[key] = pickle.dumps((cell.cfg, cell.hydra))
+            self._pickled[key] = cell.nodes.pickled
         copied: DictConfig
         copied, hydra = pickle.loads(self._pickled[key])  # noqa: S301 - made here
         hydra._set_parent(copied)
@@ -650,7 +650,7 @@ class ComposedLoader:
         from hydra.types import RunMode
 
         cell = next(iter(self.cells.values())) if run_mode == RunMode.MULTIRUN else self.cells.get(_key(overrides))
-        if cell is None or cell.hydra is None:
+        if cell is None:
             return self.loader.load_configuration(
                 config_name, overrides, run_mode, from_shell, validate_sweep_overrides
             )

@@ -11,7 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
 from runner.config.choices import choice_problem, known_groups, nested_problem
-from runner.config.components import check, note_misspelt
+from runner.config.components import check, misspelt_attributes, note_misspelt
 from runner.config.compose import initialise
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.hydra_internals import as_written, growth_problem
@@ -49,7 +49,7 @@ def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[
     found = {problem.key: problem for problem in reversed(problems)}
     if found:
         raise ConfigError(list(found.values())[::-1])
-    note_misspelt([cfg[root]], cfg.get("language"))
+    note_misspelt(misspelt_attributes(cfg[root]), cfg.get("language"))
     return cfg
 
 

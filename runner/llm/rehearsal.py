@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class ExpectedRequests:
 
     def stretch(self, before: ExpectedRequests, factor: float) -> None:
         """Multiply what was added since `before`."""
-        for name in ("live", "input_tokens", "output_tokens", "nano_usd"):
+        for name in (each.name for each in fields(self)):
             earlier, now = getattr(before, name), getattr(self, name)
             if now is not None:
                 setattr(self, name, earlier + round((now - earlier) * factor))
@@ -102,11 +102,12 @@ class Rehearsal:
         """A copy of what is expected so far."""
         return {account: replace(expected) for account, expected in self.expected.items()}
 
-    def extrapolate(self, before: Mapping[Account, ExpectedRequests], factor: float) -> bool:
-        """Multiply what was added since `before`, unless some of it was stored or shared: a sample cannot say how large
-        that part is in all cases. Returns whether it did."""
+    def extrapolate(self, before: Mapping[Account, ExpectedRequests], factor: float, *, are_saved: bool) -> bool:
+        """Multiply what was added since `before`, where none of these requests is stored or shared or, if `are_saved`,
+        all are: a sample cannot say how large that part is in all cases. Returns whether it did."""
         earlier = {account: before.get(account, ExpectedRequests()) for account in self.expected}
-        if any(expected.saved > earlier[account].saved for account, expected in self.expected.items()):
+        others = "live" if are_saved else "saved"
+        if any(getattr(found, others) > getattr(earlier[account], others) for account, found in self.expected.items()):
             return False
         for account, expected in self.expected.items():
             expected.stretch(earlier[account], factor)

@@ -10,7 +10,6 @@ from omegaconf import DictConfig
 
 from runner.config.components import build
 from runner.config.compose import Cell
-from runner.config.options import used_keys
 from runner.errors import ConfigError, InputError, StopRunError
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import ExpectedRequests
@@ -23,7 +22,7 @@ def agree_on_cost(cells: Sequence[Cell], times: int = 1) -> None:
     """Does nothing for runs that call no model. `times`: how many runs each cell stands for. Raises what `agree`
     raises."""
     cfg = cells[0].cfg
-    if not any("models" in used_keys(cell.cfg) for cell in cells):
+    if not any("models" in cell.used for cell in cells):
         return
     found = (models_among(build(cell.cfg.evaluation).parts.values()) for cell in cells)
     models = next(one for one in found if one is not None)

@@ -25,12 +25,12 @@ CLIENT = "ray://"
 CONNECT_S = 5.0
 
 
-def is_here(hydra: DictConfig | None) -> bool:
+def is_here(hydra: DictConfig) -> bool:
     """Whether the launcher runs the cells in this process, one after the other."""
-    return hydra is None or str(hydra.launcher.get("_target_")) == LAUNCHER
+    return str(hydra.launcher.get("_target_")) == LAUNCHER
 
 
-def check(hydra: DictConfig | None) -> None:
+def check(hydra: DictConfig) -> None:
     """Raises InputError where Ray would join a cluster that does not answer, for which it waits minutes."""
     init = _ray_init(hydra)
     cluster = None if init is None else _cluster(init)
@@ -56,10 +56,10 @@ def go_to(place: Mapping[str, Any] | None) -> None:
         sys.path.insert(0, place["path"])
 
 
-def prepare(nodes: Iterable[DictConfig | None]) -> None:
+def prepare(nodes: Iterable[DictConfig]) -> None:
     """Prepare the launcher before it gets its jobs; `nodes`: the `hydra` nodes of the cells."""
     for hydra in nodes:
-        target = "" if hydra is None else str(hydra.launcher.get("_target_"))
+        target = str(hydra.launcher.get("_target_"))
         if (init := _ray_init(hydra)) is not None and _cluster(init) is not None:
             _fit_cluster(init)
         if target.startswith(SUBMITIT):
@@ -67,9 +67,9 @@ def prepare(nodes: Iterable[DictConfig | None]) -> None:
             return
 
 
-def _ray_init(hydra: DictConfig | None) -> DictConfig | None:
+def _ray_init(hydra: DictConfig) -> DictConfig | None:
     """The settings that Ray is started with; None for other launchers."""
-    if hydra is None or str(hydra.launcher.get("_target_")) != RAY:
+    if str(hydra.launcher.get("_target_")) != RAY:
         return None
     init: DictConfig | None = OmegaConf.select(hydra, "launcher.ray.init")
     return init

@@ -194,7 +194,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     try:
         frozen = None if plan.frozen is None else folder / UNFOLDED
         with initialise(frozen), _watch(plan, folder, words, jobs):
-            launchers.prepare(cell.hydra for cell in plan.runs)
+            if not launchers.is_here(plan.cells[0].hydra):
+                launchers.prepare(cell.hydra for cell in plan.runs)
             told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
             start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)
     except OSError as error:

@@ -66,11 +66,11 @@ def cost_line(plan: CommandPlan, language: str) -> str:
     if not total.live + saved:
         return say("nothing")
     if not total.live:
-        return say("none", stored=f"{saved:,}")
+        return say("none_of_sample" if plan.is_estimated else "none", stored=f"{saved:,}")
     services = list(_to_services(plan, say))
     if not plan.live:
         line = "; ".join(services) + say("takes", time=_duration(plan.seconds, say))
-        return f"{line}; {_savings(total, say)}" if saved else line
+        return f"{line}; {_savings(plan, say)}" if saved else line
     line = say(
         "line",
         live=_total(plan.live, plan, say),
@@ -79,7 +79,7 @@ def cost_line(plan: CommandPlan, language: str) -> str:
         usd=usd(total.nano_usd, say),
         time=_duration(plan.seconds, say),
     )
-    return "; ".join([line, *services, *([_savings(total, say)] if saved else [])])
+    return "; ".join([line, *services, *([_savings(plan, say)] if saved else [])])
 
 
 def _to_services(plan: CommandPlan, say: Wording) -> Iterator[str]:
@@ -91,8 +91,9 @@ def _to_services(plan: CommandPlan, say: Wording) -> Iterator[str]:
         yield say("memory", requests=requests, services=_counts(plan.remembered))
 
 
-def _savings(total: ExpectedRequests, say: Wording) -> str:
-    return say("saved", requests=f"{total.saved:,}", usd=usd(total.saved_nano_usd, say))
+def _savings(planned: CommandPlan, say: Wording) -> str:
+    total = planned.total
+    return say("saved", requests=_about(total.saved, planned, say), usd=usd(total.saved_nano_usd, say))
 
 
 def _counts(requests: Counter[str]) -> str:
@@ -100,8 +101,11 @@ def _counts(requests: Counter[str]) -> str:
 
 
 def _total(requests: Counter[str], planned: CommandPlan, say: Wording) -> str:
-    total = f"{requests.total():,}"
-    return say("about", count=total) if planned.is_estimated else total
+    return _about(requests.total(), planned, say)
+
+
+def _about(count: int, planned: CommandPlan, say: Wording) -> str:
+    return say("about", count=f"{count:,}") if planned.is_estimated else f"{count:,}"
 
 
 def usd(nano: int | None, say: Wording) -> str:

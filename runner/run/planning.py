@@ -32,6 +32,7 @@ from runner.words.wording import current_wording
 
 SECONDS = 1.5  # assumed duration of a request
 SAMPLED = 100  # cases from which the requests of twice as many and more are estimated
+SAMPLED_OF_FURTHER = 300  # of a further run of a sweep: if none asks for something new, at most 1% of all do, at 95%
 
 
 @dataclass(frozen=True)
@@ -110,16 +111,17 @@ def plan_cells(cells: Sequence[Cell], agree: Callable[[CommandPlan], None] | Non
     with `agree`: it raises where the runs will not follow; otherwise they get what was built here.
 
     The number of requests is exact unless replies have to be retried, or two runs get the same answer to different
-    prompts; the tokens of future replies are assumed. With `agree` a single run of many cases is estimated from a
-    sample of them, where each asks for itself and no reply is stored. Raises what loading raises.
+    prompts; the tokens of future replies are assumed. With `agree` a run of many cases, each of which asks for itself,
+    is estimated from a sample of them: a single run where no reply to these is stored, a further run of a sweep where
+    all replies to these are stored or shared. Raises what loading raises.
     """
     rehearsal = Rehearsal()
     with ExitStack() as opened:
         opened.enter_context(sharing())
         roots = dict.fromkeys(Path(options_of(cell.cfg).cache_dir) for cell in cells)
         scratches = {root: opened.enter_context(scratch_for(root, rehearsal)) for root in roots}
-        may_estimate = agree is not None and len(cells) == 1
-        runs = [_plan(cell, number, scratches, may_estimate=may_estimate) for number, cell in enumerate(cells)]
+        may_estimate = agree is not None and len(cells) == 1, agree is not None  # the first run, a further one
+        runs = [_plan(cell, number, scratches, may_estimate[number > 0]) for number, cell in enumerate(cells)]
         planned = CommandPlan(runs, min(int(cell.cfg.max_concurrency) for cell in cells))
         if agree is not None:
             agree(planned)
@@ -128,7 +130,7 @@ def plan_cells(cells: Sequence[Cell], agree: Callable[[CommandPlan], None] | Non
     return planned
 
 
-def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], *, may_estimate: bool) -> CellPlan:
+def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], may_estimate: bool) -> CellPlan:
     options = options_of(cell.cfg)
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
@@ -140,17 +142,26 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], *, may_est
     rehearsal = scratches[root].rehearsal
     with models.rehearsing(rehearsal, str(number)):
         workspace = scratches[root].workspace(Store(root, built.identities, cold=options.cold_start))
-        is_sampled = may_estimate and models.cache_mode != "replay" and attribute_of(built.root, "is_separable")
-        sample = _sample(len(cases)) if is_sampled else ()
+        may_sample = may_estimate and models.cache_mode != "replay" and attribute_of(built.root, "is_separable")
+        sample = Sample.of(len(cases), is_further=number > 0) if may_sample else Sample()
         rehearsed = asyncio.run(rehearse(built.root, models, cases, workspace, rehearsal, sample))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
     return CellPlan(cell.swept, len(cases), expected, rehearsed.stopped, projection, rehearsed.is_estimated)
 
 
-def _sample(n_cases: int) -> Sequence[int]:
-    """The places of a sample of cases from which the cost of all is estimated; empty where the sample would hold most
-    of them."""
-    return random.Random(0).sample(range(n_cases), SAMPLED) if n_cases > 2 * SAMPLED else ()
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The places of cases from which the requests of all are estimated, where none of their replies is saved or, for a
+    further run of a sweep, all are."""
+
+    places: Sequence[int] = ()
+    is_further: bool = False
+
+    @classmethod
+    def of(cls, n_cases: int, *, is_further: bool) -> Sample:
+        """Empty where it would hold most of the cases."""
+        size = SAMPLED_OF_FURTHER if is_further else SAMPLED
+        return cls(random.Random(0).sample(range(n_cases), size) if n_cases > 2 * size else (), is_further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +178,10 @@ async def rehearse(
     cases: Sequence[Case],
     workspace: Workspace,
     rehearsal: Rehearsal,
-    sample: Sequence[int] = (),
+    sample: Sample = Sample(),
 ) -> RunRehearsal:
-    """Run the cases with requests that are counted into `rehearsal` instead of sent. `sample`: places of cases from
-    which the requests of all are estimated, where they can be."""
+    """Run the cases with requests that are counted into `rehearsal` instead of sent. `sample`: cases from which the
+    requests of all are estimated, where they can be."""
     async with models.open(), open_evaluation(evaluation):
         try:
             await evaluation.prepare(cases, workspace)
@@ -183,10 +194,11 @@ async def rehearse(
             with suppress(ComponentError):  # it will end the run; the cases are counted nevertheless
                 await evaluation.check_judge()
         before = rehearsal.snapshot()
-        await _rehearse_cases(evaluation, Part(cases, sample))
-        is_estimated = bool(sample) and rehearsal.extrapolate(before, len(cases) / len(sample))
+        await _rehearse_cases(evaluation, Part(cases, sample.places))
+        factor = len(cases) / max(1, len(sample.places))
+        is_estimated = factor < len(cases) and rehearsal.extrapolate(before, factor, are_saved=sample.is_further)
         if not is_estimated:
-            others = sorted({*range(len(cases))}.difference(sample))
+            others = sorted({*range(len(cases))}.difference(sample.places))
             await _rehearse_cases(evaluation, Part(cases, others))
     if (aside := models.replies_set_aside) is not None:
         terminal.note(current_wording()("progress.aside.replies", aside=aside))

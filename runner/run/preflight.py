@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -28,7 +28,9 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
     """The result of `receivers`. Raises ConfigError with everything that components of the cells lack."""
     problems: dict[Problem, None] = {}
     hosts: dict[str, None] = {}
+    targets: dict[str, None] = {}
     for cell in cells:
+        targets[str(cell.cfg.evaluation._target_)] = None
         try:
             built = build(cell.cfg.evaluation)
         except ConfigError as error:
@@ -40,16 +42,16 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
         hosts |= dict.fromkeys(_hosts_of(cell, built))
     if problems:
         raise ConfigError(list(problems))
-    _note_misspelt(cells)
+    _note_misspelt(targets, cells)
     return list(hosts)
 
 
-def _note_misspelt(cells: Sequence[Cell]) -> None:
+def _note_misspelt(targets: Iterable[str], cells: Sequence[Cell]) -> None:
     """Print a note for each attribute of an evaluation that looks like a misspelt one of those that reports ask for."""
     from runner.report.reporting import Reporting
 
     asked = get_protocol_members(Reporting)
-    for target in dict.fromkeys(str(cell.cfg.evaluation._target_) for cell in cells):
+    for target in targets:
         for name, near in similar_attributes(load(target), frozenset(), frozenset({Reporting})).items():
             if near in asked:
                 say = LANGUAGES[cells[0].cfg.report.language]

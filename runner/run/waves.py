@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from runner.config.compose import Cell
-from runner.config.options import used_keys
 from runner.protocols import Case
 from runner.run.state import read_state, write_state
 from runner.system.spool import Part
@@ -63,7 +62,7 @@ def waves_of(cells: Sequence[Cell], sweep: Path) -> Sequence[Wave]:
     """One wave; for several runs that call models within a budget, the waves from where the sweep stopped."""
     cfg = cells[0].cfg
     limited = len(cells) > 1 and any(cfg.budget[name] is not None for name in LIMITS)
-    if not limited or not any("models" in used_keys(cell.cfg) for cell in cells):
+    if not limited or not any("models" in cell.used for cell in cells):
         return (Wave(),)
     before = read_state(sweep, "wave")
     first = 1 if before is None else before["number"]

@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from runner.compare.chosen import chosen_baseline
-from runner.config.compose import Cell
+from runner.config.compose import Cell, Nodes
 from runner.errors import ConfigError
 
 SWEPT = [["k=3", "retriever=keyword"], ["k=3", "retriever=semantic"], ["k=10", "retriever=keyword"]]
@@ -15,7 +15,7 @@ SWEPT = [["k=3", "retriever=keyword"], ["k=3", "retriever=semantic"], ["k=10", "
 def cells(baseline: Any, swept: Sequence[Sequence[str]] = SWEPT, *, typed: bool = True) -> list[Cell]:
     cfg = OmegaConf.create({"baseline": baseline})
     common = ["seed=1", f"baseline={baseline}"] if typed else ["seed=1"]
-    return [Cell(cfg, [*common, *each], each, "f", "x") for each in swept]
+    return [Cell(Nodes(cfg, OmegaConf.create()), [*common, *each], each, "f", "x", set(), ()) for each in swept]
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_each_is_one_line_in_the_language_of_the_run(
     language: str, start: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nodes = [of("Guessing"), of("Guessing")]
-    note_misspelt(nodes, language)
+    note_misspelt((each for node in nodes for each in misspelt_attributes(node)), language)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3 and all(line.startswith(f"{start}{__name__}.Guessing.") for line in lines)
 

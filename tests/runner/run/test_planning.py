@@ -9,9 +9,11 @@ import pytest
 from runner.cli import main
 from runner.config.compose import compose_cells
 from runner.errors import StopRunError
+from runner.llm.ledger import Account
+from runner.llm.rehearsal import ExpectedRequests
 from runner.run.cost import agree_on_cost
 from runner.run.plan_report import cost_line
-from runner.run.planning import SAMPLED, CellPlan, CommandPlan, plan_cells
+from runner.run.planning import SAMPLED, SAMPLED_OF_FURTHER, CellPlan, CommandPlan, plan_cells
 from tests.small_data import write_jsonl
 
 TURNS = 24
@@ -179,10 +181,14 @@ def agreed(words: Sequence[str]) -> CommandPlan:
     return shown[0]
 
 
+def exactly(words: Sequence[str]) -> CommandPlan:
+    return plan_cells(compose_cells(list(words))[1])
+
+
 @pytest.mark.parametrize(("language", "said"), [("en", "about {} requests"), ("ko", "모델 요청 약 {}건")])
 def test_a_run_of_many_cases_is_estimated_from_a_sample(tmp_path: Path, language: str, said: str) -> None:
     words = questions(tmp_path, 5 * SAMPLED)
-    estimate, exact = agreed(words), plan_cells(compose_cells(words)[1])
+    estimate, exact = agreed(words), exactly(words)
     assert estimate.is_estimated and not exact.is_estimated
     assert exact.total.live == 11 * SAMPLED
     assert estimate.total.live % 5 == 0 and estimate.total.live == pytest.approx(exact.total.live, rel=0.06)
@@ -199,9 +205,32 @@ def test_what_a_sample_cannot_tell_is_counted(tmp_path: Path) -> None:
     alike = agreed(questions(tmp_path, 2 * SAMPLED + 1, are_alike=True))
     assert not alike.is_estimated
     assert (alike.total.live, alike.total.shared) == (2, 4 * SAMPLED)
-    sweep = agreed([*questions(tmp_path, 2 * SAMPLED + 1), "evaluation.high=0.7,0.8"])
+    sweep = agreed([*questions(tmp_path, 2 * SAMPLED_OF_FURTHER), "evaluation.high=0.7,0.8"])
     assert not sweep.is_estimated
-    assert (sweep.total.live, sweep.total.shared) == (443, 443)
+    assert (sweep.total.live, sweep.total.shared) == (1320, 1320)
+
+
+def test_a_further_run_of_a_sweep_is_estimated_where_all_is_shared(tmp_path: Path) -> None:
+    words, n_cases = questions(tmp_path, 3 * SAMPLED_OF_FURTHER), 3 * SAMPLED_OF_FURTHER
+    shared, exact = (plan([*words, "evaluation.high=0.7,0.8,0.9"]) for plan in (agreed, exactly))
+    assert [cell.is_estimated for cell in shared.cells] == [False, True, True] and not exact.is_estimated
+    assert shared.total.live == exact.total.live == 11 * n_cases // 5
+    assert shared.total.shared == pytest.approx(exact.total.shared, rel=0.06) and shared.total.shared % 6 == 0
+    assert shared.total.saved_nano_usd == pytest.approx(exact.total.saved_nano_usd, rel=0.06)
+    assert f"save about {shared.total.saved:,} (" in cost_line(shared, "en")
+    other = agreed([*words, "judge.temperature=0,1"])  # each run has requests of its own
+    assert not other.is_estimated
+    assert (other.total.live, other.total.shared) == (22 * n_cases // 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "no requests to send, judging by a sample: about 9 replies"), ("ko", "표본으로 보면 보낼 요청이 없습니다")],
+)
+def test_a_sample_without_requests_is_said_to_be_one(language: str, said: str) -> None:
+    account = Account("0", "judge", "local:small")
+    planned = CommandPlan([CellPlan([], 9, {account: ExpectedRequests(stored=9)}, is_estimated=True)], 1)
+    assert cost_line(planned, language).startswith(said)
 
 
 def test_missing_replies_are_counted(tmp_path: Path) -> None:

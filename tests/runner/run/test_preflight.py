@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from runner.config.compose import Cell, compose_cells
+from runner.config.compose import Cell, Nodes, compose_cells
 from runner.errors import ConfigError, Problem
 from runner.run.preflight import preflight, receivers
 
@@ -45,7 +45,11 @@ class Refused:
 
 def cell(target: str, **settings: Any) -> Cell:
     node = {"_target_": f"tests.runner.run.test_preflight.{target}", **settings}
-    return Cell(OmegaConf.create({"evaluation": node}), [], [], "", "")
+    return cell_of({"evaluation": node})
+
+
+def cell_of(values: dict[str, Any]) -> Cell:
+    return Cell(Nodes(OmegaConf.create(values), OmegaConf.create()), [], [], "", "", set(), ())
 
 
 def part(target: str, **settings: Any) -> dict[str, Any]:
@@ -99,7 +103,7 @@ class Reports:
 def test_a_misspelt_part_for_reports_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     target = f"{__name__}.Reports"
     node = {"evaluation": {"_target_": target}, "report": {"language": "en"}}
-    preflight([Cell(OmegaConf.create(node), [], [], "", "")])
+    preflight([cell_of(node)])
     (line,) = capsys.readouterr().err.splitlines()
     assert target in line and "section" in line and "'sections'" in line
     preflight(compose_cells(["+experiment=memory"])[1] + compose_cells(["+experiment=trace_quality"])[1])
