@@ -377,7 +377,7 @@ def _load_once(scenario: Scenarios) -> _Loaded:
         return _Loaded(conversations, tuple(problems), cases, _identity(conversations), _given_identity(conversations))
 
     settings = settings_of(scenario)
-    return load() if settings is None else make_once("scenarios", settings, load)
+    return load() if settings is None else make_once("scenarios", settings, load, portable=True)
 
 
 def _lost_at(

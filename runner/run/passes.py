@@ -297,7 +297,8 @@ def _task(cfg: DictConfig, hydra: Any, folder: Path, shard: int | None) -> None:
     if sweep is not None:
         share_in_worker(f"{folder.parent} {sweep['updated_at']}")
     try:
-        outcome = execute(job)
+        is_ahead = wave.number == 0 and not launchers.is_here(hydra)
+        outcome = shards.prepare(job) if is_ahead else execute(job)
     finally:
         _leave(replace(outcome, wave=wave.number), folder)
     if outcome.exit_code == INTERRUPTED.exit_code and not wave.is_closing:

@@ -124,9 +124,7 @@ def _run_cases(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
-    search = (options.search.questions, options.search.holdout)
-    chosen = (options.case, options.sample, options.takes_all, options.seed, *search)
-    cases = shared_of("cases", case_set.cases, chosen, lambda: select_cases(case_set.cases, options))
+    cases = selected_cases(case_set, options)
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
@@ -220,6 +218,13 @@ def _outcome_of_pass(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outco
     if stop is None:
         return Outcome("running", 0, elapsed_s=elapsed_s, cases=n_cases)
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
+
+
+def selected_cases(case_set: CaseSet[Any], options: RunOptions) -> Sequence[Case]:
+    """The cases of a run, as `select_cases` has them, once for all cells of a sweep."""
+    search = (options.search.questions, options.search.holdout)
+    chosen = (options.case, options.sample, options.takes_all, options.seed, *search)
+    return shared_of("cases", case_set.cases, chosen, lambda: select_cases(case_set.cases, options))
 
 
 def select_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:

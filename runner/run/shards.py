@@ -1,4 +1,4 @@
-"""`shards=8`: the cases of one run, cut by a hash of the id over processes, each with a journal of its own.
+"""`shards=8`: the cases of one run, dealt to processes, each with a journal of its own.
 
 A pass over a run with shards has three parts. The run prepares as it does without them (index, rankings, check of the
 judge) and serves no case. Then its shards are served side by side, each in RUN/.shards/NUMBER. Last the run takes their
@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
@@ -38,17 +39,20 @@ from runner.llm.limiter import sharing_rates
 from runner.run.engine import INTERRUPTED
 from runner.run.folders import lock_folder
 from runner.run.job import OUTCOME, Job, Outcome
-from runner.run.parts import place_of
 from runner.run.progress import progress
-from runner.run.run import ROWS, select_cases
+from runner.run.run import ROWS, execute, selected_cases
 from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
+from runner.system.handover import clear, handed_over, leave
 from runner.system.journal import Journal, ids_in
 from runner.system.metadata import write_json
+from runner.system.shared import case_ids, sharing
 from runner.system.writing import make_folder, write_text
 
 SHARDS = ".shards"
 LOG = "log.txt"
+BLOCK = 64  # most neighbouring cases that are dealt together
+BLOCKS = 8  # of each shard at least, where there are as many cases
 ATTEMPTS = 3  # at one shard whose process ends without a word
 LOOK_S = 0.3  # between looks at how far the shards are
 GRACE_S = 20.0  # for what is in flight, after which a process is killed
@@ -59,9 +63,11 @@ def count_of(cfg: DictConfig) -> int:
     return int(cfg.get("shards") or 1)
 
 
-def shard_of(id: str, count: int) -> int:
-    """The number of the shard that a case is in."""
-    return int(place_of(id, "shards") * count)
+def share_of(places: Sequence[int], number: int, count: int) -> Sequence[int]:
+    """The part of one shard: neighbours stay together, since they are often about the same documents, which each
+    process takes apart anew; the blocks are dealt in turn."""
+    size = max(1, min(BLOCK, len(places) // (count * BLOCKS)))
+    return [place for turn, place in enumerate(places) if turn // size % count == number]
 
 
 def place_in(run: Path, number: int) -> Path:
@@ -95,7 +101,7 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 def serve_shard(job: Job, number: int) -> None:
     """Serve the cases of one shard that have no row yet. The outcome is written to its folder, also after an error."""
     folder, started = place_in(job.folder, number), time.perf_counter()
-    with lock_folder(folder), sharing_rates(folder.parent):
+    with lock_folder(folder), sharing_rates(folder.parent), handed_over(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
         try:
             outcome = _serve_shard(_part(job, number), folder, number, started)
@@ -109,15 +115,11 @@ def serve_shard(job: Job, number: int) -> None:
 
 
 def _serve_shard(job: Job, folder: Path, number: int, started: float) -> Outcome:
-    options, built, count = options_of(job.cfg), build(job.cfg.evaluation), count_of(job.cfg)
-    cases = select_cases(built.root.load().cases, options)
-    done = ids_in(job.folder / ROWS)
-
-    def takes(id: str) -> bool:
-        return id not in done and shard_of(id, count) == number
-
+    options, built = options_of(job.cfg), build(job.cfg.evaluation)
+    cases = selected_cases(built.root.load(), options)
+    share = partial(share_of, number=number, count=count_of(job.cfg))
     with Journal(folder / ROWS, again=False) as journal:
-        service = Service(job, options, built, cases, journal, started, takes, folder)
+        service = Service(job, options, built, cases, journal, started, ids_in(job.folder / ROWS), share, folder)
         kept = kept_preparation(job.folder)
         told = {"total": len(cases), "done": 0, "pending": len(service.pending)}
         write_json(folder / PROGRESS, told)
@@ -141,6 +143,16 @@ def _part(job: Job, number: int) -> Job:
 def _share(whole: int, number: int, count: int) -> int:
     """Parts of a whole number that add up to it."""
     return whole // count + (number < whole % count)
+
+
+def prepare(job: Job) -> Outcome:
+    """Make the pass before that of the shards, in a worker of a launcher, which leaves them what it has read."""
+    with sharing(several=False):
+        outcome = execute(job)
+        if outcome.status == "running":
+            make_folder(job.folder / SHARDS)
+            leave(job.folder / SHARDS)
+    return outcome
 
 
 # --- in the process of the run --------------------------------------------------------------------
@@ -177,6 +189,7 @@ def settle(job: Job) -> str | None:
         after.write(job.folder)
         shutil.rmtree(job.folder / SHARDS, ignore_errors=True)
         return None
+    clear(job.folder / SHARDS)
     replace(after, status="partial", exit_code=bad.exit_code, error_message=bad.error_message).write(job.folder)
     return str(bad.error_message)
 
@@ -199,7 +212,8 @@ class _Worker:
         """Start a process for the shard, whose output goes to a file."""
         self.attempts += 1
         context = multiprocessing.get_context("spawn")
-        self.process = context.Process(target=_begin, args=(self.job, self.number, os.getpid()), daemon=True)
+        arguments, name = (self.job, self.number, os.getpid()), f"shard {self.number}"
+        self.process = context.Process(target=_begin, args=arguments, name=name, daemon=True)
         self.process.start()
 
     def is_over(self) -> bool:
@@ -237,6 +251,7 @@ def make_here(jobs: Sequence[Job]) -> None:
             for worker in workers:
                 Outcome("completed", 0).write(worker.folder)
             continue
+        leave(job.folder / SHARDS)
         with progress(pending, job.title, lambda: "", job.say) as shown, _ending(workers):
             for worker in workers:
                 worker.start()
@@ -262,9 +277,9 @@ def drop_outcome(folder: Path) -> None:
 
 def _n_pending(job: Job) -> int:
     """Cases of this pass without a row."""
-    cases = select_cases(build(job.cfg.evaluation).root.load().cases, options_of(job.cfg))
+    cases = selected_cases(build(job.cfg.evaluation).root.load(), options_of(job.cfg))
     done = ids_in(job.folder / ROWS)
-    return sum(case.id not in done for case in job.wave.of(cases, job.cfg.seed))
+    return sum(id not in done for id in case_ids(job.wave.of(cases, job.cfg.seed)))
 
 
 @contextmanager
