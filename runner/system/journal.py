@@ -7,6 +7,7 @@ that a process that is killed meanwhile loses nothing; per_item.jsonl never has 
 from __future__ import annotations
 
 import os
+import re
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
 FIELDS = tuple(each.name for each in fields(Row))
 NUMBERS, TEXTS = {float, int, type(None)}, {str}
+ID = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),')
+ADOPTED = 256  # rows that are written at once
 LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
 
 Places = dict[str, tuple[int, int]]  # of rows in a file, by case id: where the line begins, and its length
@@ -44,8 +47,8 @@ class Journal:
     def __init__(self, path: Path, *, again: bool = True) -> None:
         self.path, self._waiting = path, path.with_name(UNFINISHED)
         whole = _offsets(path)
-        unfinished = {id: place for id, (place, is_done) in whole.items() if again and not is_done}
-        self._index = {id: place for id, (place, _) in whole.items() if id not in unfinished}
+        unfinished = _unfinished(path, whole) if again else {}
+        self._index = {id: place for id, place in whole.items() if id not in unfinished}
         self._earlier = self._set_aside(unfinished)
         if path.exists() and sum(length for _, length in self._index.values()) < path.stat().st_size:
             self._index = _copy_rows([(path, self._index)], path)
@@ -77,13 +80,29 @@ class Journal:
             keep(place, len(line), _as_read(row, line[-11:-3].decode()))
 
     def adopt(self, path: Path) -> None:
-        """The rows of another file whose cases have none here. They are on the disk when this returns."""
+        """The rows of another file whose cases have none here, as they stand there. They are on the disk when this
+        returns."""
         if path.exists():
+            new: dict[str, bytes] = {}
             with path.open("rb") as file:
-                for id, (place, _) in _offsets(path).items():
+                for id, _, line in _sealed_lines(file):
                     if id not in self._index:
-                        self._append(id, _line(file, place))
+                        new.setdefault(id, line)
+                    if len(new) == ADOPTED:
+                        self._adopt(new)
+                        new = {}
+            self._adopt(new)
             os.fsync(self._file.fileno())
+
+    def _adopt(self, lines: Mapping[str, bytes]) -> None:
+        try:
+            self._write(b"".join(lines.values()))
+        except OSError as error:
+            self._file.truncate(self._end)
+            raise StopRunError(in_words(error, self.path)) from error
+        for id, line in lines.items():
+            self._index[id] = self._end, len(line)
+            self._end += len(line)
 
     def _append(self, id: str, line: bytes) -> None:
         try:
@@ -141,7 +160,7 @@ class Journal:
     def _set_aside(self, unfinished: Places) -> Places:
         """Write the rows that wait: of this file, and of others whose cases have no row in it. They are on disk before
         they leave the file."""
-        waiting = {id: place for id, (place, _) in _offsets(self._waiting).items()}
+        waiting = _offsets(self._waiting)
         older = {id: place for id, place in waiting.items() if id not in self._index and id not in unfinished}
         if not unfinished and len(older) == len(waiting):
             return older
@@ -163,20 +182,33 @@ def _is_whole(judgement: Mapping[str, Any]) -> bool:
     return not failed and KEPT_VOTES not in (judgement["details"] or {})
 
 
-def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:
-    """Where each intact row of a file begins and its length; and whether it is finished. Of two rows of one case the
-    first counts."""
-    if not path.exists():
-        return {}
-    rows: dict[str, tuple[tuple[int, int], bool]] = {}
-    with path.open("rb") as file:
-        offset = 0
-        for line in file:
-            row = _row(line)
-            if row is not None and row["id"] not in rows:
-                rows[row["id"]] = (offset, len(line)), is_finished(row)
-            offset += len(line)
+def _offsets(path: Path) -> Places:
+    """Where each intact row of a file begins, and its length. Of two rows of one case the first counts."""
+    rows: Places = {}
+    if path.exists():
+        with path.open("rb") as file:
+            for id, offset, line in _sealed_lines(file):
+                rows.setdefault(id, (offset, len(line)))
     return rows
+
+
+def _unfinished(path: Path, rows: Places) -> Places:
+    """Those of the rows of a file that are not finished."""
+    if not rows:
+        return {}
+    with path.open("rb") as file:
+        return {id: place for id, place in rows.items() if not is_finished(orjson.loads(_line(file, place)))}
+
+
+def _sealed_lines(file: BinaryIO) -> Iterator[tuple[str, int, bytes]]:
+    """(id of the case, place, line) of each line of a file that is as it was written. Only the id is decoded, which
+    stands first."""
+    offset = 0
+    for line in file:
+        if _seal(line[:-SEAL]) == line[-SEAL:]:
+            found = ID.match(line)
+            yield orjson.loads(line)["id"] if found is None else orjson.loads(found[1]), offset, line
+        offset += len(line)
 
 
 def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
@@ -279,14 +311,6 @@ def _clean(value: Any) -> Any:
     if value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
     return _clean(str(value))
-
-
-def _row(line: bytes) -> dict[str, Any] | None:
-    """The row of a line that is as it was written."""
-    if _seal(line[:-SEAL]) != line[-SEAL:]:
-        return None
-    row: dict[str, Any] = orjson.loads(line)
-    return row
 
 
 def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
