@@ -79,13 +79,27 @@ def _pass(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None 
         shards.join(folder / name)  # shards of a command that was killed
     if shards.count_of(plan.cells[0].cfg) == 1 or wave.is_closing:
         return _round(plan, folder, wave, jobs)
+    is_fresh = not all((folder / name / ROWS).exists() for name in runs)
+    begins_here = is_fresh and launchers.is_here(plan.cells[0].hydra)
+    with shards.spare_processes(plan.cells[0].cfg) if begins_here else nullcontext([]) as spare:
+        return _cut_pass(plan, folder, wave, jobs, runs, spare)
+
+
+def _cut_pass(
+    plan: Plan,
+    folder: Path,
+    wave: Wave,
+    jobs: Mapping[str, Cell] | None,
+    runs: Mapping[str, Cell],
+    spare: list[shards.Spare],
+) -> int:
     if code := _round(plan, folder, Wave(0), jobs):
         return code
     code, shard_jobs = 0, [_job_of(plan, folder, name, cell, wave) for name, cell in runs.items()]
     shard_jobs = [job for job in shard_jobs if job.before is not None and job.before.status == "running"]
     try:
         if launchers.is_here(plan.cells[0].hydra):
-            shards.make_here(shard_jobs)
+            shards.make_here(shard_jobs, spare)
         else:
             _launch_shards(plan, folder, shard_jobs)
     except KeyboardInterrupt:

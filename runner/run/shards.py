@@ -19,19 +19,22 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from runner.config.components import build
 from runner.config.hydra_internals import as_written
 from runner.config.options import options_of, used_keys
+from runner.config.schema import load
 from runner.errors import ConfigError, InputError, Problem, RunnerError, describe_unexpected
 from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import append_calls
@@ -194,6 +197,51 @@ def settle(job: Job) -> str | None:
     return str(bad.error_message)
 
 
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """A process that has imported what a shard needs, and waits for one."""
+
+    process: BaseProcess
+    jobs: Connection[tuple[Job, int], Any]
+
+    @classmethod
+    def start(cls, targets: Sequence[str] = ()) -> Spare:
+        """`targets`: classes of components."""
+        context = multiprocessing.get_context("spawn")
+        jobs, ours = context.Pipe(duplex=False)
+        process = context.Process(target=_begin, args=(jobs, targets, os.getpid()), daemon=True)
+        process.start()
+        jobs.close()
+        return cls(process, ours)
+
+    def take(self, job: Job, number: int) -> None:
+        """Give the process its shard."""
+        with self.jobs:
+            self.jobs.send((job, number))
+
+
+@contextmanager
+def spare_processes(cfg: DictConfig) -> Iterator[list[Spare]]:
+    """Start the processes of the shards while the run prepares, which takes one processor. Those that nobody took end
+    with the body."""
+    targets = sorted(set(_targets(as_written(cfg.evaluation))))
+    spare = [Spare.start(targets) for _ in range(count_of(cfg))]
+    try:
+        yield spare
+    finally:
+        for each in spare:
+            each.jobs.close()
+            each.process.terminate()
+            each.process.join()
+
+
+def _targets(node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if isinstance(target := node.get("_target_"), str):
+            yield target
+        yield from (target for value in node.values() for target in _targets(value))
+
+
 @dataclass
 class _Worker:
     """One process at a time for a shard. `read`: bytes of its rows that were looked at."""
@@ -208,13 +256,13 @@ class _Worker:
     def folder(self) -> Path:
         return place_in(self.job.folder, self.number)
 
-    def start(self) -> None:
-        """Start a process for the shard, whose output goes to a file."""
+    def start(self, spare: list[Spare] | None = None) -> None:
+        """Let a process serve the shard, one of the spare ones or a new one. Its output goes to a file."""
         self.attempts += 1
-        context = multiprocessing.get_context("spawn")
-        arguments, name = (self.job, self.number, os.getpid()), f"shard {self.number}"
-        self.process = context.Process(target=_begin, args=arguments, name=name, daemon=True)
-        self.process.start()
+        chosen = spare.pop() if spare else Spare.start()
+        self.process = chosen.process
+        with suppress(OSError):  # it was killed, which is seen by its end
+            chosen.take(self.job, self.number)
 
     def is_over(self) -> bool:
         """Whether there is nothing more to come. A process that ended without a word is started again."""
@@ -241,8 +289,9 @@ class _Worker:
                     self.read += len(line)
 
 
-def make_here(jobs: Sequence[Job]) -> None:
-    """Serve the shards of these runs, a process each, those of one run side by side."""
+def make_here(jobs: Sequence[Job], spare: list[Spare]) -> None:
+    """Serve the shards of these runs, a process each, those of one run side by side. `spare`: processes to be used
+    first."""
     for job in jobs:
         workers = [_Worker(job, number) for number in range(count_of(job.cfg))]
         for worker in workers:
@@ -254,7 +303,7 @@ def make_here(jobs: Sequence[Job]) -> None:
         leave(job.folder / SHARDS)
         with progress(pending, job.title, lambda: "", job.say) as shown, _ending(workers):
             for worker in workers:
-                worker.start()
+                worker.start(spare)
 
             def tell(line: bytes) -> None:
                 failed = b'"status":"ok"' not in line
@@ -299,9 +348,18 @@ def _ending(workers: Sequence[_Worker]) -> Iterator[None]:
                 process.join()
 
 
-def _begin(job: Job, number: int, parent: int) -> None:
+def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], parent: int) -> None:
     """What the process of a shard runs."""
     _die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until it has a shard; the run ends it
+    for target in targets:
+        with suppress(Exception):  # it is raised again where the component is built
+            load(target)
+    try:
+        job, number = jobs.recv()
+    except EOFError:
+        return
+    multiprocessing.current_process().name = f"shard {number}"
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _as_ctrl_c)
     log = place_in(job.folder, number) / LOG
