@@ -80,9 +80,15 @@ def _pass(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None 
     if shards.count_of(plan.cells[0].cfg) == 1 or wave.is_closing:
         return _round(plan, folder, wave, jobs)
     is_fresh = not all((folder / name / ROWS).exists() for name in runs)
-    begins_here = is_fresh and launchers.is_here(plan.cells[0].hydra)
-    with shards.spare_processes(plan.cells[0].cfg) if begins_here else nullcontext([]) as spare:
+    with _spare_processes(plan, is_fresh=is_fresh) as spare:
         return _cut_pass(plan, folder, wave, jobs, runs, spare)
+
+
+def _spare_processes(plan: Plan, *, is_fresh: bool) -> AbstractContextManager[list[shards.Spare]]:
+    """Processes for shards: none where a launcher makes them elsewhere, or where a run may have nothing left to do."""
+    if is_fresh and launchers.is_here(plan.cells[0].hydra):
+        return shards.spare_processes(plan.cells[0].cfg)
+    return nullcontext([])
 
 
 def _cut_pass(

@@ -69,7 +69,8 @@ class _Pickler(pickle.Pickler):
             return None
         if id(value) not in self._spools:
             name = RECORDS.format(len(self._spools))
-            self._spools[id(value)] = name, value.copy_to(self._folder / name)
+            with replacing(self._folder / name, redacts=False) as scratch:
+                self._spools[id(value)] = name, value.copy_to(scratch)
         return self._spools[id(value)]
 
 

@@ -80,9 +80,9 @@ class Spool(Lazy[T], Generic[T]):
                 self._made[place] = record
         self._file.flush()
 
-    def copy_to(self, path: Path) -> array[int]:
-        """Write the records to a file for another process. Returns what `opened` needs beside it."""
-        with os.fdopen(os.dup(self._file.fileno()), "rb") as file, path.open("wb") as copy:
+    def copy_to(self, scratch: Path) -> array[int]:
+        """Write the records to a new file for another process. Returns what `opened` needs beside it."""
+        with os.fdopen(os.dup(self._file.fileno()), "rb") as file, scratch.open("wb") as copy:
             file.seek(0)
             shutil.copyfileobj(file, copy, COPIED_BYTES)
         return self._begins

@@ -86,6 +86,30 @@ def test_shards_come_to_what_one_process_does_and_go_on(
     assert untimed("one") == untimed("many")
 
 
+COUNTING = """
+from plugins.dataset.jsonl import JsonlDataset
+
+class Counting(JsonlDataset):
+    def load(self):
+        with open("loads.txt", "a") as file:
+            file.write("load\\n")
+        return super().load()
+"""
+
+
+def test_shards_read_of_the_data_only_their_own_cases(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("counting.py").write_text(COUNTING, encoding="utf-8")
+    words = [*words, "dataset._target_=counting.Counting"]
+    loads = []
+    for count in (1, 2):
+        assert main([*words, f"shards={count}", f"out={count}"]) == 0
+        loads.append(Path("loads.txt").read_text(encoding="utf-8"))
+        Path("loads.txt").unlink()
+    assert loads[0] == loads[1] != ""
+    assert untimed("1") == untimed("2")
+
+
 def test_a_shard_that_loses_every_process_ends_the_run_and_keeps_the_rest(
     answering: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
