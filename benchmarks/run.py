@@ -71,6 +71,7 @@ BENCHMARKS = (
     Benchmark("Weight of the legs of hybrid search", "fusion", quick=("--questions", "20"), needs=DATA / "squad2_en"),
     Benchmark("One more cell of a sweep", "sweep", quick=("--cells", "3", "--cases", "200")),
     Benchmark("Judging throughput", "models", quick=("1",)),
+    Benchmark("Launchers of a sweep", "launchers", quick=("--cases", "20", "--cells", "2")),
     Benchmark("Shards of a run on two cores", "shards", quick=("--cases", "500", "--rounds", "1")),
     Benchmark("Memory store", "memory_store", quick=("100", "5")),
     Benchmark("Servers of others", "services", quick=("--runs", "20", "--cells", "5")),

@@ -86,6 +86,21 @@ def test_a_sweep_joins_the_cluster_that_runs_on_this_machine(home: Path, monkeyp
         assert json.dumps({**there, "timing": {}}) == json.dumps({**here, "timing": {}})
 
 
+@pytest.mark.usefixtures("home")
+def test_shards_are_made_by_workers_of_ray() -> None:
+    """On a Ray that the command starts."""
+    words = ["+experiment=full_rag", *small_data(Path("data")), "tracking=none", "format=json"]
+    shards = ["shards=2", "hydra/launcher=ray", "hydra.launcher.ray.init.address=local"]
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", *words, *shards, "out=many"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert main([*words, "out=one"]) == 0
+    many, one = (read(f"{folder}/summary.json") for folder in ("many", "one"))
+    assert json.dumps({**many, "timing": {}}) == json.dumps({**one, "timing": {}})
+    assert not Path("many/.shards").exists()
+
+
 def runs_in(database: str) -> list[str]:
     """What each run of an MLflow store was swept over, and `summary` for that of the sweep."""
     with closing(sqlite3.connect(database)) as connection:
