@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
 from runner.run.parts import of_search
-from runner.run.results import Finished, outcome_of, summary_of, write_errors
+from runner.run.results import Finished, Tally, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
@@ -147,11 +147,10 @@ def _run_cases(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         if not job.wave.sums_up:
             return _outcome_of_pass(stop, elapsed_s, len(cases)), None
         journal.take_back()
-        finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
-        summary = redacted_value(summary_of(job, head, options, built, finished, journal))
+        with _indexing(job, journal, catalogue_in(head).telling_right) as index:
+            finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s, Tally(index))
+            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
-        if job.sweep_id is None:  # whichever run of a sweep lists its cases first makes it
-            _index_cases(journal, service.ids, catalogue_in(head).telling_right)
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
@@ -169,19 +168,20 @@ def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | 
         head |= score_identity(service.built, config_for_hash(service.job.cfg))
 
 
-def _index_cases(journal: Journal, ids: Sequence[str], telling: Sequence[str]) -> None:
-    """Write columns of many rows for commands that list or filter cases later. `telling`: metrics that say whether a
-    case is right."""
+@contextmanager
+def _indexing(job: Job, journal: Journal, telling: Sequence[str]) -> Iterator[Callable[[int, Mapping[str, Any]], None]]:
+    """Takes the rows with their places while they are read, and writes columns of many rows for commands that list or
+    filter cases later. In a sweep, whichever run lists its cases first makes them. `telling`: metrics that say whether
+    a case is right."""
     from runner.compare import case_index
 
-    state = case_index.state_of(journal.path)
-    if state[0] < case_index.LARGE:
+    if job.sweep_id is not None or case_index.state_of(journal.path)[0] < case_index.LARGE:
+        yield lambda place, row: None
         return
     indexing = case_index.Indexing(telling)
-    for place, row in journal.rows_with_places(ids):
-        indexing.add(place, row)
+    yield indexing.add
     if len(indexing) == len(journal):  # every row is of a case of this command
-        case_index.write(indexing.cases(journal.path), state)
+        indexing.write(journal.path)
 
 
 def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:

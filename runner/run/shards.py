@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
@@ -39,6 +39,7 @@ from runner.errors import ConfigError, InputError, Problem, RunnerError, describ
 from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import append_calls
 from runner.llm.limiter import sharing_rates
+from runner.run.ahead import ready_end
 from runner.run.engine import INTERRUPTED
 from runner.run.folders import lock_folder
 from runner.run.job import OUTCOME, Job, Outcome
@@ -46,6 +47,7 @@ from runner.run.progress import progress
 from runner.run.run import ROWS, execute, selected_cases
 from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
+from runner.system.collector import end_quickly
 from runner.system.handover import clear, handed_over, leave
 from runner.system.journal import Journal, ids_in
 from runner.system.metadata import write_json
@@ -68,9 +70,11 @@ def count_of(cfg: DictConfig) -> int:
 
 def share_of(places: Sequence[int], number: int, count: int) -> Sequence[int]:
     """The part of one shard: neighbours stay together, since they are often about the same documents, which each
-    process takes apart anew; the blocks are dealt in turn."""
-    size = max(1, min(BLOCK, len(places) // (count * BLOCKS)))
-    return [place for turn, place in enumerate(places) if turn // size % count == number]
+    process takes apart anew. Blocks are dealt in turn, every other round from the last shard to the first."""
+    n = len(places)
+    blocks = min(n, count * max(BLOCKS, -(-n // (count * BLOCK))))
+    turns = number, 2 * count - 1 - number
+    return [place for at, place in enumerate(places) if at * blocks // n % (2 * count) in turns]
 
 
 def place_in(run: Path, number: int) -> Path:
@@ -304,6 +308,7 @@ def make_here(jobs: Sequence[Job], spare: list[Spare]) -> None:
         with progress(pending, job.title, lambda: "", job.say) as shown, _ending(workers):
             for worker in workers:
                 worker.start(spare)
+            ready_end((), reports=job.cfg.format != "json")
 
             def tell(line: bytes) -> None:
                 failed = b'"status":"ok"' not in line
@@ -311,7 +316,7 @@ def make_here(jobs: Sequence[Job], spare: list[Spare]) -> None:
 
             left = list(workers)
             while left:
-                time.sleep(LOOK_S)
+                wait([worker.process.sentinel for worker in left if worker.process is not None], LOOK_S)
                 over = [worker for worker in left if worker.is_over()]
                 for worker in left:
                     worker.advance(tell)
@@ -368,6 +373,7 @@ def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], paren
         os.dup2(descriptor, stream)
     redaction.learn_environment()
     redaction.learn(as_written(job.cfg))
+    end_quickly()
     with redaction.guarded_streams():
         try:
             serve_shard(job, number)

@@ -214,8 +214,9 @@ def test_parts_are_even_and_make_up_the_whole(tmp_path: Path) -> None:
     places = range(7, 8007)
     parts = [share_of(places, number, 8) for number in range(8)]
     assert sorted(place for part in parts for place in part) == [*places]
-    assert {len(part) for part in parts} == {15 * 64, 16 * 64}
-    assert [share_of(range(5), number, 3) for number in range(3)] == [[0, 3], [1, 4], [2]]  # each has some
-    assert share_of(range(64), 1, 2)[:5] == [4, 5, 6, 7, 12]  # neighbours stay together
+    assert {len(part) for part in parts} == {1000}
+    assert [share_of(range(5), number, 3) for number in range(3)] == [[0], [1, 4], [2, 3]]  # each has some
+    assert share_of(range(64), 0, 2)[:9] == [0, 1, 2, 3, 12, 13, 14, 15, 16]  # neighbours stay together
+    assert share_of([], 0, 2) == []
     assert [_share(10, number, 4) for number in range(4)] == [3, 3, 2, 2]
     assert join(tmp_path) == 0.0
