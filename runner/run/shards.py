@@ -1,7 +1,8 @@
 """`shards=8`: the cases of one run, dealt to processes, each with a journal of its own.
 
 A pass over a run with shards has three parts. The run prepares as it does without them (index, rankings, check of the
-judge) and serves no case. Then its shards are served side by side, each in RUN/.shards/NUMBER. Last the run takes their
+judge), serves no case, and leaves what it has read and hashed in RUN/.shards (runner.system.handover), so that a shard
+costs what its own cases do. On this machine the processes of the shards start meanwhile. Then its shards are served side by side, each in RUN/.shards/NUMBER. Last the run takes their
 rows and calls into its own files, and sums up. What a shard had in flight when it was lost is served by the process
 that takes its place; a shard that was interrupted leaves its rows to the next command.
 
