@@ -2,9 +2,10 @@
 
 A pass over a run with shards has three parts. The run prepares as it does without them (index, rankings, check of the
 judge), serves no case, and leaves what it has read and hashed in RUN/.shards (runner.system.handover), so that a shard
-costs what its own cases do. On this machine the processes of the shards start meanwhile. Then its shards are served side by side, each in RUN/.shards/NUMBER. Last the run takes their
-rows and calls into its own files, and sums up. What a shard had in flight when it was lost is served by the process
-that takes its place; a shard that was interrupted leaves its rows to the next command.
+costs what its own cases do. On this machine the processes of the shards start meanwhile. Then its shards are served
+side by side, each in RUN/.shards/NUMBER. Last the run takes their rows and calls into its own files, and sums up. What
+a shard had in flight when it was lost is served by the process that takes its place; a shard that was interrupted
+leaves its rows to the next command.
 
 The budget is one, because the ledger lies in the folder of the command, and so are requests and tokens per minute,
 which the shards count in RUN/.shards. Requests at once are those of a run, cut into as many parts. Two shards that ask
@@ -169,6 +170,7 @@ def prepare(job: Job) -> Outcome:
 def join(run: Path) -> float:
     """Take the rows and calls of shards into the files of their run. Only where no shard is served. Returns the seconds
     that the longest of them took."""
+    clear(run / SHARDS)
     folders = [folder for folder in (run / SHARDS).glob("[0-9]*") if (folder / ROWS).exists()]
     longest = 0.0
     if not folders:
@@ -197,7 +199,6 @@ def settle(job: Job) -> str | None:
         after.write(job.folder)
         shutil.rmtree(job.folder / SHARDS, ignore_errors=True)
         return None
-    clear(job.folder / SHARDS)
     replace(after, status="partial", exit_code=bad.exit_code, error_message=bad.error_message).write(job.folder)
     return str(bad.error_message)
 

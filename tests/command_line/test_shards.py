@@ -7,13 +7,14 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from runner.cli import main
-from runner.run.shards import _share, join, place_in, share_of
+from runner.run.shards import Spare, _share, join, place_in, share_of
 from runner.system.journal import ids_in
 from tests.command_line.result_files import read
 from tests.command_line.started import command, generated_by
@@ -208,6 +209,23 @@ def test_what_cannot_be_cut_is_told(words: list[str], problem: str, capsys: pyte
     assert main([*RUN, *words, "out=s"]) == 1
     assert problem in capsys.readouterr().err
     assert not Path("s").exists()
+
+
+def test_a_run_that_cannot_begin_leaves_no_process(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Spare] = []
+    start = Spare.start
+
+    def noting(targets: Sequence[str] = ()) -> Spare:
+        started.append(start(targets))
+        return started[-1]
+
+    monkeypatch.setattr(Spare, "start", noting)
+    Path("data/queries.jsonl").write_text("{}\n", encoding="utf-8")
+    assert main([*words, "shards=2", "out=none"]) != 0
+    assert "no queries in" in capsys.readouterr().err
+    assert [spare.process.is_alive() for spare in started] == [False, False]
 
 
 def test_parts_are_even_and_make_up_the_whole(tmp_path: Path) -> None:
