@@ -32,7 +32,7 @@ from scipy.stats import rankdata
 from plugins.judge.lexical import LexicalJudge
 from plugins.scenario.locomo import LocomoScenarios
 from runner.domains.memory.context import ContextBuilder
-from runner.domains.memory.records import ChatTurn, Conversation, Probe, Remembered
+from runner.domains.memory.records import ChatTurn, Conversation, MemoryContent, Probe
 from runner.domains.memory.turn_index import TERMS, TurnIndex
 
 DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "locomo_noncommercial" / "locomo_a.json"
@@ -71,7 +71,7 @@ async def _measured(path: str, others: str, known: bool, n: int, every: int) -> 
     for probe, evidence, rest in cases[::every]:
         scores = []
         for turns in ((*evidence, *rest), rest):
-            shown = Remembered(recent=tuple(sorted(turns, key=lambda turn: turn.number)), is_budgeted=False)
+            shown = MemoryContent(recent=tuple(sorted(turns, key=lambda turn: turn.number)), is_budgeted=False)
             fields = {
                 "question": probe.question,
                 "memory": builder.build(shown, probe.question, "en").memory_text,

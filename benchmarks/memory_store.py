@@ -120,7 +120,7 @@ async def one_session(store: EmbeddedStore) -> None:
 
 async def main(sessions: int, turns: int) -> None:
     store = EmbeddedStore()
-    async with store.opened():
+    async with store.open():
         server = embedded_server.acquire()
         settings = settings_of(30.0) | {"max_connections": TASKS}  # the store has them share fewer
         client = Redis(unix_socket_path=str(server.socket), **settings)

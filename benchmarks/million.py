@@ -1,7 +1,7 @@
 """What a corpus costs as it grows: read once, indexed, opened again, searched; by words and by vectors.
 
-    python benchmarks/million.py [--passages 30000 100000 300000 1000000] [--plain 300000] [--vectors 100000]
-                                 [--hnsw 30000] [--lsa 30000] [--text FOLDER …]
+    python benchmarks/million.py [--passages 30000 100000 300000 1000000] [--only words vectors] [--plain 300000]
+                                 [--vectors 1000000] [--hnsw 300000] [--lsa 30000] [--text FOLDER …]
 
     read          the JSON Lines to a folder of the cache
     keyword       opens that folder, and builds the index of it
@@ -165,9 +165,10 @@ def searched(folder: Path) -> str:
 
 def vectors(folder: Path, kind: str, threads: int | None = 1) -> str:
     corpus, queries = opened(folder), questions(folder)
-    retriever = SemanticRetriever(embedder=MadeVectors(), index=kind, build_threads=threads)  # type: ignore[arg-type]
+    embedder = MadeVectors()
+    retriever = SemanticRetriever(embedder=embedder, index=kind, build_threads=threads)  # type: ignore[arg-type]
     place = Path(tempfile.mkdtemp(dir=folder))
-    facts = retriever.index(corpus, Store(place, {id(retriever): f"{kind} {threads}"}))
+    facts = retriever.index(corpus, Store(place, {id(embedder): "made"}))
     built_mb = memory_mb()
     of_passages = [Query(query.id, passages(corpus)[int(query.id[1:])], True, {}) for query in queries]
     recall = f"recall@10 {facts['recall_at_10']:.3f}, " if "recall_at_10" in facts else ""
@@ -247,15 +248,10 @@ def row(name: str, spent: Spent) -> None:
 
 def report(title: str, folder: Path, count: int, options: argparse.Namespace) -> None:
     print(f"{title}\n  {'':<18}{'CPU s':>8}{'peak MB':>9}")
-    report_words(folder, count, options)
-    if count <= options.vectors:
-        row("flat", alone(vectors, folder, "flat"))
-        row("ivf_pq", alone(vectors, folder, "ivf_pq"))
-    if count <= options.hnsw:
-        row("hnsw", alone(vectors, folder, "hnsw"))
-        row("hnsw, all cores", alone(vectors, folder, "hnsw", None))
-    if count <= options.lsa:
-        row("lsa", alone(lsa, folder))
+    if "words" in options.only:
+        report_words(folder, count, options)
+    if "vectors" in options.only:
+        report_vectors(folder, count, options)
     print(flush=True)
 
 
@@ -269,12 +265,24 @@ def report_words(folder: Path, count: int, options: argparse.Namespace) -> None:
     row("further run", run(folder, "further", 6))
 
 
+def report_vectors(folder: Path, count: int, options: argparse.Namespace) -> None:
+    alone(read, folder)
+    if count <= options.vectors:
+        row("flat", alone(vectors, folder, "flat"))
+        row("ivf_pq, all cores", alone(vectors, folder, "ivf_pq", None))
+    if count <= options.hnsw:
+        row("hnsw, all cores", alone(vectors, folder, "hnsw", None))
+    if count <= options.lsa:
+        row("lsa", alone(lsa, folder))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--passages", type=int, nargs="+", default=[30_000, 100_000, 300_000, 1_000_000])
     parser.add_argument("--plain", type=int, default=300_000)
-    parser.add_argument("--vectors", type=int, default=100_000)
-    parser.add_argument("--hnsw", type=int, default=30_000)
+    parser.add_argument("--only", nargs="+", choices=["words", "vectors"], default=["words", "vectors"])
+    parser.add_argument("--vectors", type=int, default=1_000_000)
+    parser.add_argument("--hnsw", type=int, default=300_000)
     parser.add_argument("--lsa", type=int, default=30_000)
     parser.add_argument("--text", type=Path, nargs="*", default=[each for each in REAL if each.is_dir()])
     parser.add_argument("--folder", type=Path, help="where the data are made and removed again")
@@ -283,7 +291,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
             write_made(Path(scratch, "made"), count)
             report(f"{count:,} made passages", Path(scratch, "made"), count, options)
-    if options.text:
+    if options.text and "words" in options.only:
         with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
             count = min(options.passages)
             write_sampled(Path(scratch, "text"), count, options.text)

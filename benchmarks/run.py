@@ -67,6 +67,7 @@ BENCHMARKS = (
     Benchmark("Ranking metrics", "metrics", quick=("--queries", "200", "--repeats", "1")),
     Benchmark("Keyword and vector search", "retrieval", quick=("--passages", "2000", "--queries", "50")),
     Benchmark("Stores of vectors", "stores", quick=("--passages", "1000", "--queries", "10")),
+    Benchmark("Stores on a server", "remote", quick=("--questions", "16")),
     Benchmark("Answerable questions", "answerability", quick=("--questions", "100"), needs=DATA / "squad2_en"),
     Benchmark("Weight of the legs of hybrid search", "fusion", quick=("--questions", "20"), needs=DATA / "squad2_en"),
     Benchmark("One more cell of a sweep", "sweep", quick=("--cells", "3", "--cases", "200")),

@@ -192,7 +192,7 @@ async def failover(store: RedisStore, kill: Callable[[], None], wait: Callable[[
             longest_s = max(longest_s, time.monotonic() - started)
             await asyncio.sleep(0.005)
 
-    async with store.opened(), asyncio.TaskGroup() as speaking:
+    async with store.open(), asyncio.TaskGroup() as speaking:
         for key in numbers:
             speaking.create_task(speak(key))
         await asyncio.sleep(2)
@@ -203,7 +203,7 @@ async def failover(store: RedisStore, kill: Callable[[], None], wait: Callable[[
             await asyncio.sleep(0.01)
         is_over = True
     lost = twice = 0
-    async with store.opened():
+    async with store.open():
         for key, told in numbers.items():
             kept = [turn.user for turn in (await store.read(key)).turns]
             lost += len({*map(str, told)} - {*kept})

@@ -204,7 +204,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; known: {', '.join(names[:NAMED])}{more}" if names else ""
 
 
-def similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+def similar(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known name that `name` is most likely a slip of the keys for; None where none comes near.
 
     `cutoff`: the least ratio of difflib. Of the near ones, that with the fewest letters to add, drop, replace or swap
@@ -214,19 +214,19 @@ def similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     def slips(candidate: str) -> tuple[int, bool, int]:
         return _edits(name, candidate), sorted(name) != sorted(candidate), near.index(candidate)
 
-    near = difflib.get_close_matches(name, known, n=SIMILAR, cutoff=cutoff)
+    near = difflib.get_close_matches(name, names, n=SIMILAR, cutoff=cutoff)
     return min(near, key=slips, default=None)
 
 
-def _edits(one: str, other: str) -> int:
+def _edits(word: str, target: str) -> int:
     """Letters to add, drop, replace or swap with their neighbour, none of them twice (optimal string alignment)."""
     before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, start=1):
+    row = list(range(len(target) + 1))
+    for i, letter in enumerate(word, start=1):
         before, last, row = row, before, [i]
-        for j, wanted in enumerate(other, start=1):
+        for j, wanted in enumerate(target, start=1):
             row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted)))
-            if last and j > 1 and one[i - 2 : i] == other[j - 1] + other[j - 2]:
+            if last and j > 1 and word[i - 2 : i] == target[j - 1] + target[j - 2]:
                 row[j] = min(row[j], last[j - 2] + 1)
     return row[-1]
 

@@ -5,7 +5,7 @@ classes.
 I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]` for ranges.
 
 OPTIONAL lists the attributes that a component may offer besides the methods of its protocol, each with an example. The
-program reads them by `offered`, and warns of attributes with similar names.
+program reads them by `attribute_of`, and warns of attributes with similar names.
 
 Results of components are checked (runner.config.doors): a result that breaks the protocol, and any exception but a
 RunnerError, becomes an error that names the component.
@@ -52,8 +52,12 @@ class Preflight(Protocol):
     """
 
     def preflight(self) -> Sequence[Problem]:
-        """Everything that is missing, by the key of the setting that needs it. Must not use the network or read whole
-        files: it is called for every run of a sweep, on the machine that starts it."""
+        """What is missing. Called for every run of a sweep, on the machine that starts it; must not use the network or
+        read whole files.
+
+        Returns:
+            Every problem, under the key of the setting that causes it; empty where nothing is missing.
+        """
 
 
 @runtime_checkable
@@ -148,8 +152,8 @@ class Limited(Protocol):
 
 
 def can_judge(judge: object, rubric: str) -> bool:
-    """Whether a judge knows a rubric; true where it does not list its rubrics."""
-    known = offered(judge, "rubrics")
+    """Whether a judge knows a rubric; True where the judge does not list its rubrics."""
+    known = attribute_of(judge, "rubrics")
     return known is None or rubric in known
 
 
@@ -225,7 +229,7 @@ class Workspace(Protocol):
         cold = False
 
         def __init__(self, root: Path) -> None:
-            self.root = self.stored = root
+            self.root = self.stored_root = root
 
         def identity(self, component: object) -> str:
             return type(component).__name__
@@ -243,7 +247,7 @@ class Workspace(Protocol):
         """The root folder; a component may keep a database here that grows while it is used."""
 
     @property
-    def stored(self) -> Path:
+    def stored_root(self) -> Path:
         """The folder from which such a database is read: `root`, except in a rehearsal, whose `root` is a folder that
         no run reads."""
 
@@ -252,12 +256,27 @@ class Workspace(Protocol):
         """True where nothing that earlier runs stored may be read."""
 
     def identity(self, component: object) -> str:
-        """Hash over the settings and the source of a component (runner.system.sources), including its own
-        components."""
+        """The identity of a component.
+
+        Args:
+            component: a component of this run.
+
+        Returns:
+            A hash over its settings and its source (runner.system.sources), its own components included.
+        """
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
-        """The folder of this kind with this key (JSON values). `build(path)` fills it, once for all processes, where it
-        is missing, damaged, foreign or built by other code. Its files must not be changed later."""
+        """A folder that is built once for all processes.
+
+        Args:
+            kind: what it holds, such as `index`: the name of a folder below `root`.
+            key: JSON values on which the content depends.
+            build: fills the empty folder that it gets; called where the folder is missing, damaged, foreign or built
+                by other code.
+
+        Returns:
+            The folder. Its files must not be changed later.
+        """
 
 
 class Dataset(Protocol):
@@ -275,7 +294,15 @@ class Dataset(Protocol):
     """
 
     def load(self) -> DataSet:
-        """Raises DataError for unusable queries and CorpusError for unusable documents."""
+        """Read and check the data.
+
+        Returns:
+            The corpus, its queries, and problems of the files.
+
+        Raises:
+            DataError: the queries cannot be used.
+            CorpusError: the documents cannot be used.
+        """
 
 
 class Chunker(Protocol):
@@ -287,7 +314,14 @@ class Chunker(Protocol):
     """
 
     def passages(self, text: str) -> Sequence[Passage]:
-        """The passages of a text, in order; none for a blank one."""
+        """Split one text.
+
+        Args:
+            text: a document.
+
+        Returns:
+            The passages in the order of the text; none for a blank text.
+        """
 
 
 @runtime_checkable
@@ -338,10 +372,23 @@ class Embedder(Protocol):
     """
 
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
-        """Fit on, or open a store for, the texts of a corpus. Called once before `embed`."""
+        """Fit on the texts of a corpus, or open a store for them. Called once before `embed`.
+
+        Args:
+            texts: all passages, in the order of the corpus.
+            workspace: where indexes and stored vectors are kept.
+        """
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
-        """float32 [n_texts, dim], rows L2-normalised (a row of zeros where a text has no features)."""
+        """Turn texts into vectors.
+
+        Args:
+            texts: any number of texts.
+            kind: whether they are queries or passages of the corpus, which some models embed differently.
+
+        Returns:
+            float32 [n_texts, dim], rows L2-normalised; a row of zeros for a text without features.
+        """
 
 
 @runtime_checkable
@@ -357,7 +404,13 @@ class CachedEmbedder(Embedder, Protocol):
     """
 
     def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
-        """Which texts have cached vectors."""
+        """Args:
+            texts: any number of texts.
+            kind: as for `embed`.
+
+        Returns:
+            For each text, whether its vector is cached.
+        """
 
     def warm_up(self) -> None:
         """Load what the first text would load. Must cost nothing and cache nothing."""
@@ -427,9 +480,9 @@ class Retriever(Protocol):
             return {"kind": "shared words"}
 
         def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-            return [self.ranked(set(query.text.split()), depth) for query in queries]
+            return [self.rank(set(query.text.split()), depth) for query in queries]
 
-        def ranked(self, words: set[str], depth: int) -> Ranking:
+        def rank(self, words: set[str], depth: int) -> Ranking:
             shares = {id: len(words & held) / len(words) for id, held in self.chunks.items() if words & held}
             best = sorted(shares, key=lambda id: (shares[id], id), reverse=True)[:depth]
             scores = tuple(shares[id] for id in best)
@@ -437,11 +490,27 @@ class Retriever(Protocol):
     """
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
-        """Build or load the index. Returns facts for the report (kind, size_bytes, dim …)."""
+        """Build the index of a corpus, or load it.
+
+        Args:
+            corpus: documents and chunks.
+            workspace: where the index is kept.
+
+        Returns:
+            Facts for the report (kind, size_bytes, dim …).
+        """
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        """The `depth` best chunks for each query (fewer where fewer match), without repeats, by descending score;
-        another order is an error. Ties are sorted as in trec_eval, by id descending."""
+        """Rank the chunks for each query.
+
+        Args:
+            queries: any number of queries.
+            depth: how many chunks to return for each, from 1.
+
+        Returns:
+            For each query the `depth` best chunks (fewer where fewer match), without repeats, by descending score.
+            Another order is an error. Ties are sorted as in trec_eval, by id descending.
+        """
 
 
 @runtime_checkable
@@ -463,10 +532,37 @@ class CachedRetriever(Retriever, Protocol):
         """False where nothing is cached, so that every search is live and free."""
 
     def is_cached(self, queries: Sequence[Query]) -> list[bool]:
-        """Which queries have cached replies, so that their latency is meaningless."""
+        """Args:
+            queries: any number of queries.
+
+        Returns:
+            For each query, whether its replies are cached, so that its latency says nothing.
+        """
 
     def warm_up(self) -> None:
         """Load what the first search would load. Must cost nothing and cache nothing."""
+
+
+@runtime_checkable
+class RemoteRetriever(Retriever, Protocol):
+    """A retriever that may wait for a server. The event loop of a run awaits it, with `concurrency` (Concurrent)
+    batches of queries at once; one without the attribute is searched in a thread.
+
+    class ServerRetriever:
+        is_remote = True
+        concurrency = 4
+
+        async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+            return [ranking_of(hits) for hits in await self.client.search([query.text for query in queries], depth)]
+    """
+
+    @property
+    def is_remote(self) -> bool:
+        """False where no server is asked; `search` is called then."""
+
+    async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """What `search` returns. Cancelled where it is late, and where the run is interrupted; it then leaves no
+        request behind. Without queries it connects, for the clock to start afterwards."""
 
 
 @runtime_checkable
@@ -492,8 +588,14 @@ class TextTelling(Protocol):
     """
 
     def texts_of(self, ids: Sequence[str]) -> list[str] | None:
-        """The texts of chunks, in this order; None where those of the corpus count. Called once a run, with all ids
-        that become contexts, before `close`."""
+        """The texts of chunks. Called once a run, with all ids that become contexts, before `close`.
+
+        Args:
+            ids: of chunks.
+
+        Returns:
+            The texts in the order of the ids; None where the texts of the corpus are used.
+        """
 
 
 @runtime_checkable
@@ -548,9 +650,14 @@ class Generator(Protocol):
     """
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
-        """Args:
+        """Answer a question.
+
+        Args:
             query: the question, with its language and the turns before it.
             contexts: the k best chunks, best first; they are cited by their numbers, from 1.
+
+        Returns:
+            The answer, its citations, and whether it refuses.
 
         Raises:
             EvaluationError: this question cannot be answered, but others may.
@@ -583,7 +690,7 @@ class System(Protocol):
                 return SystemReply(said.text, tuple(NamedContext(id=id) for id in said.sources))
 
             @asynccontextmanager
-            async def opened(self) -> AsyncIterator[None]:
+            async def open(self) -> AsyncIterator[None]:
                 async with self.client:
                     yield
     """
@@ -591,11 +698,22 @@ class System(Protocol):
     repeats: int
 
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
-        """Answer a question; `repeat` counts from 0. Raises StopRunError and InputError for errors that hold for every
-        question, EvaluationError for an error of this one."""
+        """Answer a question.
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        """Entered around all questions."""
+        Args:
+            query: the question, with its language and the turns before it.
+            repeat: which of the repeats this is, from 0.
+
+        Returns:
+            The answer, and the contexts where the system names them.
+
+        Raises:
+            EvaluationError: this question cannot be answered, but others may.
+            StopRunError, InputError: no question can be answered.
+        """
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Entered before the first question, and left after the last one."""
 
 
 @runtime_checkable
@@ -621,7 +739,13 @@ class Prompting(Protocol):
     """
 
     def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
-        """(role, text) of the messages, in order."""
+        """Args:
+            query: the question.
+            contexts: as for `generate`.
+
+        Returns:
+            (role, text) of the messages that `generate` would send, in order.
+        """
 
 
 class Judge(Protocol):
@@ -638,14 +762,23 @@ class Judge(Protocol):
     on_failure: Literal["zero", "exclude"]
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        """Judge a case by a rubric; returns a Judgement with an error where that fails. Raises StopRunError and
-        InputError for errors that hold for every case.
+        """Judge a case by a rubric.
 
         Rubrics and fields: `faithfulness` (question, answer, contexts: Sequence[Context]), `answer_relevancy`
         (question, answer), `answer_correctness` (question, answer, references: Sequence[str], of which any one is
         enough), `context_precision` and `context_recall` (question, references, contexts); all with language
         (ko, en, or None to be told from the question) and, in a conversation, history (Sequence[Turn] before the
         question). Others: runner/llm/rubrics.
+
+        Args:
+            rubric: its name.
+            fields: what the rubric reads, by name.
+
+        Returns:
+            A judgement with a score of 0..1 and a reason; with an error where judging this case fails.
+
+        Raises:
+            StopRunError, InputError: no case can be judged.
         """
 
 
@@ -674,7 +807,16 @@ class Completing(Protocol):
     """
 
     async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
-        """Repeat the failed votes of `earlier`, and return what `judge` would have returned with them."""
+        """Repeat the failed votes of an earlier judgement.
+
+        Args:
+            rubric: its name.
+            fields: as for `judge`.
+            earlier: a judgement of this judge in which votes failed.
+
+        Returns:
+            What `judge` would have returned with these votes.
+        """
 
 
 @runtime_checkable
@@ -687,8 +829,12 @@ class Learning(Protocol):
     """
 
     def learn(self, rubrics: Mapping[str, Any]) -> None:
-        """Add rubrics by name; each is a runner.llm.criteria.Criteria. From then on `judge` accepts these names, and
-        `provenance` has their digests among its `rubrics`."""
+        """Add rubrics. From then on `judge` accepts their names, and `provenance` has their digests among its
+        `rubrics`.
+
+        Args:
+            rubrics: a runner.llm.criteria.Criteria by name.
+        """
 
 
 CaseT = TypeVar("CaseT")
@@ -750,20 +896,58 @@ class Evaluation(Protocol[CaseT, OutputT]):
     """
 
     def load(self) -> CaseSet[CaseT]:
-        """Read and check all cases. Raises DataError or CorpusError for unusable data."""
+        """Read and check all cases.
+
+        Returns:
+            The cases in the order of the data, problems of the files, and the identity of what scores depend on.
+
+        Raises:
+            DataError, CorpusError: the data cannot be used.
+        """
 
     async def prepare(self, cases: Sequence[CaseT], workspace: Workspace) -> Preparation:
-        """Prepare what cases share: indexes, rankings of all queries."""
+        """Prepare what cases share: indexes, rankings of all queries. Called once, before the first `run`.
+
+        Args:
+            cases: those of this pass.
+            workspace: where indexes and rankings are kept.
+
+        Returns:
+            Facts for the report.
+        """
 
     async def run(self, case: CaseT) -> OutputT:
-        """Run the case in the system under test. An exception makes a failed case."""
+        """Run a case in the system under test. An exception makes a failed case.
+
+        Args:
+            case: one case.
+
+        Returns:
+            What the system did; it is judged and scored next.
+        """
 
     async def judge(self, case: CaseT, output: OutputT) -> Judgements:
-        """The judgements by rubric; empty where nothing is judged."""
+        """Judge the output of a case.
+
+        Args:
+            case: one case.
+            output: what `run` returned.
+
+        Returns:
+            Judgements by rubric; empty where nothing is judged.
+        """
 
     def score(self, case: CaseT, output: OutputT | None, judgements: Judgements) -> Scores:
-        """The metric values of a case; a pure function. `output` is None for a failed case: all metrics that would
-        apply are then `unscored`."""
+        """Compute the metric values of a case; a pure function.
+
+        Args:
+            case: one case.
+            output: what `run` returned; None for a failed case.
+            judgements: what `judge` returned.
+
+        Returns:
+            The values by metric. Of a failed case all metrics that would apply are `unscored`.
+        """
 
 
 @runtime_checkable
@@ -798,7 +982,11 @@ class JudgeChecking(Protocol):
     """
 
     async def check_judge(self) -> Mapping[str, Any]:
-        """Facts for the report. Called once a run, after `prepare`; it may send model requests."""
+        """Check the judge. Called once a run, after `prepare`; may send model requests.
+
+        Returns:
+            Facts for the report.
+        """
 
 
 @runtime_checkable
@@ -807,7 +995,7 @@ class Rejudging(Protocol):
     Cases of other evaluations are run again, with the stored replies of models.
 
         class Tone:
-            async def restored(self, case: Query, row: Mapping[str, Any]) -> ToneOutput | None:
+            async def restore(self, case: Query, row: Mapping[str, Any]) -> ToneOutput | None:
                 return ToneOutput(row["output"]["answer"]) if row["output"] else None
 
             async def judge_missing(self, case: Query, output: ToneOutput, judgements: MutableMapping) -> None:
@@ -815,28 +1003,41 @@ class Rejudging(Protocol):
                     judgements["tone"] = await self.judge_.judge("tone", {"answer": output.answer})
     """
 
-    async def restored(self, case: Any, row: Mapping[str, Any]) -> Any | None:
-        """The output of `run` behind a row of per_item.jsonl; None where the row does not hold enough, and the case
-        must be run again."""
+    async def restore(self, case: Any, row: Mapping[str, Any]) -> Any | None:
+        """Rebuild the output of a case that an earlier command ran.
+
+        Args:
+            case: one case.
+            row: its row of per_item.jsonl.
+
+        Returns:
+            What `run` returned then; None where the row does not hold enough, and the case must be run again.
+        """
 
     async def judge_missing(self, case: Any, output: Any, judgements: MutableMapping[str, Judgement]) -> None:
         """Add missing judgements, each as soon as it is there, and complete those with failed votes (`judge_missing` of
-        runner.llm.votes does both)."""
+        runner.llm.votes does both).
+
+        Args:
+            case: one case.
+            output: what `restore` returned.
+            judgements: those that exist, by rubric; new ones are added here.
+        """
 
 
 @runtime_checkable
-class Opened(Protocol):
+class Opening(Protocol):
     """An evaluation that keeps something open, from before `prepare` until after the last case.
 
     class Chat:
         @asynccontextmanager
-        async def opened(self) -> AsyncIterator[None]:
-            async with self.store.opened():
+        async def open(self) -> AsyncIterator[None]:
+            async with self.store.open():
                 yield
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        """Entered once a run."""
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Entered once a run, before `prepare`; left after the last case."""
 
 
 @runtime_checkable
@@ -849,8 +1050,14 @@ class Summing(Protocol):
     """
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """Further entries of summary.json, from the rows of per_item.jsonl in case order. `timing` may hold further
-        stages of `latency` only."""
+        """Sum up all cases.
+
+        Args:
+            rows: of per_item.jsonl, in case order; may be read once only.
+
+        Returns:
+            Further entries of summary.json. `timing` may hold further stages of `latency` only.
+        """
 
 
 @runtime_checkable
@@ -892,8 +1099,17 @@ class Scorer(Protocol):
     """
 
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
-        """The values of a case; a pure function. `case` and `output` are those of the evaluation. Not called for a
-        failed case, where all metrics of the choice are unscored."""
+        """Compute the values of a case; a pure function. Not called for a failed case, where all metrics of the choice
+        are unscored.
+
+        Args:
+            case: a case of the evaluation.
+            output: what its `run` returned.
+            judgements: by rubric, with those of this choice.
+
+        Returns:
+            The values by metric.
+        """
 
 
 @runtime_checkable
@@ -901,12 +1117,16 @@ class Named(Protocol):
     """A choice of `metric` whose metric has the name of the choice: that of `metric.tone` is `tone`.
 
     class Rubric:
-        def named(self, name: str) -> None:
+        def set_name(self, name: str) -> None:
             self.name = name
     """
 
-    def named(self, name: str) -> None:
-        """Called once, before anything else."""
+    def set_name(self, name: str) -> None:
+        """Called once, before anything else.
+
+        Args:
+            name: that of the choice, such as `tone` of `metric.tone`.
+        """
 
 
 @runtime_checkable
@@ -915,11 +1135,11 @@ class Offering(Protocol):
     not called.
 
     class Offered:
-        offered = ("recall", "mrr")
+        offered_metrics = ("recall", "mrr")
     """
 
     @property
-    def offered(self) -> Sequence[str]:
+    def offered_metrics(self) -> Sequence[str]:
         """The names of metrics of the evaluation."""
 
 
@@ -931,7 +1151,7 @@ class Asking(Protocol):
         rubrics = {"tone": Criteria(...)}
         controls = (Controls("tone", (ControlItem("kind", {"answer": "With pleasure."}, "pass"), ...)),)
 
-        def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        def judge_fields(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
             return {"tone": {"answer": shown["answer"]}}
     """
 
@@ -943,9 +1163,15 @@ class Asking(Protocol):
     def controls(self) -> Sequence[Any]:
         """The control items of its rubrics (runner.llm.health.Controls); may be empty."""
 
-    def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-        """Rubric -> the fields for the judge, taken from those that the evaluation shows of a case; without rubrics
-        that do not apply to the case."""
+    def judge_fields(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        """The fields for the judge.
+
+        Args:
+            shown: the fields that the evaluation shows of a case.
+
+        Returns:
+            Rubric -> fields; without rubrics that do not apply to the case.
+        """
 
 
 @runtime_checkable
@@ -953,17 +1179,25 @@ class SelfJudging(Protocol):
     """A choice of `metric` that judges a case itself, without the judge.
 
     class Length:
-        async def judged(self, case: Query, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+        async def judge_case(self, case: Query, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
             return {"length": Judgement(min(1.0, 100 / len(shown["answer"])), f"{len(shown['answer'])} characters")}
     """
 
-    async def judged(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
-        """Metric -> judgement; empty where none applies. `shown`: the fields of rubrics, and `citations`, `documents`
-        (ids, by the number of a context), `latency_ms` and `cost_usd` of the case so far."""
+    async def judge_case(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+        """Judge a case.
+
+        Args:
+            case: a case of the evaluation.
+            shown: the fields of rubrics, and `citations`, `documents` (ids, by the number of a context), `latency_ms`
+                and `cost_usd` of the case so far.
+
+        Returns:
+            Metric -> judgement; empty where none applies.
+        """
 
 
 @runtime_checkable
-class Prepared(Protocol):
+class Preparing(Protocol):
     """A choice of `metric` that builds or opens something before the first case.
 
     class Similar:
@@ -972,7 +1206,12 @@ class Prepared(Protocol):
     """
 
     def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None:
-        """Called once a run, in its own thread."""
+        """Called once a run, in a thread of its own.
+
+        Args:
+            cases: those of the pass.
+            workspace: where expensive results are kept.
+        """
 
 
 class Tracking(Protocol):
@@ -997,10 +1236,30 @@ class Tracking(Protocol):
         parent process, before the first upload. All three methods raise TrackingError."""
 
     def upload(self, folder: Path) -> str | None:
-        """Upload one run folder, or update what was uploaded from it before. Returns the id there."""
+        """Upload a run folder, or update what was uploaded from it before.
+
+        Args:
+            folder: of a finished run.
+
+        Returns:
+            The id of the run in the store; None where it has no ids.
+
+        Raises:
+            TrackingError: the store cannot be reached, or refuses.
+        """
 
     def upload_sweep(self, folder: Path) -> str | None:
-        """Upload the summary of a sweep folder (its runs go through `upload`). Returns the id there."""
+        """Upload the summary of a sweep folder; its runs go through `upload`.
+
+        Args:
+            folder: of a finished sweep.
+
+        Returns:
+            The id of the sweep in the store; None where it has no ids.
+
+        Raises:
+            TrackingError: the store cannot be reached, or refuses.
+        """
 
 
 class Output(Protocol):
@@ -1021,7 +1280,9 @@ class Output(Protocol):
         case. Without stages the whole `run` is timed; name all stages or none."""
 
     def record(self) -> Mapping[str, Any]:
-        """The part of the row of the case, as JSON values."""
+        """Returns:
+        The part of the row of the case, as JSON values.
+        """
 
 
 # --- what a component may offer ---------------------------------------------------------------------
@@ -1032,14 +1293,14 @@ ANY = (
     Incidental,
 )
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by protocol; other modules with protocols have one, too
-    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed, TextTelling, Closing),
+    Retriever: (CachedRetriever, RemoteRetriever, Reference, Foreign, AnswerScored, Weighed, TextTelling, Closing),
     Chunker: (Cutting,),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
     System: (Within,),
     Judge: (Completing, HealthChecked, Limited, Reading, Learning),
-    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
-    Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting, Separable),
+    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Preparing),
+    Evaluation: (Measuring, JudgeChecking, Opening, Rejudging, Summing, Projecting, Separable),
 }
 
 
@@ -1057,6 +1318,7 @@ ABSENT: Mapping[str, Any] = {
     "idle": (),
     "incidental": (),
     "is_within": False,
+    "is_remote": False,
     "filters": False,
     "tells": False,
     "ranks_words": False,
@@ -1080,7 +1342,18 @@ ABSENT: Mapping[str, Any] = {
 }
 
 
-def offered(component: object, name: str) -> Any:
-    """An optional attribute of a component, or its default. Raises KeyError for a name that is not in ABSENT."""
+def attribute_of(component: object, name: str) -> Any:
+    """An optional attribute of a component.
+
+    Args:
+        component: any component.
+        name: an attribute of ABSENT.
+
+    Returns:
+        Its value, or the default of ABSENT where the component has none.
+
+    Raises:
+        KeyError: ABSENT has no such name.
+    """
     absent = ABSENT[name]
     return getattr(component, name, absent)

@@ -135,10 +135,20 @@ class Shelf(Protocol):
         """A hash over ids, titles and texts of the documents."""
 
     def documents_of(self, ids: Sequence[str]) -> list[str]:
-        """The documents of chunks; an id that is of no chunk stands for itself."""
+        """Args:
+            ids: of chunks.
+
+        Returns:
+            The documents of the chunks, in this order; an id that is of no chunk stands for itself.
+        """
 
     def chunks_of(self, document_id: str) -> Sequence[Chunk]:
-        """The chunks of a document in their order; none for an unknown one."""
+        """Args:
+            document_id: any id.
+
+        Returns:
+            The chunks of the document in their order; none for an unknown one.
+        """
 
     @property
     def place_by_id(self) -> Mapping[str, int]:
@@ -251,7 +261,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenResults:
     """The results of another system for a query. None: the file does not give them."""
 
     ranking: tuple[tuple[str, float], ...] | None = None  # (id, score), best first
@@ -326,7 +336,7 @@ class Query:
     language: str | None = None
     difficulty: str | None = None
     tags: tuple[str, ...] = ()
-    given: Given = Given()
+    given: GivenResults = GivenResults()
     history: tuple[Turn, ...] = ()
     from_memory: bool = False
     remembered: tuple[Context, ...] | None = None

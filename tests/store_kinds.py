@@ -155,9 +155,9 @@ async def lists_and_deletes(root: Path, store: Any) -> None:
         opened = await store.open(Collection(name, 120, DIM, IndexSettings(), root / "stores"))
         await opened.add(_points(Cloud(), 0, 10))
         await opened.close()
-    assert sorted((each.name, each.n_points) for each in await store.stored(root / "stores")) == [
+    assert sorted((each.name, each.n_points) for each in await store.list_collections(root / "stores")) == [
         (name, 10) for name in names
     ]
-    assert all(each.made is not None and each.made.tzinfo for each in await store.stored(root / "stores"))
+    assert all(each.made is not None and each.made.tzinfo for each in await store.list_collections(root / "stores"))
     await store.drop(names[0], root / "stores")
-    assert [each.name for each in await store.stored(root / "stores")] == names[1:]
+    assert [each.name for each in await store.list_collections(root / "stores")] == names[1:]

@@ -147,7 +147,7 @@ ASKING = {"runner.protocols", "runner.config.doors", "runner.metrics.catalogue",
 
 
 def test_what_a_component_may_offer_is_asked_through_its_protocol() -> None:
-    """By `isinstance` or runner.protocols.offered; of rooms below runner.protocols one function each asks."""
+    """By `isinstance` or runner.protocols.attribute_of; of rooms below runner.protocols one function each asks."""
     protocols = tree(ROOT / "runner" / "protocols.py")
     names = {
         child.name if isinstance(child, ast.FunctionDef) else child.target.id
@@ -177,7 +177,7 @@ def test_functions_stay_readable() -> None:
         for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno is not None
-        and node.end_lineno - node.lineno >= 45
+        and node.end_lineno - node.lineno - (ast.get_docstring(node) or "").count("\n") >= 45
     ]
     assert long == []
 
@@ -216,9 +216,72 @@ def test_public_methods_are_documented_where_they_stand_or_in_a_protocol() -> No
     assert [f"{module}.{node.name}.{child.name}" for module, node, child in offenders] == []
 
 
+def test_what_strangers_call_or_implement_says_what_it_takes_and_returns() -> None:
+    """The functions of `import runner`, and the methods of protocols of components. Ruff's D417 then asks for each
+    argument of the section."""
+    offered = [*tree(ROOT / "runner/commands/_api.py").body]
+    names = [*ROOT.glob("runner/**/protocols.py"), *ROOT.glob("runner/domains/links/suggesting.py")]
+    for path in [*names, ROOT / "runner/retrieval/stores.py", ROOT / "runner/report/reporting.py"]:
+        protocols = (node for node in tree(path).body if isinstance(node, ast.ClassDef))
+        offered += [child for node in protocols if "Protocol" in map(ast.unparse, node.bases) for child in node.body]
+    functions = [
+        node
+        for node in offered
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+    ]
+    assert len(functions) > 50
+    offenders = [
+        f"{node.name}: {section}"
+        for node in functions
+        for section, is_needed in (("Args:", _takes(node)), ("Returns:", _returns(node)))
+        if is_needed and section not in (ast.get_docstring(node) or "")
+    ]
+    assert offenders == []
+
+
+def _takes(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(each.arg != "self" for each in (*node.args.args, *node.args.kwonlyargs))
+
+
+def _returns(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether there is a value to describe; that of a property, or of what is entered, is described as a whole."""
+    value = ast.unparse(node.returns) if node.returns is not None else "None"
+    return not node.decorator_list and not value.startswith(("None", "AbstractAsyncContextManager", "AsyncIterator"))
+
+
 def test_names_that_say_nothing_are_not_used() -> None:
     empty = re.compile(r"(^|_)(utils?|helpers?|common|base|manager|misc)(_|$)")
     assert [name_of(path) for path in MODULES if empty.search(path.stem)] == []
+
+
+NAMED_IN_RECORDS = {"Offered"}  # of plugins.metric.offered, which frozen configurations name
+
+
+def test_functions_and_classes_are_not_called_by_a_bare_participle() -> None:
+    """`found`, `told`, `Asked`: which say neither what is done nor what is returned or held. Protocols are called by
+    what a component is."""
+    bare = re.compile(
+        r"_*(asked|drawn|encoded|filled|found|given|kept|known|made|noted|offered|opened|ranked|restored|said"
+        r"|sealed|seen|sent|settled|shown|stored|taken|told|used|wanted|written)",
+        re.I,
+    )
+    classes = [
+        (path, node)
+        for path in MODULES
+        for node in nodes(path)
+        if isinstance(node, ast.ClassDef)
+        and "Protocol" not in ast.unparse(ast.Tuple(node.bases))
+        and node.name not in NAMED_IN_RECORDS
+    ]
+    functions = [
+        (path, node)
+        for path in MODULES
+        for node in nodes(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not any("property" in ast.unparse(each) for each in node.decorator_list)
+    ]
+    offenders = [f"{name_of(path)}.{node.name}" for path, node in (*classes, *functions) if bare.fullmatch(node.name)]
+    assert offenders == []
 
 
 def test_every_choice_has_its_module_and_its_test() -> None:

@@ -61,6 +61,7 @@ MORE_PACKAGES = re.compile(r".*memory=mem0,|.*store=lancedb$")
 # What needs a server, a terminal or a folder that a reader has, and is run by tests of its own.
 ELSEWHERE = re.compile(r"ui$|serve$|generate |clean |watch |completion |results outputs/FOLDER|compare BASELINE|--help")
 WORD = re.compile(r"[^\W\d_]{2,}")
+SENTENCE = re.compile(r"'[^'=\n]* [^'=\n]*'")
 VERDICT = re.compile(r"^Worse than .*?\.$|^기준\([^\n]*$", re.M | re.S)  # which all cases show, and few do not
 OWN_DATA = re.compile(r"\bcase=|\bdry_run=|\bdataset=(jsonl|vault)|\bdataset\.traces=")  # small as it is
 OWN_CODE = re.compile(r"my_conf|system=python")
@@ -122,8 +123,9 @@ def _is_part_of_another(text: str, others: Iterable[str]) -> bool:
 
 
 def settings_of(unit: Unit) -> tuple[tuple[str, ...], ...]:
-    """What each command chooses, and the names of its settings below a choice: the same in both languages."""
-    text = FILE.sub("", unit.text).replace("demo_ko", "demo_en")
+    """What each command chooses, and the names of its settings below a choice: the same in both languages, whatever
+    sentence stands in quotes."""
+    text = SENTENCE.sub("'…'", FILE.sub("", unit.text).replace("demo_ko", "demo_en"))
     lines = [line.split() for line in text.splitlines() if "python -m runner" in line]
     return tuple(
         tuple(word.partition("=")[0] if "." in word.partition("=")[0] else word for word in line)

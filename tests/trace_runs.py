@@ -55,5 +55,8 @@ def swept(folder: Path, profiles: tuple[str, str], *found: dict[str, Any]) -> Pa
         cell["overrides"] = [f"profile={profile}"]
         path = folder / cell["folder"] / "summary.json"
         dump(path, {**json.loads(path.read_text(encoding="utf-8")), "trace": trace})
+        run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
+        run["config"]["evaluation"] = {"_target_": "plugins.evaluation.trace_quality.TraceQuality"}
+        dump(path.with_name("run.json"), run)
     dump(folder / "sweep.json", head)
     return folder

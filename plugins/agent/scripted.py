@@ -124,17 +124,17 @@ def asks_for_steps(question: str) -> bool:
     return _HOW.search(question) is not None
 
 
-def refined_queries(question: str, ranked: Sequence[Candidate], coverage: Coverage, n_words: int) -> Iterator[str]:
+def refined_queries(question: str, candidates: Sequence[Candidate], coverage: Coverage, n_words: int) -> Iterator[str]:
     """The content words of the question that some chunk holds; then these with the `n_words` rarest words of the best
     candidate that are in some other chunk, too (ties in their order)."""
     words = [word for word in content_words(question) if coverage.chunks_with(word)]
     searched = list(dict.fromkeys(word.text for word in words))
     if searched:
         yield " ".join(searched)
-    if not ranked or not n_words:
+    if not candidates or not n_words:
         return
     known, counts = set(all_forms(content_words(question))), {}
-    for word in content_words(ranked[0].passage):
+    for word in content_words(candidates[0].passage):
         if word.forms.isdisjoint(known) and coverage.chunks_with(word) >= HELD_BY:
             counts[word.text] = coverage.chunks_with(word)
             known |= word.forms

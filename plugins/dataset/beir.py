@@ -8,7 +8,7 @@ from runner.data.files import PACKED, missing_folder, open_folder
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.stored import CorpusStore
-from runner.data.trec import Judged, read_qrels, read_topics
+from runner.data.trec import TopicQrels, read_qrels, read_topics
 from runner.errors import DataError, Problem, did_you_mean
 from runner.protocols import Chunker
 from runner.records import DataSet, Query
@@ -67,22 +67,22 @@ class BeirDataset:
         log = ProblemLog(strict=self.strict)
         corpus_file, queries_file, qrels_file = self._files()
         corpus = self.store.read([corpus_file], "dataset.path", log, self.chunker)
-        judged = read_qrels(qrels_file, "dataset.split", log)
+        qrels = read_qrels(qrels_file, "dataset.split", log)
         topics = read_topics(queries_file, "dataset.path", "text", log)
         queries = [
-            (judged[topic.id].line, Query(topic.id, topic.text, True, judged[topic.id].grades, language=self.language))
+            (qrels[topic.id].line, Query(topic.id, topic.text, True, qrels[topic.id].grades, language=self.language))
             for topic in topics
-            if topic.id in judged and _is_answerable(judged[topic.id])
+            if topic.id in qrels and _is_answerable(qrels[topic.id])
         ]
         if not queries:
             raise DataError(f"dataset.split: no query of {queries_file} has a relevant document in {qrels_file}")
-        missing = sorted(set(judged) - {topic.id for topic in topics})
+        missing = sorted(set(qrels) - {topic.id for topic in topics})
         if missing:
             log.warning(qrels_file, f"{len(missing)} judged queries are not in {queries_file}, such as '{missing[0]}'")
         return DataSet(corpus, check_gold(queries, corpus, qrels_file, log, "document"), log.problems)
 
 
-def _is_answerable(judged: Judged) -> bool:
+def _is_answerable(judged: TopicQrels) -> bool:
     return any(grade > 0 for grade in judged.grades.values())
 
 

@@ -61,15 +61,15 @@ class HfDataset:
         return DataSet(corpus, check_gold(queries, corpus, self.path, log), log.problems)
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
-        loaded = self._load_rows()
-        if not hasattr(loaded, "keys"):
-            rows: Sequence[Mapping[str, Any]] = loaded
+        dataset = self._load_rows()
+        if not hasattr(dataset, "keys"):
+            rows: Sequence[Mapping[str, Any]] = dataset
             return rows
-        splits = list(loaded)
+        splits = list(dataset)
         split = self.split or (splits[0] if len(splits) == 1 else "test")
         if split not in splits:
             raise DataError(f"dataset.split: {self.path} has no split '{split}'{did_you_mean(split, splits)}")
-        chosen: Sequence[Mapping[str, Any]] = loaded[split]
+        chosen: Sequence[Mapping[str, Any]] = dataset[split]
         return chosen
 
     def _load_rows(self) -> Any:

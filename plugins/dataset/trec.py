@@ -9,7 +9,7 @@ from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.stored import CorpusStore
-from runner.data.trec import Judged, Topic, read_qrels, read_topics
+from runner.data.trec import Topic, TopicQrels, read_qrels, read_topics
 from runner.errors import CorpusError, DataError, Problem
 from runner.protocols import Chunker
 from runner.records import DataSet, Query
@@ -62,7 +62,7 @@ class TrecDataset:
         checked = check_gold(((lines.get(query.id), query) for query in queries), corpus, self.qrels, log, "document")
         return DataSet(corpus, checked, log.problems)
 
-    def _queries(self, topics: list[Topic], judged: dict[str, Judged], log: ProblemLog) -> list[Query]:
+    def _queries(self, topics: list[Topic], judged: dict[str, TopicQrels], log: ProblemLog) -> list[Query]:
         queries = [self._query(topic, judged.get(topic.id)) for topic in topics]
         unjudged = [query.id for query in queries if not query.answerable]
         asked = {query.id for query in queries}
@@ -77,7 +77,7 @@ class TrecDataset:
             raise DataError(f"dataset.qrels: no topic of {self.topics} has a relevant document in {self.qrels}")
         return queries
 
-    def _query(self, topic: Topic, judged: Judged | None) -> Query:
+    def _query(self, topic: Topic, judged: TopicQrels | None) -> Query:
         grades = judged.grades if judged is not None else {}
         answerable = any(grade > 0 for grade in grades.values())
         return Query(topic.id, topic.text, answerable, grades if answerable else {}, language=self.language)

@@ -44,7 +44,7 @@ class E5Embedder:
 
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
         model = {"model": "multilingual-e5-small", "variant": self.variant, "max_chars": MAX_CHARS, **self.provenance}
-        self._store = EmbeddingStore(workspace.root, model, reads=workspace.stored)
+        self._store = EmbeddingStore(workspace.root, model, reads=workspace.stored_root)
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
         compute = in_turn(lambda batch: self._compute(batch, kind == "query"))

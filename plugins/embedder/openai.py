@@ -13,7 +13,7 @@ from pydantic import Field
 from runner.errors import StopRunError
 from runner.llm.models import Models
 from runner.protocols import Workspace
-from runner.retrieval.embeddings import Done, EmbeddingStore
+from runner.retrieval.embeddings import BatchSink, EmbeddingStore
 
 
 class OpenaiEmbedder:
@@ -56,7 +56,7 @@ class OpenaiEmbedder:
             self._models.cache_mode,
             sweep=self._models.sweep,
             made_up=self._models.made_up,
-            reads=workspace.stored,
+            reads=workspace.stored_root,
             server=f"{self._model.name} at {self._model.provider.address}",
         )
 
@@ -65,13 +65,13 @@ class OpenaiEmbedder:
         for what the server refuses, or answers with what is no vector; what came back before or beside is kept."""
         prefix = self.prefixes[kind]
 
-        def ask(batches: Sequence[list[str]], done: Done) -> None:
+        def ask(batches: Sequence[list[str]], done: BatchSink) -> None:
             self._models.blocking(self._ask([[prefix + text for text in batch] for batch in batches], done, prefix))
 
         def note(found: list[str]) -> None:
             self._models.blocking(self._note_stored([prefix + text for text in found], prefix))
 
-        vectors = self._store.embed(texts, kind, ask, batch_size=self.batch_size, stored=note)
+        vectors = self._store.embed(texts, kind, ask, batch_size=self.batch_size, note_stored=note)
         self._model.meter(text for text in texts if text.strip())
         return vectors
 
@@ -83,7 +83,7 @@ class OpenaiEmbedder:
 
     # --- the model ----------------------------------------------------------------------------------
 
-    async def _ask(self, batches: Sequence[list[str]], done: Done, prefix: str) -> None:
+    async def _ask(self, batches: Sequence[list[str]], done: BatchSink, prefix: str) -> None:
         """Embed batches by several workers. A worker ends when its batch fails, the others continue: a fault of one
         text costs little, and a fault of all texts ends all."""
         left = iter(enumerate(batches))

@@ -30,13 +30,13 @@ from runner.domains.memory.copilot import (
     search_text,
     words_of,
 )
-from runner.domains.memory.probing import ProbeCase, Seen, guard, reference, references
+from runner.domains.memory.probing import ProbeCase, ProbedMemory, guard, reference, references
 from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.replay import Moment
 from runner.domains.memory.scoring import count_values, facts_lost_at, names
 from runner.domains.memory.sums import sums
 from runner.errors import DataError, Problem
-from runner.llm.chosen import HEALTH, Chosen
+from runner.llm.chosen import HEALTH, ChosenMetrics
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.metering import charge
@@ -49,7 +49,7 @@ from runner.metrics.judged import CORRECTNESS
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -65,13 +65,13 @@ from runner.records import (
 )
 from runner.report.blocks import Fact, Section
 from runner.report.document import Document
-from runner.retrieval.stage import Retrieval, Retrieved, record_of
+from runner.retrieval.stage import Retrieval, RetrievalResult, record_of
 from runner.system.store import fingerprint
 from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
 SHOWN = ("question", "answer", "contexts", "references", "history", "memory", "entities")  # to rubrics of one's own
-_Shown = tuple[Moment, Retrieved, BuiltContext, Seen]
+_Shown = tuple[Moment, RetrievalResult, BuiltContext, ProbedMemory]
 
 NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would have answered it
 
@@ -81,9 +81,9 @@ class CopilotOutput:
     """`generation`: None where no generator was called."""
 
     moment: Moment
-    found: Retrieved
+    found: RetrievalResult
     context: BuiltContext
-    seen: Seen
+    seen: ProbedMemory
     answer: Answer
     generation: Timing | None
     kept: Mapping[str, Any]
@@ -139,7 +139,7 @@ class Copilot:
         self.generator, self.judge_, self.projection, self.high = generator, judge, projection, high
         self.follow_ups, self.fallback = follow_ups, fallback
         self.weights = (profile or AutoProfile()).memory
-        self.chosen = Chosen(metrics, (), judge=judge, shown=SHOWN)
+        self.chosen = ChosenMetrics(metrics, (), judge=judge, shown=SHOWN)
         self._moments: Moments = {}
         self._has_references = False
 
@@ -148,7 +148,7 @@ class Copilot:
     def load(self) -> CaseSet[ProbeCase]:
         """The questions of the data set are not asked; those of the conversations are. Raises DataError where these are
         about other documents."""
-        loaded = self.retrieval.load()
+        case_set = self.retrieval.load()
         conversations, problems = self.scenario.load()
         cases = tuple(ProbeCase(talk, probe) for talk in conversations for probe in talk.probes)
         queries = [query_of(case, case.probe.question) for case in cases]
@@ -156,10 +156,10 @@ class Copilot:
         _check_notes(queries, self.retrieval.corpus)
         check_gold(((None, query) for query in queries), self.retrieval.corpus, "scenario", log, field="notes")
         parts = {"judge": self.judge_, "generator": self.generator}
-        provenances = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
-        models = [offered(part, "provenance") for part in (self.retrieval.retriever, self.memory)]
+        provenances = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
+        models = [attribute_of(part, "provenance") for part in (self.retrieval.retriever, self.memory)]
         identity = {
-            **{name: loaded.identity[name] for name in ("documents", "corpus")},
+            **{name: case_set.identity[name] for name in ("documents", "corpus")},
             "conversations": fingerprint([words_of(conversation) for conversation in conversations]),
             "queries": queries_fingerprint(queries),
             "gold": fingerprint([gold_fingerprint(queries), [case.gold for case in cases]]),
@@ -169,8 +169,8 @@ class Copilot:
             right.IDENTITY: fingerprint(self.high),
             **self.chosen.identity,
         }
-        problems = (*loaded.problems, *problems, *log.problems)
-        return CaseSet(cases, problems, {**identity, **provenances}, loaded.documents)
+        problems = (*case_set.problems, *problems, *log.problems)
+        return CaseSet(cases, problems, {**identity, **provenances}, case_set.documents)
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -192,8 +192,8 @@ class Copilot:
     def preflight(self) -> Sequence[Problem]:
         return list(self.chosen.problems())
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.memory.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.memory.open()
 
     async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
         """Replay the conversations, and search the documents, before the first question is answered: neither depends on
@@ -208,7 +208,7 @@ class Copilot:
         return replace(preparation, facts={**preparation.facts, "conversations": counts})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not offered(self.judge_, "health"):
+        if not attribute_of(self.judge_, "health"):
             return {}
         rubrics = (*ANSWERED, CORRECTNESS) if self._has_references else ANSWERED
         controls = [*answer_controls(rubrics), graded_controls(), *self.chosen.controls]
@@ -216,7 +216,7 @@ class Copilot:
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
-        return not offered(self.judge_, "baseline") and bool(references(case))
+        return not attribute_of(self.judge_, "baseline") and bool(references(case))
 
     def _search_query(self, case: ProbeCase) -> Query:
         """What the retriever is asked."""
@@ -232,7 +232,7 @@ class Copilot:
         answer, generation = await self._answer(case, retrieved, context)
         return self._output(case, (moment, retrieved, context, view), answer, generation)
 
-    async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
+    async def restore(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
         """Memory and documents are prepared before the first question; the answer comes from the row."""
         timings = timings_of(row)
         moment, found, context, view = self._view(case)
@@ -251,7 +251,7 @@ class Copilot:
             moment.remembered, case.probe.question, case.language, documents=retrieved.contexts
         )
         retrieved = replace(retrieved, contexts=context.documents)
-        view = Seen.of(case, moment, context)
+        view = ProbedMemory.of(case, moment, context)
         guard(case, moment, view)
         return moment, retrieved, context, view
 
@@ -262,12 +262,12 @@ class Copilot:
         return CopilotOutput(moment, retrieved, context, view, answer, generation, kept)
 
     async def _answer(
-        self, case: ProbeCase, retrieved: Retrieved, context: BuiltContext
+        self, case: ProbeCase, retrieved: RetrievalResult, context: BuiltContext
     ) -> tuple[Answer, Timing | None]:
         query = query_of(case, case.probe.question)
         return await answer_query(query, retrieved, context, self.retrieval, self.generator, self.fallback)
 
-    def _record(self, case: ProbeCase, query: Query, retrieved: Retrieved) -> dict[str, Any]:
+    def _record(self, case: ProbeCase, query: Query, retrieved: RetrievalResult) -> dict[str, Any]:
         searched = {} if query.text == case.probe.question else {"searched": query.text}
         kept = record_of(query, retrieved, self.retrieval.corpus, self.retrieval.k)
         gold = fingerprint([kept["gold"], case.gold])[:16]
@@ -297,7 +297,7 @@ class Copilot:
             fields_of[MEMORY] = {**question, **memory_texts, **facts, "weights": self.weights}
         await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
         await judge_missing(
-            self.judge_, {**fields_of, **self.chosen.asked(self._rubric_fields(case, output))}, judgements
+            self.judge_, {**fields_of, **self.chosen.judge_fields(self._rubric_fields(case, output))}, judgements
         )
 
     def _rubric_fields(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
@@ -324,9 +324,9 @@ class Copilot:
             return self.chosen.merge_scores(nothing, case, None, judgements)
         grades, failed = self._judged_scores(case, judgements, output.answer)
         query = query_of(case, case.probe.question)
-        ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)
+        ranking_scores = self.retrieval.scores(query, output.found, declined=output.answer.refused)
         values = {
-            **ranked.values,
+            **ranking_scores.values,
             **grades,
             **count_values(output.seen, output.moment, output.context, output.answer),
             "documents_tokens": float(output.context.section("documents").tokens),
@@ -334,16 +334,16 @@ class Copilot:
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored)
         values[right.NAME] = decision.value
-        labels = {**ranked.labels, **self._labels(case, output, scored, decision)}
+        labels = {**ranking_scores.labels, **self._labels(case, output, scored, decision)}
         if is_about_memory(case):
             shown = output.context.memory_text + output.context.entities_text
             labels["memory"] = "held" if shown.strip() else "empty"
         if labels.get("memory") == "empty":  # there is nothing that could be accurate
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
-        own = Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
+        own = Scores(values, unscored=failed, weights=ranking_scores.weights, labels=labels)
         return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
         )
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
@@ -360,13 +360,13 @@ class Copilot:
         """The decision of a model that compared the answer with the right one. Without it, by the facts of the
         conversation where `_is_of_memory` says so, else by the known answers."""
         by_reference = self._by_reference(case)
-        known = answer_matches(output.answer.text, case.probe.answers)
+        is_known_answer = answer_matches(output.answer.text, case.probe.answers)
         if _is_of_memory(case, values):
-            known = values["answer_facts"] == 1
+            is_known_answer = values["answer_facts"] == 1
         return decide(
             answerable=case.probe.answerable,
             declined=output.answer.refused,
-            known_answer=known,
+            known_answer=is_known_answer,
             correctness=values[CORRECTNESS] if by_reference else None,
             not_judged=by_reference and values[CORRECTNESS] is None,
             faithfulness=values["faithfulness"],
@@ -413,7 +413,7 @@ class Copilot:
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         agents = AgentSums(self.retrieval.k)
-        return {**sums(agents.passing(rows)), **agents.as_block()}
+        return {**sums(agents.pass_through(rows)), **agents.as_block()}
 
 
 def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:

@@ -13,9 +13,9 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.errors import FallsShortError, Problem
-from runner.llm.chosen import HEALTH, Chosen
+from runner.llm.chosen import HEALTH, ChosenMetrics
 from runner.llm.controls import answer_controls
-from runner.llm.health import check_health, unread
+from runner.llm.health import check_health, language_warnings
 from runner.llm.metering import so_far
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, ranking, right
@@ -24,7 +24,7 @@ from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS
 from runner.metrics.metric import Metric
 from runner.metrics.repeats import average_scores, spreads
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, System, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, System, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -40,7 +40,7 @@ from runner.records import (
     timings_of,
 )
 from runner.report.reporting import Pipeline
-from runner.retrieval.stage import Retrieval, Retrieved, record_of
+from runner.retrieval.stage import Retrieval, RetrievalResult, record_of
 from runner.system.shared_record import SharedRecord
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
@@ -61,7 +61,8 @@ SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubric
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
 PIPELINE = Pipeline(
-    ("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "system", "judge")
+    ("dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "generator", "system", "judge"),
+    replaced=("retriever", "agent", "reranker", "tokenizer", "embedder", "generator"),
 )
 SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # metrics whose spread over several answers is reported
 
@@ -83,7 +84,7 @@ class RequireSettings(TypedDict, total=False):
 class RagOutput:
     """The result of one case: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
 
-    found: Retrieved
+    found: RetrievalResult
     answer: Answer
     generation: Timing | None  # None: nothing was generated
     kept: Mapping[str, Any]
@@ -174,10 +175,10 @@ class FullRag:
         metrics: dict[str, Scorer] | None = None,
         system: System | None = None,
     ) -> None:
-        self.system = None if system is None or offered(system, "is_within") else system
+        self.system = None if system is None or attribute_of(system, "is_within") else system
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
         own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
-        self.chosen = Chosen(metrics, own, judge=judge, shown=SHOWN)
+        self.chosen = ChosenMetrics(metrics, own, judge=judge, shown=SHOWN)
         if rubrics is None:
             rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen.names]
         self.rubrics = tuple(dict.fromkeys(rubrics))
@@ -187,14 +188,17 @@ class FullRag:
 
     def load(self) -> CaseSet[Query]:
         """Rows of another model, server or prompt are recognised by `judge` and `generator` of the identity."""
-        loaded = self.retrieval.load()
+        case_set = self.retrieval.load()
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
             parts = {"judge": self.judge_, "system": self.system}
-        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
-        problems = (*loaded.problems, *unread(self.judge_, [case.text for case in islice(loaded.cases, LOOKED_AT)]))
-        identity = {**loaded.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
-        return replace(loaded, problems=problems, identity=identity)
+        asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
+        problems = (
+            *case_set.problems,
+            *language_warnings(self.judge_, [case.text for case in islice(case_set.cases, LOOKED_AT)]),
+        )
+        identity = {**case_set.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
+        return replace(case_set, problems=problems, identity=identity)
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -214,8 +218,8 @@ class FullRag:
             problems.append(Problem(f"evaluation.require.{required[0]}", message))
         return problems
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return nullcontext() if self.system is None else self.system.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if self.system is None else self.system.open()
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         self._has_references = any(map(_has_reference, cases))
@@ -229,7 +233,7 @@ class FullRag:
 
     async def check_judge(self) -> Mapping[str, Any]:
         """Check the judge by the rubrics that have control items and apply to any case."""
-        if not offered(self.judge_, "health"):
+        if not attribute_of(self.judge_, "health"):
             return {}
         controls = [*answer_controls(self._judged_rubrics()), *self.chosen.controls]
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
@@ -270,10 +274,10 @@ class FullRag:
         refused = not text.strip() or is_refusal(text, case.text)
         return RagOutput(found, Answer(text, refused, citations(text)), None, self._record(case, found), reply)
 
-    def _record(self, case: Query, retrieved: Retrieved) -> Mapping[str, Any]:
+    def _record(self, case: Query, retrieved: RetrievalResult) -> Mapping[str, Any]:
         return record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k, {"answers": list(case.answers)})
 
-    async def restored(self, case: Query, row: Mapping[str, Any]) -> RagOutput:
+    async def restore(self, case: Query, row: Mapping[str, Any]) -> RagOutput:
         timings = timings_of(row)
         if self.system is not None:
             replies = map(system_reply_of, row["output"]["replies"])
@@ -303,7 +307,7 @@ class FullRag:
     async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         shown = self._rubric_fields(case, output)
         await self.chosen.add_own(case, {**shown, **self._fields_of_checks(output)}, judgements)
-        asked = {**self._judge_fields(case, output), **self.chosen.asked(shown)}
+        asked = {**self._judge_fields(case, output), **self.chosen.judge_fields(shown)}
         await judge_missing(self.judge_, asked, judgements)
 
     def _fields_of_checks(self, output: RagOutput) -> dict[str, Any]:
@@ -379,7 +383,7 @@ class FullRag:
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
         return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
         )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -391,7 +395,7 @@ class FullRag:
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
         """A judge without a model is held to be no better than the matcher of known answers."""
-        is_judged = CORRECTNESS in self._applying(case) and not offered(self.judge_, "baseline")
+        is_judged = CORRECTNESS in self._applying(case) and not attribute_of(self.judge_, "baseline")
         return decide(
             answerable=case.answerable,
             declined=output.answer.refused,

@@ -21,7 +21,7 @@ from runner.llm.health import check_health
 from runner.llm.metering import by_role, call_with_meter, charge
 from runner.metrics import links, ranking
 from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
-from runner.protocols import Judge, Workspace, offered
+from runner.protocols import Judge, Workspace, attribute_of
 from runner.records import CaseSet, Judgement, Judgements, Preparation, RoleCost, Scores, Timing
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
@@ -103,7 +103,7 @@ class LinkEvaluation:
             "queries": fingerprint([[case.id, case.note, case.anchor, case.start, case.end] for case in data.cases]),
             "gold": fingerprint(sorted([case.id, case.gold] for case in data.cases)),
             "slices": fingerprint([[case.language, *case.tags] for case in data.cases]),
-            **{name: fingerprint(offered(part, "provenance")) for name, part in parts.items()},
+            **{name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()},
         }
         return CaseSet(data.cases, data.problems, identity, document_digests(data.vault.corpus.documents))
 
@@ -111,7 +111,7 @@ class LinkEvaluation:
         """Where suggestions cost requests, all are requested here, many at a time."""
         with stopwatch() as watch:
             index = await in_thread(self.suggester.index, self.data.vault, workspace)
-        if offered(self.suggester, "caches"):
+        if attribute_of(self.suggester, "caches"):
             for start in range(0, len(cases), AHEAD):
                 batch = cases[start : start + AHEAD]
                 places, ids = [self.place(case) for case in batch], [case.id for case in batch]
@@ -124,7 +124,7 @@ class LinkEvaluation:
         return Preparation({"vault": counted, "suggester": dict(index)}, {"index_s": round(watch.ms / 1000, 3)})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not (self.judge_reason and offered(self.judge_, "health")):
+        if not (self.judge_reason and attribute_of(self.judge_, "health")):
             return {}
         return {"judge_health": await check_health(self.judge_, [link_controls()])}
 

@@ -15,14 +15,14 @@ from pydantic import Field
 from runner.domains.memory import report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
 from runner.domains.memory.controls import RUBRIC, graded_controls
-from runner.domains.memory.probing import ProbeCase, Seen, guard, moment_of, reference, references
+from runner.domains.memory.probing import ProbeCase, ProbedMemory, guard, moment_of, reference, references
 from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.replay import Moment, Replay
 from runner.domains.memory.scoring import count_values, evidence_values, facts_lost_at, names
 from runner.domains.memory.sums import sums
 from runner.errors import EvaluationError, Problem
-from runner.llm.chosen import HEALTH, Chosen
+from runner.llm.chosen import HEALTH, ChosenMetrics
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.metering import charge
@@ -34,13 +34,13 @@ from runner.metrics.memory import LostAt, lost_at
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
     Context,
     DataProblem,
-    Given,
+    GivenResults,
     Judgement,
     Judgements,
     Preparation,
@@ -57,7 +57,7 @@ from runner.text.refusals import mark_refusal
 
 _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
 
-_Shown = tuple[Moment, BuiltContext, Seen]
+_Shown = tuple[Moment, BuiltContext, ProbedMemory]
 
 TOGETHER = 16  # conversations whose probes take turns, so that they are replayed side by side
 
@@ -68,7 +68,7 @@ SHOWN = ("question", "answer", "references", "memory", "entities")  # to rubrics
 class MemoryOutput:
     """The result of one probe: the memory it saw, the context built from it, and the answer."""
 
-    seen: Seen
+    seen: ProbedMemory
     moment: Moment
     context: BuiltContext
     answer: Answer
@@ -150,27 +150,27 @@ class MemoryEvaluation:
         self.scenario, self.memory, self.context = scenario, memory, context
         self.generator, self.judge_, self.high = generator, judge, high
         self.weights = (profile or AutoProfile()).memory
-        self.chosen = Chosen(metrics, (), judge=judge, shown=SHOWN)
+        self.chosen = ChosenMetrics(metrics, (), judge=judge, shown=SHOWN)
         self._conversations: Mapping[str, Conversation] = {}
         self._replays: Mapping[str, Replay] = {}
         self._has_references = False
 
     def preflight(self) -> list[Problem]:
-        least = offered(self.generator, "refuse_below")
+        least = attribute_of(self.generator, "refuse_below")
         needed = f"expected null, got {least}: evaluation=memory looks for no documents, so no hit can be too weak"
         return [*([] if least is None else [Problem("generator.refuse_below", needed)]), *self.chosen.problems()]
 
     def load(self) -> CaseSet[ProbeCase]:
-        loaded = _load_once(self.scenario)
-        conversations, problems = loaded.conversations, loaded.problems
+        data = _load_once(self.scenario)
+        conversations, problems = data.conversations, data.problems
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
-        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
-        weighed = {"memory_weights": fingerprint(self.weights), **loaded.given}
-        if any(map(self._by_reference, loaded.cases)):
+        asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
+        weighed = {"memory_weights": fingerprint(self.weights), **data.given}
+        if any(map(self._by_reference, data.cases)):
             weighed[right.IDENTITY] = fingerprint(self.high)
         weighed |= self.chosen.identity
-        return CaseSet(loaded.cases, problems, {**loaded.identity, **asked, **weighed})
+        return CaseSet(data.cases, problems, {**data.identity, **asked, **weighed})
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -187,8 +187,8 @@ class MemoryEvaluation:
         )
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
-        async with self.memory.opened():
+    async def open(self) -> AsyncIterator[None]:
+        async with self.memory.open():
             try:
                 yield
             finally:
@@ -208,7 +208,7 @@ class MemoryEvaluation:
         return Preparation({"conversations": {"n": len(turns), "turns": sum(turns), "probes": len(cases)}})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not offered(self.judge_, "health"):
+        if not attribute_of(self.judge_, "health"):
             return {}
         answered = answer_controls([CORRECTNESS] if self._has_references else [])
         controls = [graded_controls(), *answered, *self.chosen.controls]
@@ -216,9 +216,9 @@ class MemoryEvaluation:
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
-        return not offered(self.judge_, "baseline") and bool(references(case))
+        return not attribute_of(self.judge_, "baseline") and bool(references(case))
 
-    async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> MemoryOutput | RestoredProbe:
+    async def restore(self, case: ProbeCase, row: Mapping[str, Any]) -> MemoryOutput | RestoredProbe:
         """Replays nothing to the memory, unless the row lacks its texts."""
         if (restored := RestoredProbe.of(row)) is not None:
             return restored
@@ -249,7 +249,7 @@ class MemoryEvaluation:
         charge(moment.cost)
         moment = moment_of(case, moment)
         context = self.context.build(moment.remembered, probe.question, case.language)
-        view = Seen.of(case, moment, context)
+        view = ProbedMemory.of(case, moment, context)
         guard(case, moment, view)
         return moment, context, view
 
@@ -275,7 +275,9 @@ class MemoryEvaluation:
         if self._by_reference(case) and not output.answer.refused:
             asked[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
         await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
-        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._rubric_fields(case, output))}, judgements)
+        await judge_missing(
+            self.judge_, {**asked, **self.chosen.judge_fields(self._rubric_fields(case, output))}, judgements
+        )
 
     def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
         """The fields of a probe for rubrics of users."""
@@ -299,7 +301,7 @@ class MemoryEvaluation:
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores({**values, **grades}, failed, weights, labels)
         return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.asked(self._rubric_fields(case, output))
+            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
         )
 
     def _values_before_judging(
@@ -358,7 +360,7 @@ class MemoryEvaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class _MemoryData:
     """Conversations with their probes as cases, and hashes of them."""
 
     conversations: Sequence[Conversation]
@@ -368,13 +370,15 @@ class _Loaded:
     given: Mapping[str, str]
 
 
-def _load_once(scenario: Scenarios) -> _Loaded:
+def _load_once(scenario: Scenarios) -> _MemoryData:
     """Read once for all cells of a sweep."""
 
-    def load() -> _Loaded:
+    def load() -> _MemoryData:
         conversations, problems = scenario.load()
         cases = tuple(_cases(conversations))
-        return _Loaded(conversations, tuple(problems), cases, _identity(conversations), _given_identity(conversations))
+        return _MemoryData(
+            conversations, tuple(problems), cases, _identity(conversations), _given_identity(conversations)
+        )
 
     settings = settings_of(scenario)
     return load() if settings is None else make_once("scenarios", settings, load, portable=True)
@@ -429,7 +433,7 @@ def _identity(conversations: Sequence[Conversation]) -> dict[str, str]:
 
 def _given_identity(conversations: Sequence[Conversation]) -> dict[str, str]:
     """A hash of what another system returned, where any of it came with the probes."""
-    given = {case.id: asdict(case.probe.given) for case in _cases(conversations) if case.probe.given != Given()}
+    given = {case.id: asdict(case.probe.given) for case in _cases(conversations) if case.probe.given != GivenResults()}
     return {"given": fingerprint(given)} if given else {}
 
 

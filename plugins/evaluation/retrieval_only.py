@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from runner.errors import Problem
-from runner.llm.chosen import Chosen
+from runner.llm.chosen import ChosenMetrics
 from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Metric
 from runner.metrics.ranking import METRICS
 from runner.protocols import Scorer, Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
 from runner.report.reporting import Pipeline
-from runner.retrieval.stage import Retrieval, Retrieved, record_of
+from runner.retrieval.stage import Retrieval, RetrievalResult, record_of
 
 if TYPE_CHECKING:
     from runner.report.blocks import Fact, Section
@@ -31,7 +31,7 @@ NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 class RetrievalOutput:
     """The result of one query: its hits, and what its row keeps of them."""
 
-    found: Retrieved
+    found: RetrievalResult
     kept: Mapping[str, Any]
 
     @property
@@ -62,7 +62,7 @@ class RetrievalOnly:
 
     def __init__(self, *, retrieval: Retrieval, metrics: dict[str, Scorer] | None = None) -> None:
         self.retrieval = retrieval
-        self.chosen = Chosen(metrics, METRICS)
+        self.chosen = ChosenMetrics(metrics, METRICS)
 
     def load(self) -> CaseSet[Query]:
         loaded = self.retrieval.load()

@@ -15,7 +15,7 @@ from runner.domains.traces.records import Trace, TraceScore
 from runner.domains.traces.scoring import dimensions_of, score_with_profile
 from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
-from runner.llm.chosen import HEALTH, Chosen
+from runner.llm.chosen import HEALTH, ChosenMetrics
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
 from runner.metrics.judged import TRACE_METRICS
@@ -24,7 +24,7 @@ from runner.metrics.profile import DEFAULT, Profile, ProfileChoice
 from runner.metrics.tool_use import METRICS as TOOL_METRICS
 from runner.metrics.tool_use import tool_use
 from runner.metrics.trace import DIMENSIONS, METRICS
-from runner.protocols import Judge, Scorer, Workspace, can_judge, offered
+from runner.protocols import Judge, Scorer, Workspace, attribute_of, can_judge
 from runner.records import CaseSet, Judgement, Judgements, Preparation, Scores, Timing
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
@@ -107,7 +107,7 @@ class TraceQuality:
             raise ConfigError([Problem("evaluation.profiles", f"the profile '{DEFAULT}' is missing")])
         self.dataset, self.profile, self.profiles, self.novelty = dataset, profile, profiles, novelty
         self.judge_, self.judge_completion = judge, judge_completion
-        self.chosen = Chosen(metrics, (), judge=judge, shown=SHOWN)
+        self.chosen = ChosenMetrics(metrics, (), judge=judge, shown=SHOWN)
         self._traces: Sequence[Trace] = ()
         self._novelty: Mapping[str, float] = {}
         self._shares: Mapping[str, Timing] = {}
@@ -122,11 +122,11 @@ class TraceQuality:
     def load(self) -> CaseSet[TraceCase]:
         cases = _Cases()
         self._traces, problems = self.dataset.read(cases.add)
-        embedder = {"embedder": fingerprint(offered(self.novelty, "provenance"))}
+        embedder = {"embedder": fingerprint(attribute_of(self.novelty, "provenance"))}
         weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(cases.domains)}
         identity = {**cases.identity, **embedder, "trace_weights": fingerprint(weights)}
         if self._asks_judge:
-            identity["judge"] = fingerprint(offered(self.judge_, "provenance"))
+            identity["judge"] = fingerprint(attribute_of(self.judge_, "provenance"))
         identity |= self.chosen.identity
         return CaseSet(cases.cases, problems, identity)
 
@@ -163,7 +163,7 @@ class TraceQuality:
         return TraceOutput(case, trace, result, scores, timings)
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not (self._asks_judge and offered(self.judge_, "health")):
+        if not (self._asks_judge and attribute_of(self.judge_, "health")):
             return {}
         controls = [*([completion_controls()] if self._is_judged else []), *self.chosen.controls]
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
@@ -172,7 +172,7 @@ class TraceQuality:
         judgements, shown = dict[str, Judgement](), _rubric_fields(output.trace)
         await self.chosen.add_own(case, shown, judgements)
         own = {RUBRIC: fields_of(output.trace)} if self._is_judged else {}
-        await judge_missing(self.judge_, {**own, **self.chosen.asked(shown)}, judgements)
+        await judge_missing(self.judge_, {**own, **self.chosen.judge_fields(shown)}, judgements)
         return judgements
 
     def score(self, case: TraceCase, output: TraceOutput | None, judgements: Judgements) -> Scores:
@@ -187,7 +187,9 @@ class TraceQuality:
         matches = {} if expected is None else tool_use(output.trace.calls, expected)
         judged, failed = self._judge_scores(judgements)
         own = Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
-        return self.chosen.merge_scores(own, case, output, judgements, self.chosen.asked(_rubric_fields(output.trace)))
+        return self.chosen.merge_scores(
+            own, case, output, judgements, self.chosen.judge_fields(_rubric_fields(output.trace))
+        )
 
     def _judge_scores(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all."""

@@ -16,11 +16,11 @@ class GivenGenerator:
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         text = query.given.answer
         if text is None:
-            raise EvaluationError(_missing(query))
+            raise EvaluationError(_missing_message(query))
         return Answer(text, refused=not text.strip() or is_refusal(text, query.text), citations=citations(text))
 
 
-def _missing(query: Query) -> str:
+def _missing_message(query: Query) -> str:
     if not query.from_memory:
         return f"query {query.id}: answer: missing, and generator=given needs it in the queries file"
     return (

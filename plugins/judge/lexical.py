@@ -179,14 +179,14 @@ class LexicalJudge:
         way = dict(zip(self.rubrics, ways, strict=True))[rubric]
         if not are_several() or (seen := digest_of(fields)) is None:
             return await compute(way, fields)
-        known: dict[tuple[str, float, bytes], Judgement] = make_once("judgements by words", "", dict)
+        judgement_by_key: dict[tuple[str, float, bytes], Judgement] = make_once("judgements by words", "", dict)
         place = rubric, self.supported, seen
-        if place not in known:
+        if place not in judgement_by_key:
             judgement = await compute(way, fields)
-            if len(known) >= KEPT:
+            if len(judgement_by_key) >= KEPT:
                 return judgement
-            known[place] = judgement
-        return known[place]
+            judgement_by_key[place] = judgement
+        return judgement_by_key[place]
 
     def _faithfulness(self, fields: Mapping[str, Any]) -> Judgement:
         contexts: Sequence[Context] = fields["contexts"]
@@ -297,7 +297,7 @@ def _memory(fields: Mapping[str, Any]) -> Judgement:
     question, memory, entities = (str(fields.get(name) or "") for name in ("question", "memory", "entities"))
     language = _language_of(fields)
     if graded.is_empty(memory, entities):
-        return graded.empty(language, graded.weights_of(fields))
+        return graded.judge_empty(language, graded.weights_of(fields))
     reference, stale = fields.get("reference") or (), fields.get("stale") or ()
     recalled = recollection(question, memory, entities, reference, stale)
     words = _WORDS[language]
@@ -316,7 +316,7 @@ def _memory(fields: Mapping[str, Any]) -> Judgement:
         summary,
         language,
         helpful=recalled.helpful,
-        missing=recalled.missing,
+        missing_info=recalled.missing,
         weights=graded.weights_of(fields),
     )
 

@@ -116,13 +116,13 @@ class OpenaiJudge:
     async def _ask_rubric(self, rubric: str, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]) -> Judgement:
         if rubric in self._learned:
             return await self._by_criteria(self._learned[rubric], fields, earlier)
-        chosen = self._rubrics.get(rubric)
-        if chosen is None:
+        own_rubric = self._rubrics.get(rubric)
+        if own_rubric is None:
             raise EvaluationError(f"judge: there is no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
-        mode = chosen.mode_for(self.mode)
-        language = chosen.language(mode, fields)
+        mode = own_rubric.mode_for(self.mode)
+        language = own_rubric.language(mode, fields)
         if mode == "graded":
-            return await self._judge_memory(chosen, fields, language, earlier)
+            return await self._judge_memory(own_rubric, fields, language, earlier)
         if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, _EMPTY[language])
         by_mode = {
@@ -131,8 +131,8 @@ class OpenaiJudge:
             "reference": self._context_recall,
         }
         if mode in by_mode:
-            return await by_mode[mode](chosen, fields, language, earlier)
-        return await self._ask(chosen, mode, fields, _read_score, earlier)
+            return await by_mode[mode](own_rubric, fields, language, earlier)
+        return await self._ask(own_rubric, mode, fields, _read_score, earlier)
 
     async def _by_criteria(
         self, criteria: Criteria, fields: Mapping[str, Any], earlier: Mapping[str, Judgement]
@@ -147,7 +147,7 @@ class OpenaiJudge:
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
     ) -> Judgement:
         if graded.is_empty(str(fields.get("memory") or ""), str(fields.get("entities") or "")):
-            return graded.empty(language, graded.weights_of(fields))
+            return graded.judge_empty(language, graded.weights_of(fields))
         weights = graded.weights_of(fields)
         return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights), kept)
 

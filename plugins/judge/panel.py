@@ -11,7 +11,7 @@ from pydantic import Field
 from runner.errors import Problem
 from runner.llm import graded
 from runner.llm.votes import Combine, ask_judge, combine_judgements, gather_judgements, kept_votes
-from runner.protocols import Judge, Learning, can_judge, offered
+from runner.protocols import Judge, Learning, attribute_of, can_judge
 from runner.records import Judgement
 
 
@@ -53,12 +53,12 @@ class PanelJudge:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {name: offered(judge, "provenance") for name, judge in self.judges.items()}
+        return {name: attribute_of(judge, "provenance") for name, judge in self.judges.items()}
 
     @property
     def rubrics(self) -> Collection[str] | None:
         """The rubrics that a member knows; None where a member does not list its rubrics."""
-        known = [offered(judge, "rubrics") for judge in self.judges.values()]
+        known = [attribute_of(judge, "rubrics") for judge in self.judges.values()]
         return None if None in known else sorted({name for names in known for name in names})
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:

@@ -11,7 +11,7 @@ from pydantic import Field
 from runner.domains.memory.extraction.digest import outdated_turns
 from runner.domains.memory.protocols import MemoryStore, Summariser
 from runner.domains.memory.recall import is_question
-from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, MemoryContent, SessionKey, SessionState, Upkeep
 from runner.domains.memory.turn_index import Tokens, TurnSearch
 from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised_turns
 from runner.system.threads import compute
@@ -44,18 +44,18 @@ class CombinedMemory:
         self.search = TurnSearch(tokens=tokens, k1=k1, b=b)
         self.n = n
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.updates.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.updates.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.updates.append(key, turn, language)
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         state = await self.store.read(key)
         recent = unsummarised_turns(state)
         found = await self.search.best(key, state, question, self.n, {turn.number for turn in recent})
         retrieved = await compute(still_true, found, state, recent)
-        return Remembered(state.memory, state.entities, recent, retrieved)
+        return MemoryContent(state.memory, state.entities, recent, retrieved)
 
     async def update(self, key: SessionKey) -> None:
         await self.updates.update(key)

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import ClassVar
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
-from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, MemoryContent, SessionKey, SessionState, Upkeep
 from runner.domains.memory.sessions import Sessions
 
 
@@ -18,15 +18,15 @@ class FullHistoryMemory:
     def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None:
         self.sessions = Sessions(store)
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.sessions.append(key, turn)
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         state = await self.sessions.store.read(key)
-        return Remembered(recent=state.turns, is_budgeted=False)
+        return MemoryContent(recent=state.turns, is_budgeted=False)
 
     async def update(self, key: SessionKey) -> None:
         pass

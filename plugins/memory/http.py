@@ -14,12 +14,12 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
-from runner.domains.memory.records import ChatTurn, Entity, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, SessionKey, SessionState, Upkeep
 from runner.errors import EvaluationError, Problem, did_you_mean
 from runner.llm.endpoint import (
     Endpoint,
     EndpointLimits,
-    Received,
+    EndpointReply,
     Request,
     expression_problem,
     extract,
@@ -51,7 +51,7 @@ EXPRESSIONS = ("memory", "entities", "turns")
 
 
 @with_config(ConfigDict(extra="forbid"))
-class Sent(TypedDict, total=False):
+class RequestForm(TypedDict, total=False):
     """A request: `body` is a template of JSON, null for that of BODIES, and for none with GET and DELETE."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -60,7 +60,7 @@ class Sent(TypedDict, total=False):
 
 
 @with_config(ConfigDict(extra="forbid"))
-class Asked(Sent, total=False):
+class ReadRequest(RequestForm, total=False):
     """A request, with JMESPaths of what its reply holds; null: the reply lacks the part."""
 
     memory: str | None
@@ -89,14 +89,14 @@ class HttpMemory:
         store: MemoryStore,
         summariser: Summariser,
         url: Address,
-        append: Sent,
-        read: Asked,
-        delete: Sent | None = None,
+        append: RequestForm,
+        read: ReadRequest,
+        delete: RequestForm | None = None,
         n: Annotated[int, Field(ge=1)] = 10,
         settle_ms: Annotated[int, Field(ge=0)] = 0,
         **limits: Unpack[EndpointLimits],
     ) -> None:
-        self.sent: dict[str, Sent | Asked] = {"append": append, "read": read}
+        self.sent: dict[str, RequestForm | ReadRequest] = {"append": append, "read": read}
         self.sent |= {} if delete is None else {"delete": delete}
         self.endpoint = Endpoint("memory", url, **limits)
         self._service = models.memory(url)
@@ -122,8 +122,8 @@ class HttpMemory:
         if not any(read.get(name) for name in EXPRESSIONS):
             yield Problem("memory.read", f"expected one of {', '.join(EXPRESSIONS)}: what the reply holds, as JMESPath")
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.endpoint.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.endpoint.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         session = self._of(key)
@@ -140,14 +140,14 @@ class HttpMemory:
         session.n_turns, session.is_settled = number, False
         session.numbers[str(values["id"])] = number
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         session = self._of(key)
         values = {**self._names_of(key, session), "question": question, "n": self.n}
         reply = await self._ask(self._request("read", values))
         if (made_up := self._service.made_up_reply()) is not None:
-            return Remembered(made_up)
+            return MemoryContent(made_up)
         texts = self._value_of("memory", reply)
-        return Remembered(
+        return MemoryContent(
             memory="\n".join(_text("memory", each) for each in (texts if isinstance(texts, list) else [texts or ""])),
             entities=tuple(_entity(each, session.n_turns) for each in self._list_of("entities", reply)),
             retrieved=tuple(_turn(each, place, session) for place, each in enumerate(self._list_of("turns", reply), 1)),
@@ -183,7 +183,7 @@ class HttpMemory:
         return session
 
     async def _ask(self, request: Request, *, missing_is_fine: bool = False, is_paid: bool = False) -> Any:
-        async def send(toll: Toll | None) -> Received:
+        async def send(toll: Toll | None) -> EndpointReply:
             return await self.endpoint.exchange(request, toll, missing_is_fine=missing_is_fine)
 
         return await self._service.ask(send, is_paid=is_paid)

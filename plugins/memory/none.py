@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import ClassVar
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
-from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, MemoryContent, SessionKey, SessionState, Upkeep
 
 
 class NoMemory:
@@ -17,14 +17,14 @@ class NoMemory:
     def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None:
         pass
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         pass
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
-        return Remembered()
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
+        return MemoryContent()
 
     async def update(self, key: SessionKey) -> None:
         pass

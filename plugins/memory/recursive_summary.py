@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Unpack
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
-from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, MemoryContent, SessionKey, SessionState, Upkeep
 from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised_turns
 
 
@@ -19,15 +19,15 @@ class RecursiveSummaryMemory:
         self.store = store
         self.updates = Updates(store, summariser, **updates)
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.updates.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.updates.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.updates.append(key, turn, language)
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         state = await self.store.read(key)
-        return Remembered(state.memory, state.entities, unsummarised_turns(state))
+        return MemoryContent(state.memory, state.entities, unsummarised_turns(state))
 
     async def update(self, key: SessionKey) -> None:
         await self.updates.update(key)

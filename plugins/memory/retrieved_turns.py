@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
-from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, MemoryContent, SessionKey, SessionState, Upkeep
 from runner.domains.memory.sessions import Sessions
 from runner.domains.memory.turn_index import Ranked, Recency, Tokens, TurnSearch, Unit
 from runner.errors import Problem
@@ -69,15 +69,15 @@ class RetrievedTurnsMemory:
     async def prepare(self, workspace: Workspace) -> None:
         await self.search.prepare(workspace)
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.sessions.append(key, turn)
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         state = await self.sessions.store.read(key)
-        return Remembered(retrieved=await self.search.best(key, state, question, self.n))
+        return MemoryContent(retrieved=await self.search.best(key, state, question, self.n))
 
     async def update(self, key: SessionKey) -> None:
         pass

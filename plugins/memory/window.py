@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
-from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, MemoryContent, SessionKey, SessionState, Upkeep
 from runner.domains.memory.sessions import Sessions
 
 
@@ -21,15 +21,15 @@ class WindowMemory:
         self.sessions = Sessions(store)
         self.window = window
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.sessions.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.sessions.open()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         await self.sessions.append(key, turn, keep=self.window)
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         state = await self.sessions.store.read(key)
-        return Remembered(recent=state.turns)
+        return MemoryContent(recent=state.turns)
 
     async def update(self, key: SessionKey) -> None:
         pass

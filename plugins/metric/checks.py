@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from runner.errors import Problem
-from runner.metrics.checks import Checked, failure_of, read_check, title
+from runner.metrics.checks import CheckInput, failure_of, read_check, title
 from runner.metrics.metric import Grades, Metric
-from runner.protocols import Embedder, Workspace, offered
+from runner.protocols import Embedder, Workspace, attribute_of
 from runner.records import Check, Judgement, Judgements, Scores
 from runner.system.patterns import PatternSearch
 from runner.system.threads import in_thread
@@ -44,7 +44,7 @@ class Checks:
         self._search = PatternSearch()
         self._ready = False
 
-    def named(self, name: str) -> None:
+    def set_name(self, name: str) -> None:
         self.name = name
 
     @property
@@ -67,7 +67,7 @@ class Checks:
     def provenance(self) -> Mapping[str, Any]:
         if not self.entries:
             return {}
-        embedder = {} if self.embedder is None else {"embedder": offered(self.embedder, "provenance")}
+        embedder = {} if self.embedder is None else {"embedder": attribute_of(self.embedder, "provenance")}
         return {"checks": [dict(entry) for entry in self.entries], "of_cases": self.of_cases, **embedder}
 
     def preflight(self) -> Sequence[Problem]:
@@ -87,7 +87,7 @@ class Checks:
             return []
         if self.embedder is None:
             return [Problem(key, f"similar needs an embedder; expected +embedder@metric.{self.name}.embedder=e5")]
-        if offered(self.embedder, "is_fitted"):
+        if attribute_of(self.embedder, "is_fitted"):
             name = type(self.embedder).__name__
             return [Problem(f"metric.{self.name}.embedder", f"{name} is fitted to a corpus; expected one that is not")]
         return []
@@ -102,15 +102,15 @@ class Checks:
     def _of(self, case: Any) -> list[Check]:
         return [*map(read_check, self.entries), *(case.checks if self.of_cases else ())]
 
-    async def judged(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+    async def judge_case(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
         checks = self._of(case)
         if not checks or "answer" not in shown:
             return {}
         judgement = await in_thread(self._judgement, checks, self._to_check(shown), _language(shown))
         return {} if judgement is None else {self.name: judgement}
 
-    def _to_check(self, fields: Mapping[str, Any]) -> Checked:
-        return Checked(
+    def _to_check(self, fields: Mapping[str, Any]) -> CheckInput:
+        return CheckInput(
             answer=str(fields["answer"] or ""),
             citations=fields.get("citations", ()),
             documents=fields.get("documents", ()),
@@ -120,7 +120,7 @@ class Checks:
             cosine=self._cosine if self._ready else None,
         )
 
-    def _judgement(self, checks: Sequence[Check], checked: Checked, language: Language) -> Judgement | None:
+    def _judgement(self, checks: Sequence[Check], checked: CheckInput, language: Language) -> Judgement | None:
         """None where nothing could be checked."""
         results = [(check, failure_of(check, checked, language)) for check in checks]
         decided = [(check, failure) for check, failure in results if failure is not None]

@@ -12,7 +12,7 @@ class Offered:
     """Computes no score: it selects these metrics of the evaluation."""
 
     def __init__(self, *, names: Sequence[str]) -> None:
-        self.offered = tuple(names)
+        self.offered_metrics = tuple(names)
 
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
         return Scores({})

@@ -115,5 +115,5 @@ class RankingMeasure:
         if self.measure == "err":
             return measures.expected_reciprocal_rank(ranked, relevance, k, self._highest)
         if self.measure == "judged":
-            return measures.judged(ranked, relevance, k)
+            return measures.judged_share(ranked, relevance, k)
         return measures.success(ranked, relevance, k)

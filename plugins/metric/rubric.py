@@ -23,7 +23,7 @@ AS_CONTEXTS = "contexts"
 
 
 @with_config(ConfigDict(extra="forbid"))
-class Turned(TypedDict):
+class TemplateMessage(TypedDict):
     """One message of a template: who speaks, and the text with its fields."""
 
     role: Literal["user", "assistant"]
@@ -61,7 +61,7 @@ class ControlEntry(TypedDict):
     answer: NotRequired[str]
     contexts: NotRequired[list[str]]
     references: NotRequired[list[str]]
-    history: NotRequired[list[Turned]]
+    history: NotRequired[list[TemplateMessage]]
     memory: NotRequired[str]
     entities: NotRequired[str]
     trace: NotRequired[list[str]]
@@ -106,7 +106,7 @@ class Rubric:
         self.examples, self.items = tuple(examples), tuple(controls)
         self.label, self.meaning, self.main = label, meaning or {}, main
 
-    def named(self, name: str) -> None:
+    def set_name(self, name: str) -> None:
         self.name = name
 
     @property
@@ -173,7 +173,7 @@ class Rubric:
             return None
         return 1.0 - judgement.score if self.better == "lower" else judgement.score
 
-    def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    def judge_fields(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
         seen = self.rubrics[self.name].pick_fields(shown)
         return {} if seen is None else {self.name: seen}
 

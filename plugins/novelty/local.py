@@ -12,7 +12,7 @@ from runner.domains.traces.past import Order, Past, moment_ms
 from runner.domains.traces.records import Trace
 from runner.errors import Problem
 from runner.metrics.trace import UNKNOWN_NOVELTY
-from runner.protocols import Embedder, Workspace, offered
+from runner.protocols import Embedder, Workspace, attribute_of
 from runner.records import Timing
 
 
@@ -37,7 +37,7 @@ class LocalNovelty:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"embedder": offered(self.embedder, "provenance")}
+        return {"embedder": attribute_of(self.embedder, "provenance")}
 
     @property
     def shares(self) -> Mapping[str, Timing]:

@@ -18,7 +18,7 @@ from runner.domains.traces.records import Trace
 from runner.domains.traces.shared_cache import MARK, SharedPlace, SharedVectorCache
 from runner.errors import Problem
 from runner.metrics.trace import UNKNOWN_NOVELTY
-from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
+from runner.protocols import CachedEmbedder, Embedder, Workspace, attribute_of
 from runner.records import Timing
 from runner.system.store import fingerprint
 
@@ -58,7 +58,7 @@ class RedisNovelty:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"embedder": offered(self.embedder, "provenance")}
+        return {"embedder": attribute_of(self.embedder, "provenance")}
 
     @property
     def shares(self) -> Mapping[str, Timing]:

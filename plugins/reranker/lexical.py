@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from runner.domains.agent.candidate import Candidate
-from runner.domains.agent.coverage import Asked, coverage_of, forms_in
+from runner.domains.agent.coverage import WeightedQuestion, coverage_of, forms_in
 from runner.domains.memory.recall import asked_words
 from runner.protocols import Workspace
 from runner.records import Assessment, Corpus, Query
@@ -48,15 +48,15 @@ class LexicalReranker:
         if not useful:
             return Assessment((), False, 0.0, tuple(word.text for word in about.words))
         best = max(useful[:BEST], key=lambda place: covered[place].confidence)
-        confidence, missing = covered[best].confidence, covered[best].missing
+        confidence, missing_words = covered[best].confidence, covered[best].missing
         chain, query = [best], ""
         if confidence >= LEADS:
             chain, query = self._chain(best, candidates, _Open(question.text, about, confidence < 1), past_queries)
         order = dict.fromkeys([*useful[:BEST], *chain, *useful[BEST:]])
         ranked = tuple(candidates[place].id for place in order)
         if query:
-            return Assessment(ranked, False, confidence, missing, "search_again", query)
-        return Assessment(ranked, confidence >= 1, confidence, missing)
+            return Assessment(ranked, False, confidence, missing_words, "search_again", query)
+        return Assessment(ranked, confidence >= 1, confidence, missing_words)
 
     def _chain(
         self, best: int, candidates: Sequence[Candidate], left: _Open, past_queries: Sequence[str]
@@ -74,17 +74,17 @@ class LexicalReranker:
             chain.append(goal)
         return chain, ""
 
-    def _lead(self, chain: Sequence[Candidate], missing: _Open) -> Lead:
+    def _lead(self, chain: Sequence[Candidate], open_words: _Open) -> Lead:
         """The lead from the last candidate; empty where no other chunk continues it, or all of them together lack next
         to nothing."""
         told, held = _forms(chain), self._coverage.chunks_with
-        wanted = [word for word in missing.words if word.forms.isdisjoint(told) and held(word) > 0]
-        if missing.weight(wanted) < OPEN:
+        wanted = [word for word in open_words.words if word.forms.isdisjoint(told) and held(word) > 0]
+        if open_words.weight(wanted) < OPEN:
             wanted = []
-        topics, others = self._leading(chain, missing)
+        topics, others = self._leading(chain, open_words)
         if wanted and topics:
             return wanted, [*topics, *others][:BRIDGE]
-        return ((), topics[:BRIDGE]) if missing.is_doubtful and len(chain) > 1 else ((), ())
+        return ((), topics[:BRIDGE]) if open_words.is_doubtful and len(chain) > 1 else ((), ())
 
     def _leading(self, chain: Sequence[Candidate], left: _Open) -> tuple[list[Word], list[Word]]:
         """Words that only the last one of the chain holds, and some other chunk: those that are topics of another
@@ -124,7 +124,7 @@ class _Open:
     """The open part of a question: its words but those that only ask. `is_doubtful`: whether the candidates may be
     about something else."""
 
-    def __init__(self, question: str, about: Asked, is_doubtful: bool) -> None:
+    def __init__(self, question: str, about: WeightedQuestion, is_doubtful: bool) -> None:
         self.about, self.is_doubtful = about, is_doubtful
         telling = all_forms(asked_words(question))
         self.words = [word for word in about.words if not word.forms.isdisjoint(telling)]

@@ -119,18 +119,18 @@ def _language(question: Query) -> Language:
 
 
 def _assessment(reply: Mapping[str, Any], ids: Sequence[str], past_queries: Sequence[str]) -> Assessment:
-    ranked = tuple(ids[place] for place in _places(reply.get("ranked_indices"), len(ids)))
+    ranked_ids = tuple(ids[place] for place in _places(reply.get("ranked_indices"), len(ids)))
     sufficient = reply.get("is_sufficient")
     if not isinstance(sufficient, bool):
         raise ValueError(f"is_sufficient: expected true or false, got {sufficient!r}")
-    if sufficient and not ranked:
+    if sufficient and not ranked_ids:
         raise ValueError("is_sufficient: true without any of ranked_indices")
-    confidence, missing = _confidence(reply.get("confidence")), _missing(reply.get("missing"))
-    action = _action(reply.get("next_action"), ranked)
+    confidence, missing = _confidence(reply.get("confidence")), _missing_parts(reply.get("missing"))
+    action = _action(reply.get("next_action"), ranked_ids)
     if sufficient:
-        return Assessment(ranked, True, confidence, missing)
+        return Assessment(ranked_ids, True, confidence, missing)
     query = _refine(reply.get("refined_query"), past_queries) if action == "search_again" else None
-    return Assessment(ranked, False, confidence, missing, action, query)
+    return Assessment(ranked_ids, False, confidence, missing, action, query)
 
 
 def _places(numbers: Any, n_candidates: int) -> tuple[int, ...]:
@@ -151,7 +151,7 @@ def _confidence(value: Any) -> float:
     return float(value)
 
 
-def _missing(value: Any) -> tuple[str, ...]:
+def _missing_parts(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):

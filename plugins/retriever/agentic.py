@@ -20,7 +20,7 @@ from runner.domains.agent.shelf import Collection, Shelf
 from runner.domains.agent.toolbox import Toolbox
 from runner.errors import ComponentError, InputError, RunnerError, StopRunError
 from runner.llm.metering import asking_for
-from runner.protocols import CachedRetriever, Closing, Concurrent, Retriever, Workspace, offered
+from runner.protocols import CachedRetriever, Closing, Concurrent, Retriever, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking, Trajectory
 from runner.text.language import Language
 
@@ -105,7 +105,7 @@ class AgenticRetriever:
     @property
     def provenance(self) -> Mapping[str, Any]:
         parts = {"base": self.base, "agent": self.agent, "reranker": self.reranker}
-        return {name: offered(part, "provenance") for name, part in parts.items()}
+        return {name: attribute_of(part, "provenance") for name, part in parts.items()}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Once: the collections get copies of `base` as it is before."""
@@ -132,11 +132,11 @@ class AgenticRetriever:
 
     @property
     def concurrency(self) -> int:
-        return max(int(offered(part, "concurrency")) for part in (self.agent, self.reranker))
+        return max(int(attribute_of(part, "concurrency")) for part in (self.agent, self.reranker))
 
     @property
     def sweep(self) -> str:
-        return next(filter(None, (str(offered(part, "sweep")) for part in (self.agent, self.reranker))), "")
+        return next(filter(None, (str(attribute_of(part, "sweep")) for part in (self.agent, self.reranker))), "")
 
     @property
     def caches(self) -> bool:

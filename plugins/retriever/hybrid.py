@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextvars import copy_context
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
-from runner.protocols import CachedRetriever, Closing, Retriever, TextTelling, Workspace, offered
+from runner.protocols import CachedRetriever, Closing, RemoteRetriever, Retriever, TextTelling, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.filters import Filter
 from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fuse, over, reciprocal_ranks
+from runner.system.threads import compute, together
 from runner.text.ordering import best, byte_ranks
 
 
@@ -58,12 +60,12 @@ class HybridRetriever:
         self.graph = GraphRerank(graph_rerank, graph_weight)
 
     def _suggested_weight(self) -> float:
-        suggested = offered(self.legs["semantic"], "keyword_weight")
+        suggested = attribute_of(self.legs["semantic"], "keyword_weight")
         return BALANCED if suggested is None else float(suggested)
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {name: offered(leg, "provenance") for name, leg in self.legs.items()}
+        return {name: attribute_of(leg, "provenance") for name, leg in self.legs.items()}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         facts = {name: dict(leg.index(corpus, workspace)) for name, leg in self.legs.items()}
@@ -75,11 +77,24 @@ class HybridRetriever:
         return {**own, **facts, **self.graph.index(corpus, workspace)}
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        return self.graph.search(self._search, queries, depth)
+        deep = self.graph.depth(depth)
+        rankings = [leg.search(queries, max(deep, self.pool)) for leg in self.legs.values()]
+        return self.graph.rerank([self._fuse(legs, deep) for legs in zip(*rankings, strict=True)], depth)
 
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        rankings = [leg.search(queries, max(depth, self.pool)) for leg in self.legs.values()]
-        return [self._fuse(legs, depth) for legs in zip(*rankings, strict=True)]
+    async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """As `search`, with both legs at once; one in this process in a thread, one batch at a time."""
+        deep = self.graph.depth(depth)
+        rankings = await together(_search_leg(leg, queries, max(deep, self.pool)) for leg in self.legs.values())
+        return self.graph.rerank([self._fuse(legs, deep) for legs in zip(*rankings, strict=True)], depth)
+
+    @property
+    def is_remote(self) -> bool:
+        return any(attribute_of(leg, "is_remote") for leg in self.legs.values())
+
+    @property
+    def concurrency(self) -> int:
+        remote = [leg for leg in self.legs.values() if attribute_of(leg, "is_remote")]
+        return max((int(attribute_of(leg, "concurrency")) for leg in remote), default=1)
 
     @property
     def caches(self) -> bool:
@@ -126,6 +141,12 @@ class HybridRetriever:
         if self.fusion == "rrf":
             return reciprocal_ranks(len(scores), self.rrf_k)
         return convex_values(scores, pool=self.pool, total=self._n_candidates, normalization=self.normalization)
+
+
+async def _search_leg(leg: Retriever, queries: Sequence[Query], depth: int) -> list[Ranking]:
+    if isinstance(leg, RemoteRetriever) and leg.is_remote:
+        return await leg.search_async(queries, depth)
+    return await compute(copy_context().run, leg.search, queries, depth)  # with the meters of this task
 
 
 def _top(ranking: Ranking, depth: int) -> Ranking:

@@ -16,10 +16,10 @@ from pydantic import Field
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.domains.links.store import NoteStore
 from runner.errors import CorpusError
-from runner.protocols import Tokenizer, Workspace, offered
+from runner.protocols import Tokenizer, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval import postings
-from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
+from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
 from runner.retrieval.postings import Bm25, Postings
 from runner.system.metadata import version_of
 from runner.system.store import fingerprint
@@ -69,18 +69,23 @@ class KeywordRetriever:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"bm25s": version_of("bm25s"), "tokenizer": offered(self.tokenizer, "provenance")}
+        return {"bm25s": version_of("bm25s"), "tokenizer": attribute_of(self.tokenizer, "provenance")}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
         if not corpus.chunks:
             raise CorpusError("the corpus is empty: there is nothing to index")
-        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
+        key = {
+            "corpus": corpus.fingerprint,
+            "tokenizer": workspace.identity(self.tokenizer),
+            "bm25": [self.method, self.k1, self.b],
+            "provenance": self.provenance,
+        }
         tokenize = self._remembering(workspace) if len(corpus.chunks) <= REMEMBERED else self.tokenizer.tokenize
         folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus, tokenize))
         self._open(folder, corpus)
         if self._where:
-            self._passing = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
+            self._passing = passing_mask(facets_of_chunks(corpus), self._where, "retriever.filter")
         candidates = {} if self._passing is None else {"n_candidates": int(self._passing.sum())}
         return {
             "kind": "bm25",
@@ -93,16 +98,14 @@ class KeywordRetriever:
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """Chunks that share no term with the query, or only terms without weight, are no hits."""
-        return self.graph.search(self._search, queries, depth)
-
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        return [self._rank(terms, depth) for terms in self.tokenizer.tokenize([query.text for query in queries])]
+        terms, deep = self.tokenizer.tokenize([query.text for query in queries]), self.graph.depth(depth)
+        return self.graph.rerank([self._rank(own, deep) for own in terms], depth)
 
     # --- index ------------------------------------------------------------------------------------
 
     def _remembering(self, workspace: Workspace) -> Tokenize:
-        store = NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored)
-        identity = fingerprint([workspace.identity(self.tokenizer), offered(self.tokenizer, "provenance")])
+        store = NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored_root)
+        identity = fingerprint([workspace.identity(self.tokenizer), attribute_of(self.tokenizer, "provenance")])
         return partial(store.terms, self.tokenizer, identity)
 
     def _build(self, folder: Path, corpus: Corpus, tokenize: Tokenize) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import copy_context
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, overload
+from typing import Annotated, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +16,18 @@ from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.errors import CorpusError, Problem, StopRunError
-from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
+from runner.protocols import CachedEmbedder, Embedder, Workspace, attribute_of
 from runner.records import Chunk, Corpus, Query, Ranking
 from runner.retrieval import faiss_index
 from runner.retrieval.faiss_index import FACTS, FaissIndex
-from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
+from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
 from runner.retrieval.stores import Collection, Hits, IndexSettings, Kind, Points, Store, StoreIndex, collection_name
 from runner.system.metadata import version_of
+from runner.system.threads import compute, finish
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
 
+T = TypeVar("T")
 MARGIN = 32  # more candidates than asked for, to see where a tie at the end of a ranking ends
 BLOCK = 1 << 16  # texts that are embedded at a time
 ROUNDING = 1e-5  # float32 inner products of unit vectors differ by less between the kernels of FAISS
@@ -69,7 +72,7 @@ class SemanticRetriever:
         graph_weight: Annotated[float, Field(ge=0)] = 0.1,
     ) -> None:
         self.embedder = embedder
-        self.store = None if store is None or offered(store, "is_within") else store
+        self.store = None if store is None or attribute_of(store, "is_within") else store
         threads = build_threads or os.cpu_count() or 1
         self.settings = IndexSettings(
             index, hnsw_links, hnsw_effort, ivf_lists, ivf_probes, seed, code_bytes=pq_bytes, threads=threads
@@ -83,29 +86,29 @@ class SemanticRetriever:
 
     def preflight(self) -> list[Problem]:
         problems = []
-        if not offered(self.embedder, "has_vectors"):
+        if not attribute_of(self.embedder, "has_vectors"):
             message = "none makes no vectors, and this retriever needs them; choose another embedder"
             problems.append(Problem("embedder", message))
         if self.store is not None and self.settings.kind not in self.store.kinds:
             kinds = " or ".join(f"index={kind}" for kind in self.store.kinds)
             problems.append(Problem("store", f"this one has no index={self.settings.kind}; it has {kinds}"))
-        if self.store is not None and self._where and not offered(self.store, "filters"):
+        if self.store is not None and self._where and not attribute_of(self.store, "filters"):
             problems.append(Problem("store", "this one searches without filters; expected retriever.filter=null"))
-        if self._takes_texts and (self.store is None or not offered(self.store, "tells")):
+        if self._takes_texts and (self.store is None or not attribute_of(self.store, "tells")):
             problems.append(Problem("store", "this one gives no texts back; expected retriever.texts=corpus"))
         return problems
 
     @property
     def keyword_weight(self) -> float | None:
-        return cast("float | None", offered(self.embedder, "keyword_weight"))
+        return cast("float | None", attribute_of(self.embedder, "keyword_weight"))
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        embedder = offered(self.embedder, "provenance")
+        embedder = attribute_of(self.embedder, "provenance")
         if self.store is None:
             return {"faiss": version_of("faiss-cpu"), "embedder": embedder}
         stand_in = {"stand_in": "faiss"} if self._is_stand_in else {}
-        return {"store": offered(self.store, "provenance"), **stand_in, "embedder": embedder}
+        return {"store": attribute_of(self.store, "provenance"), **stand_in, "embedder": embedder}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
@@ -113,11 +116,13 @@ class SemanticRetriever:
             raise CorpusError("the corpus is empty: there is nothing to index")
         texts = passages(corpus)
         self.embedder.prepare(texts, workspace)
-        is_rehearsal = workspace.stored != workspace.root  # of vectors that may be made up, which no store is to get
+        is_rehearsal = (
+            workspace.stored_root != workspace.root
+        )  # of vectors that may be made up, which no store is to get
         self._is_stand_in = self.store is not None and is_rehearsal
         self._n_candidates = len(texts)
         if self._where:
-            self._passing = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
+            self._passing = passing_mask(facets_of_chunks(corpus), self._where, "retriever.filter")
             self._n_candidates = int(self._passing.sum())
         folder: Path
         if self.store is None or is_rehearsal:
@@ -137,22 +142,50 @@ class SemanticRetriever:
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """All chunks are candidates, also those with a negative cosine. A query without any feature
         (a row of zeros) finds nothing."""
-        return self.graph.search(self._search, queries, depth)
-
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        deep = self.graph.depth(depth)
         vectors = self.embedder.embed([query.text for query in queries], "query")
-        if vectors.shape[1] != self._index.dim:
-            vectors = self._fit_length(vectors)
+        return self.graph.rerank(self._run(self._rank_all(vectors, deep)), depth)
+
+    async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """As `search`. The queries are embedded in a thread, one batch at a time."""
+        vectors = np.zeros((0, self._index.dim), dtype=np.float32)
+        if queries:
+            embed = copy_context().run, self.embedder.embed  # with the meters of this task
+            vectors = await compute(*embed, [query.text for query in queries], "query")
+        return self.graph.rerank(await self._rank_all(vectors, self.graph.depth(depth)), depth)
+
+    @property
+    def is_remote(self) -> bool:
+        return self._server is not None
+
+    @property
+    def concurrency(self) -> int:
+        return 1 if self._server is None else self._server.transfer.max_concurrency
+
+    @property
+    def _server(self) -> Store | None:
+        """The store, where it is a server that is asked."""
+        asks = self.store is not None and not self._is_stand_in and self.store.transfer.max_concurrency
+        return self.store if asks else None
+
+    def _run(self, search: Coroutine[Any, Any, T]) -> T:
+        return self._index.run(search) if isinstance(self._index, StoreIndex) else finish(search)
+
+    async def _rank_all(self, vectors: NDArray[np.float32], depth: int) -> list[Ranking]:
+        """The rankings of embedded queries. Waits for a store alone."""
+        vectors = self._fit_length(vectors)
         asked = np.flatnonzero(vectors.any(axis=1))
-        rankings = [Ranking((), (), ())] * len(queries)
-        for place, candidates in zip(asked, self._candidates(vectors[asked], depth), strict=True):
+        rankings = [Ranking((), (), ())] * len(vectors)
+        for place, candidates in zip(asked, await self._candidates(vectors[asked], depth), strict=True):
             rankings[place] = self._rank(vectors[place], candidates, depth)
         return rankings
 
     def _fit_length(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors that are made up, or of blank texts, at the length of those in the index. Raises StopRunError for
-        others."""
-        if offered(self.embedder, "is_rehearsed") or not vectors.any():
+        others of another length."""
+        if vectors.shape[1] == self._index.dim:
+            return vectors
+        if attribute_of(self.embedder, "is_rehearsed") or not vectors.any():
             return np.resize(vectors, (len(vectors), self._index.dim))
         name = self.provenance["embedder"].get("model", type(self.embedder).__name__)
         raise StopRunError(
@@ -180,7 +213,8 @@ class SemanticRetriever:
     def warm_up(self) -> None:
         if isinstance(self.embedder, CachedEmbedder):
             self.embedder.warm_up()
-        self._candidates(np.zeros((1, self._index.dim), dtype=np.float32), 1)
+        if self._server is None:  # a server is connected by `search_async`
+            self._run(self._candidates(np.zeros((1, self._index.dim), dtype=np.float32), 1))
 
     def close(self) -> None:
         self._index.close()
@@ -189,7 +223,12 @@ class SemanticRetriever:
 
     def _within(self, corpus: Corpus, texts: Sequence[str], workspace: Workspace) -> tuple[Path, FaissIndex]:
         """A folder with the facts of an index, and the index."""
-        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
+        key = {
+            "corpus": corpus.fingerprint,
+            "embedder": workspace.identity(self.embedder),
+            "index": self.settings.reported,
+            "provenance": self.provenance,
+        }
 
         def build(path: Path) -> None:
             faiss_index.build(path, self._embed_texts(texts, workspace), self.settings)
@@ -203,7 +242,7 @@ class SemanticRetriever:
         """The same of a collection. It is filled once; points that it has lost since are sent again."""
         content = {
             "corpus": corpus.fingerprint,
-            "embedder": [workspace.identity(self.embedder), offered(self.embedder, "provenance")],
+            "embedder": [workspace.identity(self.embedder), attribute_of(self.embedder, "provenance")],
             "index": self.settings.built,
         }
         ids = corpus.ids
@@ -254,20 +293,20 @@ class SemanticRetriever:
 
     # --- search -----------------------------------------------------------------------------------
 
-    def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
+    async def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
         """Candidates among which are the `depth` best of each query, however ties are broken."""
         wanted = min(self._n_candidates, depth + MARGIN)
-        hits_of_queries = self._nearest(vectors, wanted)
+        hits_of_queries = await self._nearest(vectors, wanted)
         if self.settings.kind == "flat" and wanted < self._n_candidates:
             tied = [n for n, hits in enumerate(hits_of_queries) if hits.scores[-1] >= hits.scores[depth - 1] - ROUNDING]
             if tied:
-                for place, more in zip(tied, self._candidates(vectors[tied], 2 * wanted), strict=True):
+                for place, more in zip(tied, await self._candidates(vectors[tied], 2 * wanted), strict=True):
                     hits_of_queries[place] = more
         return hits_of_queries
 
-    def _nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
+    async def _nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
         if isinstance(self._index, StoreIndex):
-            return self._index.nearest(vectors, wanted, self._where)
+            return await self._index.nearest(vectors, wanted, self._where)
         return self._index.nearest(vectors, wanted, self._passing)
 
     def _rank(self, vector: NDArray[np.float32], hits: Hits, depth: int) -> Ranking:

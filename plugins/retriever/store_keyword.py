@@ -12,10 +12,10 @@ from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.errors import CorpusError, Problem
-from runner.protocols import Retriever, Workspace, offered
+from runner.protocols import Retriever, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.faiss_index import FACTS
-from runner.retrieval.filters import Filter, facets_of_chunks, passing, where_of
+from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
 from runner.retrieval.stores import (
     Collection,
     IndexSettings,
@@ -61,14 +61,14 @@ class StoreKeywordRetriever:
         self.graph = GraphRerank(graph_rerank, graph_weight)
 
     def preflight(self) -> list[Problem]:
-        if offered(self.store, "ranks_words"):
+        if attribute_of(self.store, "ranks_words"):
             return []
         return [Problem("store", "this one ranks no words; expected store=opensearch, or retriever=keyword")]
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        stand_in = {"stand_in": offered(self.plan, "provenance")} if self._index is self.plan else {}
-        return {"store": offered(self.store, "provenance"), **stand_in}
+        stand_in = {"stand_in": attribute_of(self.plan, "provenance")} if self._index is self.plan else {}
+        return {"store": attribute_of(self.store, "provenance"), **stand_in}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
@@ -77,36 +77,51 @@ class StoreKeywordRetriever:
         self._ids = corpus.ids
         candidates = {}
         if self._where:
-            left = passing(facets_of_chunks(corpus), self._where, "retriever.filter")
+            left = passing_mask(facets_of_chunks(corpus), self._where, "retriever.filter")
             candidates = {"n_candidates": int(left.sum())}
-        if workspace.stored != workspace.root:  # a plan
+        if workspace.stored_root != workspace.root:  # a plan
             self._index, facts = self.plan, self.plan.index(corpus, workspace)
         else:
-            facts = self._filled(corpus, workspace)
+            facts = self._fill(corpus, workspace)
         return {**facts, **candidates, **self.graph.index(corpus, workspace)}
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """Chunks that share no term with the query are no hits."""
-        return self.graph.search(self._search, queries, depth)
+        deep = self.graph.depth(depth)
+        if isinstance(self._index, StoreIndex):
+            return self.graph.rerank(self._index.run(self._rank_words(self._index, queries, deep)), depth)
+        if self._index is None:
+            raise RuntimeError("index() comes before search()")
+        return self.graph.rerank(self._index.search(queries, deep), depth)
+
+    @property
+    def is_remote(self) -> bool:
+        return self.store.transfer.max_concurrency > 0 and isinstance(self._index, StoreIndex)
+
+    @property
+    def concurrency(self) -> int:
+        return max(1, self.store.transfer.max_concurrency)
+
+    async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """As `search`."""
+        if not isinstance(self._index, StoreIndex):
+            raise RuntimeError("no store is asked")
+        return self.graph.rerank(await self._rank_words(self._index, queries, self.graph.depth(depth)), depth)
 
     def close(self) -> None:
         if isinstance(self._index, StoreIndex):
             self._index.close()
 
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        if isinstance(self._index, StoreIndex):
-            texts = [query.text for query in queries]
-            return [self._ranking(hits) for hits in self._index.ranked(texts, depth, self._where)]
-        if self._index is None:
-            raise RuntimeError("index() comes before search()")
-        return self._index.search(queries, depth)
+    async def _rank_words(self, index: StoreIndex, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        texts = [query.text for query in queries]
+        return [self._ranking(hits) for hits in await index.rank_words(texts, depth, self._where)]
 
     def _ranking(self, hits: WordHits) -> Ranking:
         relevance = np.minimum(hits.scores / hits.own, 1.0) if hits.own > 0 else np.zeros(len(hits.scores))
         ids = tuple([self._ids[number] for number in hits.numbers.tolist()])
         return Ranking(ids, tuple(hits.scores.tolist()), tuple(relevance.tolist()))
 
-    def _filled(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
+    def _fill(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Facts of the collection, which is filled once; one that has lost texts since gets them again."""
         content = {"corpus": corpus.fingerprint, "words": [self.words.analyzer, self.words.k1, self.words.b]}
         name = collection_name(content)

@@ -18,10 +18,10 @@ from runner.retrieval.stores import (
     Hits,
     OpenCollection,
     Points,
-    Stored,
+    StoredCollection,
     Transfer,
     TransferSettings,
-    lacking,
+    missing_packages,
     of_another_length,
 )
 from runner.system.metadata import version_of
@@ -77,7 +77,7 @@ class LancedbStore:
         except (OSError, RuntimeError) as error:
             raise _in_words(error, self.transfer) from error
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         if not self._folder(root).is_dir():
             return []
         database = await self._database(root)
@@ -85,7 +85,7 @@ class LancedbStore:
         for name in filter(NAME.fullmatch, (await database.list_tables(limit=MOST_TABLES)).tables):
             table = await database.open_table(name)
             made = min(each["timestamp"] for each in await table.list_versions())
-            found.append(Stored(name, await table.count_rows(), made.astimezone(UTC)))
+            found.append(StoredCollection(name, await table.count_rows(), made.astimezone(UTC)))
         return found
 
     async def drop(self, name: str, root: Path) -> None:
@@ -171,5 +171,5 @@ def _lancedb() -> Any:
     try:
         import lancedb
     except ImportError as error:
-        raise lacking("lancedb", "lancedb", error) from error
+        raise missing_packages("lancedb", "lancedb", error) from error
     return lancedb

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -21,24 +20,25 @@ from runner.llm.address import NOT_SHOWN
 from runner.retrieval.filters import Where
 from runner.retrieval.stores import (
     NAME,
+    REQUESTS,
     AwayError,
     Collection,
     Hits,
     IndexSettings,
+    InFlight,
     OpenCollection,
     Points,
-    Stored,
+    StoredCollection,
     Transfer,
     TransferSettings,
     Variable,
-    lacking,
+    missing_packages,
     of_another_length,
     refusal_error,
     unset_variable,
 )
 from runner.system.metadata import version_of
 
-CONNECTIONS = 4  # for the queries of one search
 MOST_LINKS, MOST_EFFORT = 100, 1000  # that pgvector takes
 SAMPLES_A_LIST, LEAST_SAMPLES = 50, 10_000  # vectors from which pgvector draws its clusters
 LEAST_MEMORY_MB = 64
@@ -74,7 +74,7 @@ class PgvectorStore:
 
     kinds = ("flat", "hnsw", "ivf")
     filters = tells = True
-    incidental = ("url", "username", "password_env", "batch_size", "timeout_ms", "retries")
+    incidental = ("url", "username", "password_env", *REQUESTS)
 
     def __init__(
         self,
@@ -82,10 +82,11 @@ class PgvectorStore:
         url: Url = "postgresql://127.0.0.1:5432/postgres",
         username: str | None = None,
         password_env: Variable | None = None,
+        max_concurrency: InFlight = 4,
         **transfer: Unpack[TransferSettings],
     ) -> None:
         self._url, self._username, self._password = url, username, password_env
-        self.transfer = Transfer(**transfer, place=url, setting="store.url")
+        self.transfer = Transfer(**transfer, max_concurrency=max_concurrency, place=url, setting="store.url")
 
     def preflight(self) -> Sequence[Problem]:
         try:
@@ -102,27 +103,27 @@ class PgvectorStore:
 
     async def open(self, collection: Collection) -> OpenCollection:
         name, dim = collection.name, collection.dim
-        opened = _Table(self, collection)
+        table = _Table(self, collection)
         try:
-            async with opened.connection() as connection:
+            async with table.connection() as connection:
                 await self._make(connection, name, dim)
                 length = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'"
                 there = await _first(connection, length, name)
                 if there != dim:
                     raise of_another_length(name, there, dim, self.transfer)
-                opened.n_points = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
+                table.n_points = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
         except BaseException:
-            await opened.close()
+            await table.close()
             raise
-        return opened
+        return table
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         async with self.open_connection() as connection:
             tables = await (await connection.execute(LISTED)).fetchall()
             found = []
             for name, comment in tables:
                 count = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
-                found.append(Stored(name, count, datetime.fromisoformat(comment) if comment else None))
+                found.append(StoredCollection(name, count, datetime.fromisoformat(comment) if comment else None))
         return found
 
     async def drop(self, name: str, root: Path) -> None:
@@ -201,20 +202,18 @@ class _Table:
     def __init__(self, store: PgvectorStore, collection: Collection) -> None:
         self._store, self._collection = store, collection
         self._idle: list[Any] = []
-        self._turns = asyncio.Semaphore(CONNECTIONS)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Any]:
-        """One of at most CONNECTIONS."""
-        async with self._turns:
-            connection = self._idle.pop() if self._idle else await self._connect()
-            try:
-                with self._store.errors():
-                    yield connection
-            except BaseException:
-                await connection.close()
-                raise
-            self._idle.append(connection)
+        """One that nothing else uses: there are as many as requests in flight."""
+        connection = self._idle.pop() if self._idle else await self._connect()
+        try:
+            with self._store.errors():
+                yield connection
+        except BaseException:
+            await connection.close()
+            raise
+        self._idle.append(connection)
 
     async def _connect(self) -> Any:
         connection = await self._store.connect()
@@ -252,12 +251,12 @@ class _Table:
             await connection.execute(f"ANALYZE {name}")
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
-        return await asyncio.gather(*(self._near(vector, depth) for vector in vectors))
+        return await self._near(vectors, depth)
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
         """Compares every point that passes: an approximate index would look at its nearest points first, and lose
         those that do not pass."""
-        return await asyncio.gather(*(self._near(vector, depth, where) for vector in vectors))
+        return await self._near(vectors, depth, where)
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
         find = f"SELECT number, text FROM {self._collection.name} WHERE number = ANY(%s)"  # noqa: S608
@@ -265,7 +264,8 @@ class _Table:
             by_number = dict(await (await connection.execute(find, (list(numbers),))).fetchall())
         return [by_number[number] for number in numbers]
 
-    async def _near(self, vector: NDArray[np.float32], depth: int, where: Where = ()) -> Hits:
+    async def _near(self, vectors: NDArray[np.float32], depth: int, where: Where = ()) -> list[Hits]:
+        """All queries are sent at once (pipeline mode), and answered one after the other."""
         name = self._collection.name
         condition = " AND ".join(["facets && %s"] * len(where)) or "true"
         find = (
@@ -277,22 +277,24 @@ class _Table:
             f"SELECT number, vector, -(vector <#> %s) FROM {'candidate' if where else name} "  # noqa: S608
             f"ORDER BY vector <#> %s LIMIT {int(depth)}"
         )
-        values = (*(list(map(_without_nul, group)) for group in where), vector, vector)
-        async with self.connection() as connection:
+        groups = [list(map(_without_nul, group)) for group in where]
+        async with self.connection() as connection, connection.pipeline():
             if self._collection.index.kind == "hnsw" and not where:
                 effort = min(MOST_EFFORT, max(self._collection.index.effort, depth))
                 await connection.execute(f"SET hnsw.ef_search = {effort}")
-            rows = await (await connection.execute(find, values, binary=True)).fetchall()
-        numbers = np.array([row[0] for row in rows], dtype=np.int64)
-        scores = np.array([row[2] for row in rows], dtype=np.float64)
-        return Hits(
-            numbers, scores, np.array([_array(row[1]) for row in rows], dtype=np.float32).reshape(len(rows), -1)
-        )
+            cursors = [await connection.execute(find, (*groups, own, own), binary=True) for own in vectors]
+            return [_hits(await cursor.fetchall()) for cursor in cursors]
 
     async def close(self) -> None:
         idle, self._idle = self._idle, []
         for connection in idle:
             await connection.close()
+
+
+def _hits(rows: Sequence[Any]) -> Hits:
+    numbers = np.array([row[0] for row in rows], dtype=np.int64)
+    scores = np.array([row[2] for row in rows], dtype=np.float64)
+    return Hits(numbers, scores, np.array([_array(row[1]) for row in rows], dtype=np.float32).reshape(len(rows), -1))
 
 
 def _index(index: IndexSettings, size: int) -> str:
@@ -337,5 +339,5 @@ def _psycopg() -> Any:
         import pgvector.psycopg  # noqa: F401
         import psycopg
     except ImportError as error:
-        raise lacking("pgvector", "psycopg and pgvector", error) from error
+        raise missing_packages("pgvector", "psycopg and pgvector", error) from error
     return psycopg

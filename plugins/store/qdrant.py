@@ -19,17 +19,19 @@ from runner.errors import InputError, Problem, StopRunError
 from runner.retrieval.filters import Where
 from runner.retrieval.stores import (
     NAME,
+    REQUESTS,
     Address,
     AwayError,
     Collection,
     Hits,
+    InFlight,
     OpenCollection,
     Points,
-    Stored,
+    StoredCollection,
     Transfer,
     TransferSettings,
     Variable,
-    lacking,
+    missing_packages,
     of_another_length,
     refusal_error,
     unset_variable,
@@ -48,7 +50,7 @@ class QdrantStore:
 
     kinds = ("flat", "hnsw")
     filters = tells = True
-    incidental = ("url", "path", "api_key_env", "batch_size", "timeout_ms", "retries")
+    incidental = ("url", "path", "api_key_env", *REQUESTS)
 
     def __init__(
         self,
@@ -56,11 +58,14 @@ class QdrantStore:
         url: Address | None = None,
         path: str | None = None,
         api_key_env: Variable | None = None,
+        max_concurrency: InFlight = 4,
         **transfer: Unpack[TransferSettings],
     ) -> None:
         self._url, self._path, self._key = url, path, api_key_env
         setting = "store.path" if url is None else "store.url"
-        self.transfer = Transfer(**transfer, place=url or path or "the cache", setting=setting)
+        in_flight = 0 if url is None else max_concurrency
+        place = url or path or "the cache"
+        self.transfer = Transfer(**transfer, max_concurrency=in_flight, place=place, setting=setting)
 
     @property
     def is_server(self) -> bool:
@@ -107,7 +112,7 @@ class QdrantStore:
             raise
         return _Points(self, collection, client, n_points)
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         if self._url is not None:
             async with self._asking("", root) as client:
                 names = [each.name for each in (await client.get_collections()).collections]
@@ -122,13 +127,13 @@ class QdrantStore:
         if self._url is None:
             await asyncio.to_thread(shutil.rmtree, self._folder(root) / name)
 
-    async def _describe(self, name: str, root: Path) -> Stored:
+    async def _describe(self, name: str, root: Path) -> StoredCollection:
         async with self._asking(name, root) as client:
             if not await client.collection_exists(name):  # a folder that was cut off while it was made
-                return Stored(name, 0)
+                return StoredCollection(name, 0)
             made = ((await client.get_collection(name)).config.metadata or {}).get("made")
             count = (await client.count(name, exact=True)).count
-        return Stored(name, count, None if made is None else datetime.fromisoformat(made))
+        return StoredCollection(name, count, None if made is None else datetime.fromisoformat(made))
 
     @asynccontextmanager
     async def _asking(self, name: str, root: Path) -> AsyncIterator[Any]:
@@ -150,7 +155,7 @@ class QdrantStore:
             if self._url is None:
                 return qdrant.AsyncQdrantClient(path=str(self._folder(root) / name))
             key = None if self._key is None else os.environ[self._key]
-            seconds = max(1, self.transfer.timeout_ms // 1000)
+            seconds = 1 + 2 * self.transfer.timeout_ms // 1000  # the deadline of an attempt ends it first
             return qdrant.AsyncQdrantClient(url=self._url, api_key=key, timeout=seconds, check_compatibility=False)
 
     @contextmanager
@@ -217,14 +222,14 @@ class _Points:
         by_number = {point.id: point.payload["text"] for point in points}
         return [by_number[number] for number in numbers]
 
-    async def _near(self, vectors: NDArray[np.float32], depth: int, wanted: Any) -> Sequence[Hits]:
+    async def _near(self, vectors: NDArray[np.float32], depth: int, condition: Any) -> Sequence[Hits]:
         models, index = _qdrant().models, self._collection.index
         params = None  # the local mode compares every vector, and has none
         if self._store.is_server:
             params = models.SearchParams(exact=index.kind == "flat", hnsw_ef=max(index.effort, depth))
         requests = [
             models.QueryRequest(
-                query=vector, limit=depth, params=params, filter=wanted, with_vector=True, with_payload=False
+                query=vector, limit=depth, params=params, filter=condition, with_vector=True, with_payload=False
             )
             for vector in vectors.tolist()
         ]
@@ -245,5 +250,5 @@ def _qdrant() -> Any:
     try:
         import qdrant_client
     except ImportError as error:
-        raise lacking("qdrant", "qdrant-client", error) from error
+        raise missing_packages("qdrant", "qdrant-client", error) from error
     return qdrant_client

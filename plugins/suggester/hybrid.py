@@ -12,7 +12,7 @@ from pydantic import Field
 
 from runner.domains.links.reasons import of_back_links
 from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions, Vault, best_suggestions
-from runner.protocols import Workspace, offered
+from runner.protocols import Workspace, attribute_of
 
 
 class HybridSuggester:
@@ -39,11 +39,11 @@ class HybridSuggester:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {name: offered(leg, "provenance") for name, leg in self.legs.items()}
+        return {name: attribute_of(leg, "provenance") for name, leg in self.legs.items()}
 
     @property
     def caches(self) -> bool:
-        return any(offered(leg, "caches") for leg in self.legs.values())
+        return any(attribute_of(leg, "caches") for leg in self.legs.values())
 
     def index(self, vault: Vault, workspace: Workspace) -> Mapping[str, Any]:
         self._graph = vault.graph
@@ -69,10 +69,10 @@ class HybridSuggester:
 
     def _join(self, place: Place, suggestions: Mapping[str, Suggestions], depth: int) -> Suggestions:
         legs = {name: leg.best for name, leg in suggestions.items()}
-        cut = {name: best[:depth] for name, best in legs.items()}
+        best_by_leg = {name: best[:depth] for name, best in legs.items()}
         whole = self._mix(legs)
         if not self._central:
-            return Suggestions(self._with_parts(best_suggestions(whole, place, depth), legs), cut)
+            return Suggestions(self._with_parts(best_suggestions(whole, place, depth), legs), best_by_leg)
         without = self._mix({name: leg.legs.get("no_graph", leg.best) for name, leg in suggestions.items()})
         together = self._together(place.note)
         scored = {
@@ -81,7 +81,7 @@ class HybridSuggester:
             for note, confidence in whole.items()
         }
         best = self._with_parts(best_suggestions(scored, place, depth), legs)
-        return Suggestions(best, {**cut, "no_graph": best_suggestions(without, place, depth)})
+        return Suggestions(best, {**best_by_leg, "no_graph": best_suggestions(without, place, depth)})
 
     def _mix(self, legs: Mapping[str, Sequence[Suggestion]]) -> dict[str, float]:
         mixed: dict[str, float] = defaultdict(float)

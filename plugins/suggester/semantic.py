@@ -12,7 +12,7 @@ from pydantic import Field
 from runner.domains.links.link_texts import LinkText, link_texts, with_link_texts
 from runner.domains.links.reasons import n_shared, of_link, of_text
 from runner.domains.links.suggesting import Place, Suggestions, Vault, best_suggestions
-from runner.protocols import CachedRetriever, Retriever, Workspace, offered
+from runner.protocols import CachedRetriever, Retriever, Workspace, attribute_of
 from runner.records import Query, Ranking
 
 ANCHOR = 2  # repetitions of the anchor in the query, besides its place in the context
@@ -38,7 +38,7 @@ class SemanticSuggester:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return dict(offered(self.retriever, "provenance"))
+        return dict(attribute_of(self.retriever, "provenance"))
 
     @property
     def caches(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Unpack
 import orjson
 
 from runner.errors import EvaluationError, InputError, Problem
-from runner.llm.endpoint import Received
+from runner.llm.endpoint import EndpointReply
 from runner.llm.models import Models
 from runner.llm.service import INCIDENTAL, Calls, ReplyForm, SystemSettings, values_of
 from runner.llm.toll import Toll
@@ -59,7 +59,7 @@ class CommandSystem:
             problems.append(Problem("system.command", self._say("setting.no_command", name=self.words[0])))
         return problems
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         @asynccontextmanager
         async def running() -> AsyncIterator[None]:
             try:
@@ -72,7 +72,7 @@ class CommandSystem:
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
         values = {name: value for name, value in values_of(query, self.k).items() if value is not None}
 
-        async def send(toll: Toll, key: str) -> Received:
+        async def send(toll: Toll, key: str) -> EndpointReply:
             try:
                 return await self._calls.make(lambda: self._exchange(values), toll)
             except TimeoutError:

@@ -11,8 +11,8 @@ from pydantic import Field
 from runner.errors import Problem
 from runner.llm.endpoint import (
     Endpoint,
+    EndpointReply,
     Header,
-    Received,
     Request,
     expression_problem,
     fill_template,
@@ -93,15 +93,15 @@ class HttpSystem:
             reason = problem.partition(": ")[2]
             yield Problem("system.delta", self._say("setting.expression", expression=self.delta, reason=reason))
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self.endpoint.opened()
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self.endpoint.open()
 
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
         values = values_of(query, self.k)
         path = filled_path(self.path, values)
         body = None if self.body is None else fill_template({**self.body, **self.fields}, values)
 
-        async def send(toll: Toll, key: str) -> Received:
+        async def send(toll: Toll, key: str) -> EndpointReply:
             return await self.endpoint.exchange(Request("url", self.method, path, body, key), toll)
 
         asked = {"method": self.method, "path": path, "body": body, "delta": self.delta}

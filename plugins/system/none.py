@@ -16,5 +16,5 @@ class NoSystem:
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
         raise RuntimeError("system=none is not asked")
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()

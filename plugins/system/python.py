@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Unpack
 import orjson
 
 from runner.errors import EvaluationError, InputError, Problem, describe_unexpected, did_you_mean
-from runner.llm.endpoint import Received
+from runner.llm.endpoint import EndpointReply
 from runner.llm.models import Models
 from runner.llm.service import INCIDENTAL, KNOWN, Calls, ReplyForm, SystemSettings, kind_of, values_of
 from runner.llm.toll import Toll
@@ -48,7 +48,7 @@ class PythonSystem:
         problem = self._load()
         return [*([problem] if isinstance(problem, Problem) else []), *self._form.problems()]
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
@@ -60,7 +60,7 @@ class PythonSystem:
         arguments = {"question": values["question"], **named}
         request = {"target": self.target, "values": arguments, "code": self.provenance["code"]}
 
-        async def send(toll: Toll, key: str) -> Received:
+        async def send(toll: Toll, key: str) -> EndpointReply:
             try:
                 return await self._calls.make(lambda: self._call(function, query.text, named), toll)
             except TimeoutError:
@@ -115,7 +115,7 @@ class PythonSystem:
             )
         if not callable(function):
             return Problem(key, say("setting.not_callable", target=self.target, kind=kind_of(function, say)))
-        if missing := _missing(function):
+        if missing := _missing_parameters(function):
             names = ", ".join(KNOWN[1:])
             return Problem(
                 key, say("setting.parameters", target=self.target, parameters=", ".join(missing), known=names)
@@ -130,7 +130,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
         return {}
 
 
-def _missing(function: Callable[..., Any]) -> list[str]:
+def _missing_parameters(function: Callable[..., Any]) -> list[str]:
     """Required parameters without a value; the first one is the question, whatever its name."""
     parameters = list(_parameters(function).values())[1:]
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

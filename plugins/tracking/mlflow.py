@@ -204,13 +204,13 @@ def _models(run: Any) -> list[str]:
     return [output.model_id for output in run.outputs.model_outputs] if run.outputs else []
 
 
-def _log_files(client: Any, run_id: str, entry: Entry, drawn: Path | None) -> None:
-    """The files of the folder, tables, and the charts of the folder `drawn`; several at once."""
+def _log_files(client: Any, run_id: str, entry: Entry, figures_folder: Path | None) -> None:
+    """The files of the folder, tables, and the charts of `figures_folder`; several at once."""
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         files: list[tuple[Path, str | None]] = [(path, None) for path in entry.files]
         files += [(path, None) for path in _write_tables(scratch, entry)]
-        files += [] if drawn is None else [(path, "figures") for path in draw(drawn, scratch)]
+        files += [] if figures_folder is None else [(path, "figures") for path in draw(figures_folder, scratch)]
         first, place = files[0]
         client.log_artifact(run_id, str(first), place)  # which looks up where the files of the run are
         with ThreadPoolExecutor(FILES_AT_ONCE) as pool:

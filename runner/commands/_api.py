@@ -59,7 +59,11 @@ KEPT = ("id", "answers", "answerable", "expected_notes", "expected_chunks", "lan
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run, by its folder: `Run("outputs/…")`. Reading a folder without a run raises InputError."""
+    """A finished run, by its folder: `Run("outputs/…")`.
+
+    Raises:
+        InputError: the folder holds no run; raised when something is read.
+    """
 
     path: Path
 
@@ -93,11 +97,21 @@ class Run:
         return {name: _estimate(entry) for name, entry in (self.summary.get("metrics") or {}).items()}
 
     def cases(self) -> Cases:
-        """The rows of per_item.jsonl."""
+        """Returns:
+        The rows of per_item.jsonl, read when they are iterated.
+        """
         return Cases(self.path / "per_item.jsonl", self)
 
     def calls(self, case: str) -> list[dict[str, Any]]:
-        """The model calls of a case, in order."""
+        """The model calls of a case.
+
+        Args:
+            case: the id of a case.
+
+        Returns:
+            One mapping a call, as calls.jsonl.zst has it, in the order in which they were sent; empty for a case
+            without calls.
+        """
         from runner.llm.calls import FILE, calls_of
 
         return sorted(calls_of(self.path / FILE, [case])[case], key=lambda call: int(call["at"]))
@@ -129,8 +143,15 @@ class Cases:
         return sum(1 for _ in self)
 
     def frame(self) -> pd.DataFrame:
-        """A pandas frame with a row a case: id, status, language, question, answer, then every metric and
-        `judge.RUBRIC`."""
+        """The rows as a table.
+
+        Returns:
+            A pandas frame with a row a case: id, status, language, question, answer, then every metric and
+            `judge.RUBRIC`.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
         pd = _pandas()
         return pd.DataFrame([_flat(row) for row in self])
 
@@ -163,7 +184,14 @@ class Sweep:
         return len(self.runs)
 
     def frame(self) -> pd.DataFrame:
-        """A pandas frame with a row a run: its folder, status, and the value of each metric."""
+        """The runs as a table.
+
+        Returns:
+            A pandas frame with a row a run: its folder, status, and the value of each metric.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
         pd = _pandas()
         return pd.DataFrame(
             [
@@ -183,15 +211,19 @@ def run(experiment: str, overrides: Overrides = (), *, quiet: bool = False) -> S
         experiment: a choice of conf/experiment, such as full_rag.
         overrides: words of the command line (`["k=3,5", "retriever=hybrid"]`), or a mapping: `{"k": "3,5"}` sweeps, a
             list (`{"cutoffs": [1, 5]}`) is one value.
-        quiet: nothing is printed.
+        quiet: whether nothing is printed.
 
-    Returns: the runs; a failed run has a `status` and an `exit_code` that say so. Raises ConfigError with everything
-    that is wrong with the settings, InputError and others of runner.errors.
+    Returns:
+        The runs. A failed run has a `status` and an `exit_code` that say so.
+
+    Raises:
+        ConfigError: settings are wrong; the message names all of them.
+        InputError: the overrides are no words, or a data file cannot be used.
     """
-    return _in_thread(lambda: _ran([f"+experiment={experiment}", *_words(overrides)]), quiet=quiet)
+    return _in_thread(lambda: _launch_words([f"+experiment={experiment}", *_words(overrides)]), quiet=quiet)
 
 
-def _ran(words: Sequence[str]) -> Sweep:
+def _launch_words(words: Sequence[str]) -> Sweep:
     from runner.config import arguments
     from runner.config.compose import plan_of
     from runner.run.sweep import launch_in_folder
@@ -262,9 +294,19 @@ class Comparison:
 
 
 def compare(a: Place, b: Place, *, seed: int = 42) -> Comparison:
-    """Compare `b` with the baseline `a`: runs, run folders, snapshot files, MLflow run ids, `latest:EXPERIMENT`.
+    """Compare a run with a baseline. Both are a Run, a run folder, a snapshot file, an MLflow run id or
+    `latest:EXPERIMENT`.
 
-    Raises InputError for a reference that names no run, and for a sweep of several runs.
+    Args:
+        a: the baseline.
+        b: the candidate.
+        seed: of intervals and tests.
+
+    Returns:
+        The comparison, by the rules that the candidate was made with.
+
+    Raises:
+        InputError: a reference names no run, or a sweep of several.
     """
     from dataclasses import replace
 
@@ -294,25 +336,30 @@ Ranking = Mapping[str, Mapping[str, float] | Sequence[str]] | str | os.PathLike[
 
 
 def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -> dict[str, float]:
-    """Ranking metrics as trec_eval computes them: means over the queries that have a relevant document.
+    """Compute ranking metrics as trec_eval does: means over the queries that have a relevant document.
 
     Args:
         qrels: query -> document -> grade, or a file of TREC or BEIR form.
         ranking: query -> document -> score, or documents best first, or a TREC run file.
-        cutoffs: of `NAME@k`.
+        cutoffs: of `NAME@k`, each from 1.
 
-    Raises InputError and DataError for unusable judgements or rankings.
+    Returns:
+        The values by name (`recall@5`), 0..1. A query without a ranking counts 0.
+
+    Raises:
+        InputError: no query has a relevant document.
+        DataError: a file cannot be used.
     """
     from runner.commands.score import evaluate as scored
     from runner.data import trec_runs as trec
 
-    judged = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encode(qrels)
+    table = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encode(qrels)
     rankings = (
         trec.read_run(Path(ranking))
         if isinstance(ranking, str | os.PathLike)
         else _encode({query: _scores(documents) for query, documents in ranking.items()})
     )
-    relevant = {query: grades for query, grades in judged.items() if any(grade > 0 for grade in grades.values())}
+    relevant = {query: grades for query, grades in table.items() if any(grade > 0 for grade in grades.values())}
     if not relevant:
         raise InputError("qrels: no query has a relevant document (a grade above 0)")
     values = scored(relevant, rankings, sorted(set(cutoffs)))
@@ -355,7 +402,9 @@ class Report(Mapping[str, Estimate]):
         return len(self.metrics)
 
     def cases(self) -> Cases:
-        """The rows, as `Run.cases`."""
+        """Returns:
+        The rows, as `Run.cases`.
+        """
         return self.run.cases()
 
     def _repr_html_(self) -> str:
@@ -378,18 +427,22 @@ def evaluate(
 
     Args:
         function: question -> answer (a text), or a mapping with `answer` and `contexts` (texts, or mappings with `id`
-            and `text`); plain or async. What it raises makes a failed case.
+            and `text`); plain or async. An exception makes a failed case.
         cases: questions; or mappings with `question`, and `answers`, `answerable`, `expected_notes` … as a queries file
             has them.
         metrics: names of metrics, and functions (case, output) -> a number, True or False, or None where it does not
-            apply, called by their own names; default: all that the run has.
+            apply, which appear by their own names; default: all that the run has.
         overrides: of the run, such as `["judge=openai", "judge.model=openai:gpt-4.1-mini"]`; by default a judge
             without a model.
         concurrency: questions in flight.
-        out: the folder of the run, which is kept; default: one that goes with the report.
-        quiet: nothing of the run is printed.
+        out: the folder of the run, which is kept; default: one that is deleted with the report.
+        quiet: whether nothing of the run is printed.
 
-    Raises InputError for wrong cases and for names of metrics that there are none of.
+    Returns:
+        The metrics with their intervals, the run, and the errors of the function.
+
+    Raises:
+        InputError: cases are wrong, or a metric is unknown.
     """
     items = [_case(case, number) for number, case in enumerate(cases, start=1)]
     if not items:
@@ -513,23 +566,23 @@ def _estimates(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
 
 
 def _choose(
-    measured: Mapping[str, Estimate],
-    wanted: Sequence[str | Measure] | None,
+    estimate_by_name: Mapping[str, Estimate],
+    metrics: Sequence[str | Measure] | None,
     cases: Sequence[Mapping[str, Any]],
     outputs: Mapping[str, Output],
 ) -> dict[str, Estimate]:
-    if wanted is None:
-        return dict(measured)
-    chosen: dict[str, Estimate] = {}
-    for metric in wanted:
+    if metrics is None:
+        return dict(estimate_by_name)
+    estimates: dict[str, Estimate] = {}
+    for metric in metrics:
         if isinstance(metric, str):
-            if metric not in measured:
-                raise InputError(f"metrics: no metric '{metric}'{did_you_mean(metric, list(measured))}")
-            chosen[metric] = measured[metric]
+            if metric not in estimate_by_name:
+                raise InputError(f"metrics: no metric '{metric}'{did_you_mean(metric, list(estimate_by_name))}")
+            estimates[metric] = estimate_by_name[metric]
         else:
             values = [metric(case, outputs[case["id"]]) if case["id"] in outputs else 0.0 for case in cases]
-            chosen[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
-    return chosen
+            estimates[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
+    return estimates
 
 
 def _mean_of(values: Sequence[float | bool | None]) -> Estimate:

@@ -24,7 +24,7 @@ from runner.words.bilingual import in_language
 from runner.words.wording import LANGUAGES, wording
 
 if TYPE_CHECKING:
-    from runner.config.components import Built
+    from runner.config.components import BuiltComponents
     from runner.llm.models import Models
 
 CONFIG = "embed"
@@ -41,7 +41,7 @@ class Embedding:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbedResult:
     """The result. `n_before`: texts of the corpus that had a vector already; None where vectors are stored with the
     index only. `facts`: the retriever's facts about its index; None for a dry run."""
 
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _check(built: Built, models: Models | None) -> None:
+def _check(built: BuiltComponents, models: Models | None) -> None:
     problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
     if type(built.root.retrieval.dataset).__name__ == "NoDataset":
         own = "dataset=vault dataset.notes=FOLDER, dataset=jsonl dataset.corpus=FILE or dataset=faq_guide"
@@ -89,17 +89,17 @@ def _check(built: Built, models: Models | None) -> None:
 
 async def embed_corpus(
     embedding: Embedding, models: Models | None, embedders: Sequence[CachedEmbedder], workspace: Workspace
-) -> Embedded:
+) -> EmbedResult:
     """Embed the texts of the corpus that the cache lacks, and count. With `dry_run` nothing is sent or stored."""
     async with AsyncExitStack() as stack:
         if models is not None and not embedding.dry_run:
-            await stack.enter_async_context(models.opened(CONFIG))
+            await stack.enter_async_context(models.open(CONFIG))
         problems = (await in_thread(embedding.retrieval.load)).problems
         corpus = embedding.retrieval.corpus
         texts = sorted({text for text in passages(corpus) if text.strip()})
         n_before = await in_thread(_n_cached, embedders[0], texts, workspace) if embedders else None
         facts = None if embedding.dry_run else await embedding.retrieval.index(workspace)
-        return Embedded(corpus, problems, len(texts), n_before, facts)
+        return EmbedResult(corpus, problems, len(texts), n_before, facts)
 
 
 def _n_cached(embedder: CachedEmbedder, texts: Sequence[str], workspace: Workspace) -> int:
@@ -107,7 +107,7 @@ def _n_cached(embedder: CachedEmbedder, texts: Sequence[str], workspace: Workspa
     return sum(embedder.is_cached(texts, "passage"))
 
 
-def _print_outcome(embedding: Embedding, embedded: Embedded, models: Models | None) -> None:
+def _print_outcome(embedding: Embedding, embedded: EmbedResult, models: Models | None) -> None:
     from runner.commands.chat.words import usage_lines
 
     say = wording(embedding.language, CONFIG)

@@ -100,7 +100,7 @@ def _sweeps(runs: Runs, reports: Mapping[str, str], site: Path, say: Wording) ->
 def _side_pages(
     sides: Sides, runs: Sequence[Run], folder: Path, say: Wording, rubric_name: Callable[[str], str]
 ) -> int:
-    counts, written = sides.counts, 0
+    counts, n_pages = sides.counts, 0
     labels = [run.label or run.id for run in runs]
     links = [f"../../runs/{_name(run.id)}.html" for run in runs]
     for show in FILTERS:
@@ -125,8 +125,8 @@ def _side_pages(
             }
             title = f"{say('side')}: {runs[0].sweep_id}"
             _page(folder / f"{show}-{page}.html", say, title=title, up="../../", **values, **about)
-            written += 1
-    return written
+            n_pages += 1
+    return n_pages
 
 
 def _linking(show: str) -> Any:

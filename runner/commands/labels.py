@@ -79,7 +79,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class RowSelection:
     """Rows to rate by one rubric, and the number of rows that it judged."""
 
     rubric: str
@@ -87,7 +87,7 @@ class Picked:
     n_judged: int
 
 
-def pick_answers(cases: Cases, folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> Picked:
+def pick_answers(cases: Cases, folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> RowSelection:
     """Pick answers from the cases of a run. Raises InputError for a run without judged answers."""
     if not cases.judged:
         raise InputError(f"{folder}: no answer of the run was judged; expected a run of full_rag or memory")
@@ -99,7 +99,7 @@ def pick_answers(cases: Cases, folder: Path, rubric: str | None, pick: str, n: i
         rows = list(cases.rows(answer.number for answer in picked_answers(answers, pick, n, seed)))
     if not rows:
         raise InputError(f"{folder}: no answer to pick with pick={pick}; pick=random takes any")
-    return Picked(name, rows, len(answers))
+    return RowSelection(name, rows, len(answers))
 
 
 def _name_rater(cells: list[str], rater: str) -> list[str]:
@@ -135,22 +135,22 @@ def picked_answers(answers: Sequence[Answer], pick: str, n: int, seed: int) -> l
     to it) has its share; within a stratum, the answers from which most can be learnt come first, ties in random
     order."""
     stratum, worth = ORDERS[pick]
-    drawn = random.Random(seed)
+    generator = random.Random(seed)
     strata: dict[tuple[str, str], list[tuple[float, float, Answer]]] = defaultdict(list)
     for answer in answers:
         if (value := worth(answer)) is not None:
-            strata[answer.language, stratum(answer)].append((-value, drawn.random(), answer))
+            strata[answer.language, stratum(answer)].append((-value, generator.random(), answer))
     shares = _shares([len(strata[name]) for name in sorted(strata)], n)
     picked = [
         answer
         for name, share in zip(sorted(strata), shares, strict=True)
         for _, _, answer in heapq.nsmallest(share, strata[name], key=itemgetter(0, 1))
     ]
-    drawn.shuffle(picked)
+    generator.shuffle(picked)
     return picked
 
 
-def _uncertain(answer: Answer) -> float | None:
+def _uncertainty(answer: Answer) -> float | None:
     distance = abs(answer.score - 0.5)
     return None if distance > UNSURE and not answer.spread else -distance + answer.spread
 
@@ -167,7 +167,7 @@ def _failing(answer: Answer) -> float | None:
 # What tells strata apart, and how much is to be learnt of an answer; None: it is not to be picked.
 ORDERS: Mapping[str, tuple[Callable[[Answer], str], Callable[[Answer], float | None]]] = {
     "random": (lambda answer: str(min(2, int(answer.score * 3))), lambda _: 0.0),
-    "uncertain": (lambda _: "", _uncertain),
+    "uncertain": (lambda _: "", _uncertainty),
     "disagreement": (lambda _: "", _disagreement),
     "failing": (lambda answer: answer.lost_at, _failing),
 }

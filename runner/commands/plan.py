@@ -11,9 +11,9 @@ from runner.commands import Command, Option
 from runner.config import arguments
 from runner.config.compose import plan_of
 from runner.errors import InputError
-from runner.llm.rehearsal import Expected
+from runner.llm.rehearsal import ExpectedRequests
 from runner.run.plan_report import cost_line, plan_view
-from runner.run.planning import Planned, plan_cells
+from runner.run.planning import CommandPlan, plan_cells
 from runner.run.preflight import receivers
 from runner.system import terminal
 from runner.words.wording import LANGUAGES
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def record(planned: Planned, hosts: Sequence[str], language: str) -> dict[str, Any]:
+def record(plan: CommandPlan, hosts: Sequence[str], language: str) -> dict[str, Any]:
     """The values of the table; `usd` is None where a price is unknown."""
     return {
         "runs": [
@@ -54,16 +54,16 @@ def record(planned: Planned, hosts: Sequence[str], language: str) -> dict[str, A
                     for account, expected in sorted(cell.expected.items(), key=lambda item: item[0].role)
                 ],
             }
-            for cell in planned.cells
+            for cell in plan.cells
         ],
-        "total": _numbers(planned.total),
-        "seconds": round(planned.seconds, 1),
+        "total": _numbers(plan.total),
+        "seconds": round(plan.seconds, 1),
         "receivers": list(hosts),
-        "line": cost_line(planned, language),
+        "line": cost_line(plan, language),
     }
 
 
-def _numbers(expected: Expected) -> dict[str, Any]:
+def _numbers(expected: ExpectedRequests) -> dict[str, Any]:
     return {
         "requests": expected.live,
         "stored": expected.saved,

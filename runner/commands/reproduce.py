@@ -14,7 +14,7 @@ from runner.system import terminal
 from runner.words.wording import wording
 
 if TYPE_CHECKING:
-    from runner.commands.freeze.record import Record, Recorded
+    from runner.commands.freeze.record import Record, RecordRun
     from runner.config.compose import Plan
 
 COMMAND = Command("reproduce", (Place("record", Path),), (TRUST,), words="OPTION=VALUE")
@@ -59,7 +59,7 @@ def _plan(record: Record, words: Sequence[str]) -> Plan:
     return plan_of(line)
 
 
-def _recorded_runs(record: Record, plan: Plan) -> list[Recorded]:
+def _recorded_runs(record: Record, plan: Plan) -> list[RecordRun]:
     """The recorded run of each cell."""
     recorded_runs = []
     for cell in plan.cells:
@@ -74,7 +74,7 @@ def _recorded_runs(record: Record, plan: Plan) -> list[Recorded]:
     return recorded_runs
 
 
-def _compare(record: Record, plan: Plan, recorded_runs: Sequence[Recorded], folder: Path) -> int:
+def _compare(record: Record, plan: Plan, recorded_runs: Sequence[RecordRun], folder: Path) -> int:
     from runner.commands.freeze.environment import changes
     from runner.commands.freeze.reproduction import Reproduction, reproduction
     from runner.commands.freeze.reproduction_report import show, write

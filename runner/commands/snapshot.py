@@ -20,14 +20,14 @@ COMMAND = Command("snapshot", (Place("run", Path), Place("path", Path, default=N
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for a folder without results, and for a PATH with another file."""
     options = COMMAND.read(argv)
-    opened = open_run(options.run)
-    if not opened.summary:
-        raise InputError(f"{options.run}: the run has no results ({opened.run.get('status')})")
+    run = open_run(options.run)
+    if not run.summary:
+        raise InputError(f"{options.run}: the run has no results ({run.run.get('status')})")
     path = options.path or options.run / FILE
     if options.path is not None:
         _demand_free(path)
     with legible(options.run):
-        data = encode(opened)
+        data = encode(run)
     snapshot = parse_snapshot(data, str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, data)

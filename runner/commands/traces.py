@@ -47,14 +47,14 @@ def main(argv: Sequence[str]) -> int:
     assumed: dict[str, Any] = {"domain": options.domain, "confidence": options.confidence}
     of_run = is_run(Path(options.logs))
     if of_run:
-        unit, read = "question", read_trajectories(Path(options.logs), log, **assumed)
+        unit, readings = "question", read_trajectories(Path(options.logs), log, **assumed)
     elif is_mlflow(options.logs):
-        unit, read = "trace", read_mlflow(options.logs, log, **assumed)
+        unit, readings = "trace", read_mlflow(options.logs, log, **assumed)
     elif is_otel(options.logs):
-        unit, read = "trace", read_otel(options.logs, log, **assumed)
+        unit, readings = "trace", read_otel(options.logs, log, **assumed)
     else:
-        unit, read = "conversation", read_chat_logs(options.logs, log, **assumed)
-    traces = list(read)
+        unit, readings = "conversation", read_chat_logs(options.logs, log, **assumed)
+    traces = list(readings)
     log.stop_if_strict()
     if not traces:
         raise DataError(f"{options.logs}: no {unit} can be used{_why_empty(log)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from runner import report
 from runner.commands import TRUST, URI, Command, Option, Place, whole
 from runner.errors import ConfigError, InputError
-from runner.protocols import Tracking, offered
+from runner.protocols import Tracking, attribute_of
 from runner.system import terminal
 from runner.system.folder import is_sweep, legible, open_run, open_sweep
 from runner.tracking.mlflow_client import default_settings
@@ -51,7 +51,7 @@ def _upload(tracking: Tracking, runs: Sequence[Path]) -> Iterator[str | None]:
             failed.set()
             raise
 
-    pool = ThreadPoolExecutor(int(offered(tracking, "concurrency")), "upload")
+    pool = ThreadPoolExecutor(int(attribute_of(tracking, "concurrency")), "upload")
     try:
         yield from pool.map(upload, runs)
     finally:

@@ -26,7 +26,13 @@ class Rows:
 
 
 def read_rows(folder: Path, snapshot: Snapshot) -> Rows:
-    """Read the rows of the cases of a snapshot from its run folder; none where the folder has no rows."""
+    """Args:
+        folder: of a run.
+        snapshot: of the same run.
+
+    Returns:
+        What the rows of its cases put out; none where the folder has no rows.
+    """
     if not (folder / ROWS).is_file():
         return Rows({}, np.array([], dtype=np.float64))
     live = dict(zip(snapshot.cases.ids, snapshot.cases.latency_ms.tolist(), strict=True))
@@ -35,9 +41,18 @@ def read_rows(folder: Path, snapshot: Snapshot) -> Rows:
     return Rows(read.digests, measured[~np.isnan(measured)])
 
 
-def alike(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
-    """Groups of at least two runs over the same cases with identical outputs. JSON values: `folders`, and `parts`, the
-    identical parts: chunks, retrieved, answer. Most sweeps have equal chunks, so these alone do not make a group."""
+def identical_groups(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
+    """Runs over the same cases with identical outputs. Most sweeps have equal chunks, so these alone do not make a
+    group.
+
+    Args:
+        snapshots: by folder.
+        rows: by folder.
+
+    Returns:
+        One record (JSON values) for each group of at least two runs: `folders`, and `parts`, the identical parts:
+        chunks, retrieved, answer.
+    """
     groups: dict[tuple[str, ...], list[str]] = {}
     for part in (CHUNKS, *PARTS):
         same: dict[str, list[str]] = {}

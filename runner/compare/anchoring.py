@@ -26,7 +26,7 @@ Stretch = tuple[str, int, int]  # document, start, end
 
 
 @dataclass(frozen=True, eq=False)
-class Anchored:
+class Anchoring:
     """`moved`: cases with labels at another place in the candidate's corpus; `vanished`: cases with labels that one
     corpus lacks. `values`: metric -> values of the pairs in both runs, float64 [n_pairs] each."""
 
@@ -36,8 +36,17 @@ class Anchored:
     values: Mapping[str, tuple[Floats, Floats]]
 
 
-def anchor_snapshots(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Anchored | None:
-    """Match the gold chunks of two corpora. None where both corpora have the same chunks, or different documents."""
+def anchor_snapshots(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Anchoring | None:
+    """Match the gold chunks of two corpora by their place in the documents.
+
+    Args:
+        baseline: the snapshot of one run.
+        candidate: the snapshot of the other.
+        pairing: of their cases.
+
+    Returns:
+        The chunk metrics, computed again; None where both corpora have the same chunks, or different documents.
+    """
     one, other = baseline.identity, candidate.identity
     if one.get("documents") != other.get("documents") or one.get("chunks") == other.get("chunks"):
         return None
@@ -52,7 +61,7 @@ def anchor_snapshots(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) 
         for side, gold in enumerate(golds):
             for name, value in _metrics(gold, stretches.gold, sides[side][0].k, names).items():
                 values[name][side][pair] = np.nan if value is None else value
-    return Anchored(cases, moved, vanished, {name: (found[0], found[1]) for name, found in values.items()})
+    return Anchoring(cases, moved, vanished, {name: (found[0], found[1]) for name, found in values.items()})
 
 
 def _labelled_pairs(

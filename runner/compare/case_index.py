@@ -105,7 +105,7 @@ class Cases:
                 row = parse_line(file.readline())
                 if row is None or plain(row.get("id")) != self.ids[number]:
                     raise ValueError(f"{self.path.name} was changed while it was read")
-                yield whole(row)
+                yield without_surrogates(row)
 
     def number_of(self, id: str) -> int | None:
         """The number of a case, by its id."""
@@ -262,7 +262,7 @@ def plain(id: Any) -> str:
     return str(id).replace("\0", "").encode("utf-8", "replace").decode()
 
 
-def whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_surrogates(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row without lone surrogates, which JSON can encode and no file or answer can hold."""
     try:
         orjson.dumps(row)

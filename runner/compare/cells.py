@@ -22,7 +22,7 @@ from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.errors import InputError
 from runner.metrics.catalogue import together
 from runner.metrics.metric import Catalogue
-from runner.metrics.paired import Paired
+from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
 from runner.system.folder import case_counts, open_run
 
@@ -31,9 +31,20 @@ MOST_KNOWN = 10_000  # differences that are kept, half a KB each
 
 
 def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
-    """The runs with results, by folder. Metrics with a `/` in the name (legs of a fusion, chunks) are left out. Columns
-    and settings that are equal in several runs are one object. Raises DataError for an unusable snapshot."""
-    opened: dict[str, Snapshot] = {}
+    """Open the runs of a sweep that have results. Metrics with a `/` in the name (legs of a fusion, chunks) are left
+    out. Columns and settings that are equal in several runs are one object.
+
+    Args:
+        sweep: its folder.
+        folders: of its runs, below it.
+
+    Returns:
+        Snapshots by folder.
+
+    Raises:
+        DataError: a snapshot cannot be used.
+    """
+    snapshots_of: dict[str, Snapshot] = {}
     shared, catalogues = dict[bytes, Any](), list[Catalogue]()
     for folder in folders:
         if not _has_results(sweep / folder):
@@ -43,13 +54,17 @@ def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
         catalogue = next((each for each in catalogues if each.metrics == declared), snapshot.catalogue)
         catalogues += [] if any(each is catalogue for each in catalogues) else [catalogue]
         parts = {name: _shared_parts(getattr(snapshot, name), shared) for name in PARTS}
-        opened[folder] = replace(snapshot, cases=_with_shared(snapshot.cases, shared), catalogue=catalogue, **parts)
-    return opened
+        snapshots_of[folder] = replace(
+            snapshot, cases=_with_shared(snapshot.cases, shared), catalogue=catalogue, **parts
+        )
+    return snapshots_of
 
 
 def _shared_parts(record: Mapping[str, Any], shared: dict[bytes, Any]) -> dict[str, Any]:
     """The record with the `shared` part in place of an equal one: runs of a sweep differ in few of their settings."""
-    return {name: _equal(part, shared) if isinstance(part, dict | list) else part for name, part in record.items()}
+    return {
+        name: _shared_value(part, shared) if isinstance(part, dict | list) else part for name, part in record.items()
+    }
 
 
 def _with_shared(cases: Cases, shared: dict[bytes, Any]) -> Cases:
@@ -60,13 +75,13 @@ def _with_shared(cases: Cases, shared: dict[bytes, Any]) -> Cases:
         if kind == "chunk_gold":
             continue
         if isinstance(column, Mapping):
-            columns[kind] = {name: _equal(each, shared) for name, each in column.items()}
+            columns[kind] = {name: _shared_value(each, shared) for name, each in column.items()}
         else:
-            columns[kind] = _equal(column, shared)
+            columns[kind] = _shared_value(column, shared)
     return Cases(**columns)
 
 
-def _equal(value: Any, shared: dict[bytes, Any]) -> Any:
+def _shared_value(value: Any, shared: dict[bytes, Any]) -> Any:
     is_json = isinstance(value, dict | list)
     data = orjson.dumps(value) if is_json else value.dtype.str.encode() + value.tobytes()
     return shared.setdefault(blake2b(data, digest_size=16).digest(), value)
@@ -87,7 +102,7 @@ class Cells:
         self._places, self.n_rows = _places([snapshot.cases.ids for snapshot in snapshots.values()])
         self._places_of = dict(zip(snapshots, self._places, strict=True))
         self._pairings: dict[tuple[int, ...], Pairing] = {}
-        self._differences: dict[tuple[object, ...], Paired | None] = {}
+        self._differences: dict[tuple[object, ...], PairedResult | None] = {}
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -121,7 +136,7 @@ class Cells:
         total = float(weights[rows].sum())
         return float((values[rows] * weights[rows]).sum() / total) if total else None
 
-    def between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, Paired]:
+    def between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:
         """The differences `candidate` minus `baseline`, for each metric over its rows."""
         keys = {metric: self._key(metric, baseline, candidate, chosen) for metric, chosen in rows.items()}
         fresh = {metric: chosen for metric, chosen in rows.items() if keys[metric] not in self._differences}
@@ -132,7 +147,7 @@ class Cells:
         differences = {metric: self._differences.get(keys[metric], found.get(metric)) for metric in rows}
         return {metric: numbers for metric, numbers in differences.items() if numbers is not None}
 
-    def _key(self, metric: str, baseline: str, candidate: str, chosen: Bools) -> tuple[object, ...]:
+    def _key(self, metric: str, baseline: str, candidate: str, mask: Bools) -> tuple[object, ...]:
         """Everything that a difference depends on. Equal columns are one object, so that of many runs with the same
         values one is compared."""
         columns: list[Any] = []
@@ -140,9 +155,9 @@ class Cells:
             cases = run.cases
             kinds = (cases.values, cases.unscored, cases.weights, cases.noise)
             columns += [run.catalogue, *_pairing_columns(cases), cases.failed, *(kind.get(metric) for kind in kinds)]
-        return metric, blake2b(chosen.tobytes(), digest_size=16).digest(), *map(id, columns)
+        return metric, blake2b(mask.tobytes(), digest_size=16).digest(), *map(id, columns)
 
-    def _between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, Paired]:
+    def _between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:
         runs, together = self.runs(baseline, candidate), dict[bytes, list[str]]()
         for metric, chosen in rows.items():
             together.setdefault(chosen.tobytes(), []).append(metric)

@@ -63,8 +63,14 @@ class Reason:
 
 
 def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
-    """Why a metric is not comparable; empty where it is. For a metric that a run lacks, this is the only reason."""
-    if lacking := list(missing(runs, metric)):
+    """Args:
+        runs: a pair of runs.
+        metric: its name.
+
+    Returns:
+        Why the metric is not comparable; empty where it is. For a metric that a run lacks, this is the only reason.
+    """
+    if lacking := list(missing_reasons(runs, metric)):
         return lacking
     why = list(_other_k(runs, metric))
     depends = {*runs.baseline.depends.get(metric, ()), *runs.candidate.depends.get(metric, ())}
@@ -86,7 +92,7 @@ def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
     return why
 
 
-def missing(runs: PairedRuns, metric: str) -> Iterator[Reason]:
+def missing_reasons(runs: PairedRuns, metric: str) -> Iterator[Reason]:
     """A reason for each of the two runs that has no values of the metric."""
     for side, snapshot in (("baseline", runs.baseline), ("candidate", runs.candidate)):
         if metric not in snapshot.cases.values:
@@ -99,7 +105,13 @@ def _other_k(runs: PairedRuns, metric: str) -> Iterator[Reason]:
 
 
 def comparable_pairs(runs: PairedRuns, reasons: Sequence[Reason]) -> Bools:
-    """bool [n_pairs]: pairs with the same question and labels, as far as the metric depends on them."""
+    """Args:
+        runs: a pair of runs.
+        reasons: of the metric.
+
+    Returns:
+        bool [n_pairs]: pairs with the same question and labels, as far as the metric depends on them.
+    """
     chosen = np.ones(len(runs.pairing), dtype=bool)
     masks = {"question": runs.pairing.new_question, "gold": runs.pairing.new_gold}
     for reason in reasons:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.compare import comparability, expense
-from runner.compare.anchoring import Anchored
+from runner.compare.anchoring import Anchoring
 from runner.compare.comparability import Reason, comparable_pairs
 from runner.compare.differences import Difference, PairedRuns
 from runner.compare.expense import Expense
@@ -33,17 +33,17 @@ from runner.compare.verdicts import (
     verdict,
 )
 from runner.metrics.metric import Catalogue
-from runner.metrics.paired import Paired
+from runner.metrics.paired import PairedResult
 from runner.system.folder import lines
-from runner.tracking.entry import NOT_PARAMS, flat
+from runner.tracking.entry import NOT_PARAMS, flatten
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedMetric:
     """A metric of both runs. `caveats`: why it is not comparable, where it was compared anyway."""
 
     difference: Difference
-    numbers: Paired
+    numbers: PairedResult
     role: Role
     p_holm: float
     verdict: Verdict | None
@@ -61,7 +61,7 @@ class SliceRow:
 
     dimension: str
     value: str
-    compared: Compared
+    compared: ComparedMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class Comparison:
     baseline: Side
     candidate: Side
     pairing: Pairing
-    anchored: Anchored | None
+    anchored: Anchoring | None
     verdict: Overall
-    metrics: Sequence[Compared]
+    metrics: Sequence[ComparedMetric]
     not_comparable: Sequence[NotComparable]
     config_difference: Sequence[Setting]
     slices: Sequence[SliceRow]
@@ -98,7 +98,7 @@ class Comparison:
     corpus: CorpusChange | None
 
     @property
-    def main(self) -> list[Compared]:
+    def main(self) -> list[ComparedMetric]:
         """The main metrics, in their order."""
         return [compared for compared in self.metrics if compared.role == "main"]
 
@@ -124,7 +124,22 @@ def compare(
     allow_incomparable: bool = False,
     strict: bool = False,
 ) -> Comparison:
-    """Compare two runs. Raises InputError for a rule of the gate on a metric that no run has."""
+    """Compare two runs.
+
+    Args:
+        baseline: one run.
+        candidate: the other.
+        regression: the rules of the gate.
+        seed: of intervals and tests.
+        allow_incomparable: whether metrics that were measured differently are compared, too.
+        strict: whether runs with other questions, labels or documents are not comparable.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        InputError: a rule of the gate names a metric that no run has.
+    """
     options = {"allow_incomparable": allow_incomparable, "strict": strict}
     return compare_all(baseline, [candidate], regression, seed=seed, **options)[0]
 
@@ -138,8 +153,22 @@ def compare_all(
     allow_incomparable: bool,
     strict: bool = False,
 ) -> list[Comparison]:
-    """Compare candidates with a baseline; p values are adjusted over all candidates. `strict`: runs with other
-    questions, labels or documents are not comparable."""
+    """Compare candidates with a baseline.
+
+    Args:
+        baseline: one run.
+        candidates: the others.
+        regression: the rules of the gate.
+        seed: of intervals and tests.
+        allow_incomparable: whether metrics that were measured differently are compared, too.
+        strict: whether runs with other questions, labels or documents are not comparable.
+
+    Returns:
+        One comparison a candidate; p values are adjusted over all of them.
+
+    Raises:
+        InputError: a rule of the gate names a metric that no run has.
+    """
     pairs = [_Numbers(baseline, candidate, seed, allow_incomparable, strict) for candidate in candidates]
     chances: list[dict[str, float]] = [{} for _ in pairs]
     tests = dict.fromkeys(FAMILIES, 0)
@@ -165,7 +194,7 @@ class _Numbers:
         names = dict.fromkeys([*other.metrics, *one.metrics])
         valued = {name for run in (one, other) for name in run.cases.values}
         self._reasons = {name: tuple(comparability.reasons(self._runs, name)) for name in names if name in valued}
-        self._differences = self._differing(self._usable())
+        self._differences = self._compare_metrics(self._usable())
         self.numbers = {name: found.numbers for name, found in self._differences.items() if found.numbers is not None}
         self.catalogue = self._runs.catalogue
         self.main = main_metrics(self.numbers, self.catalogue, self._reasons)
@@ -179,8 +208,8 @@ class _Numbers:
             if all(reason.is_note or (self._allow and reason.is_grave) for reason in reasons)
         ]
 
-    def _differing(self, names: Sequence[str], chosen: Bools | None = None) -> dict[str, Difference]:
-        """The differences of these metrics, in order, over the `chosen` comparable pairs."""
+    def _compare_metrics(self, names: Sequence[str], pairs_mask: Bools | None = None) -> dict[str, Difference]:
+        """The differences of these metrics, in order, over the comparable pairs of `pairs_mask`."""
         together: dict[bytes, list[str]] = {}
         masks = {name: comparable_pairs(self._runs, self._reasons[name]) for name in names}
         for name, mask in masks.items():
@@ -188,7 +217,7 @@ class _Numbers:
         found: dict[str, Difference] = {}
         for group in together.values():
             mask = masks[group[0]]
-            found |= self._runs.differences(group, mask if chosen is None else mask & chosen)
+            found |= self._runs.differences(group, mask if pairs_mask is None else mask & pairs_mask)
         return {name: found[name] for name in names}
 
     def of_family(self, family: Family) -> list[str]:
@@ -212,7 +241,7 @@ class _Numbers:
             for name, numbers in self.numbers.items()
         ]
         latency, cost = expense.latencies(baseline, candidate, seed=self._seed), expense.costs(baseline, candidate)
-        judged = [name for name in self.main if "judge" in candidate.depends.get(name, ())]
+        judged_metrics = [name for name in self.main if "judge" in candidate.depends.get(name, ())]
         rules = regression.within(margins_of(candidate.config))
         return Comparison(
             baseline=self._sides[0],
@@ -226,7 +255,7 @@ class _Numbers:
             slices=self._slices(regression.margin),
             latency=latency,
             cost=cost,
-            flips=with_texts(flips_of(self._runs, self.main, judged), *self._sides),
+            flips=with_texts(flips_of(self._runs, self.main, judged_metrics), *self._sides),
             gate=gate_of(rules, self._runs, [*latency, *cost], main=self.main, allow_incomparable=self._allow),
             margin=regression.margin,
             family=family,
@@ -236,7 +265,7 @@ class _Numbers:
             corpus=corpus_change(*self._sides),
         )
 
-    def _verdict(self, metrics: Sequence[Compared], margin: float) -> Overall:
+    def _verdict(self, metrics: Sequence[ComparedMetric], margin: float) -> Overall:
         if self.numbers and not any(self.catalogue.direction(name) for name in self._reasons):
             return "not_judged"
         main = {each.difference.metric: each for each in metrics if each.role == "main" and each.verdict is not None}
@@ -246,10 +275,10 @@ class _Numbers:
         )
         return overall([each.verdict for each in found if each.verdict is not None], first_holds=first_holds)
 
-    def _compare(self, difference: Difference, numbers: Paired, p_holm: float, margin: float) -> Compared:
+    def _compare(self, difference: Difference, numbers: PairedResult, p_holm: float, margin: float) -> ComparedMetric:
         name = difference.metric
         found = verdict(self.catalogue.variant(name), numbers, p_holm, margin)
-        return Compared(difference, numbers, self._role(name), p_holm, found, self._reasons[name])
+        return ComparedMetric(difference, numbers, self._role(name), p_holm, found, self._reasons[name])
 
     def _not_comparable(self) -> Iterator[NotComparable]:
         for name, reasons in self._reasons.items():
@@ -261,7 +290,7 @@ class _Numbers:
         found = [
             (dimension, value, difference, difference.numbers)
             for dimension, value, mask in slices_of(self._runs)
-            for difference in self._differing(self.main, mask).values()
+            for difference in self._compare_metrics(self.main, mask).values()
         ]
         scored = [(*row[:3], row[3]) for row in found if row[3] is not None]
         chances = adjust([numbers for *_, numbers in scored])
@@ -287,13 +316,13 @@ def config_difference(baseline: Snapshot, candidate: Snapshot) -> list[Setting]:
     """The settings that differ, chosen components first, then settings by dotted key; without folders, budgets and the
     like."""
     one, other = _choices(baseline), _choices(candidate)
-    choices = _differing(one, other)
-    settings = _differing(_settings(baseline.config), _settings(candidate.config))
+    choices = _changed_settings(one, other)
+    settings = _changed_settings(_settings(baseline.config), _settings(candidate.config))
     told = {f"{choice.key}._target_" for choice in choices}
     return [*choices, *(setting for setting in settings if setting.key not in told)]
 
 
-def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[Setting]:
+def _changed_settings(one: Mapping[str, str], other: Mapping[str, str]) -> list[Setting]:
     keys = dict.fromkeys([*one, *other])
     return [Setting(key, one.get(key), other.get(key)) for key in keys if one.get(key) != other.get(key)]
 
@@ -304,7 +333,7 @@ def _choices(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, str]:
-    return dict(flat({name: value for name, value in config.items() if name not in NOT_PARAMS}, config))
+    return dict(flatten({name: value for name, value in config.items() if name not in NOT_PARAMS}, config))
 
 
 NAMED = 1_000  # cases that are named
@@ -323,14 +352,22 @@ class CorpusChange:
 
 
 def corpus_change(baseline: Side, candidate: Side) -> CorpusChange | None:
-    """The changes; None where both runs have the same documents."""
-    one, other = (side.snapshot for side in (baseline, candidate))
-    if one.identity.get("documents") == other.identity.get("documents"):
+    """Args:
+        baseline: one run.
+        candidate: the other.
+
+    Returns:
+        Which documents changed; None where both runs have the same.
+    """
+    before, after = (side.snapshot for side in (baseline, candidate))
+    if before.identity.get("documents") == after.identity.get("documents"):
         return None
-    if not one.documents or not other.documents:
+    if not before.documents or not after.documents:
         return CorpusChange()
-    edited = {id for id in one.documents.keys() & other.documents.keys() if one.documents[id] != other.documents[id]}
-    removed, added = one.documents.keys() - other.documents.keys(), other.documents.keys() - one.documents.keys()
+    edited = {
+        id for id in before.documents.keys() & after.documents.keys() if before.documents[id] != after.documents[id]
+    }
+    removed, added = before.documents.keys() - after.documents.keys(), after.documents.keys() - before.documents.keys()
     counts = len(added), len(removed), len(edited)
     if baseline.folder is None or candidate.folder is None:
         return CorpusChange(*counts)

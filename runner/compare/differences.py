@@ -14,13 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
-from runner.compare.anchoring import Anchored, anchor_snapshots
+from runner.compare.anchoring import Anchoring, anchor_snapshots
 from runner.compare.pairing import Pairing, Places, pair
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.metrics import paired
 from runner.metrics.catalogue import together
 from runner.metrics.metric import Catalogue
-from runner.metrics.paired import Paired
+from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
 
 CONFIDENCE = 1.96  # standard errors in half a 95 % interval
@@ -44,7 +44,7 @@ class Difference:
     left_out: int
     failed_baseline: int
     failed_candidate: int
-    numbers: Paired | None
+    numbers: PairedResult | None
     mcnemar: McNemar | None = None
     judge_noise: float | None = None
 
@@ -58,7 +58,7 @@ class PairedRuns:
     candidate: Snapshot
     pairing: Pairing
     seed: int
-    anchored: Anchored | None = None
+    anchored: Anchoring | None = None
     strict: bool = True
     _done: dict[tuple[str, bytes], Difference] = field(default_factory=dict)
 
@@ -110,21 +110,21 @@ class PairedRuns:
     def _column(self, name: str, mask: Bools) -> _Column:
         instead = None if self.anchored is None else self.anchored.values.get(name)
         sides = ((self.baseline, self.pairing.baseline), (self.candidate, self.pairing.candidate))
-        one, other = (
+        baseline, candidate = (
             _Half.of(run.cases, places, name, None if instead is None else instead[side])
             for side, (run, places) in enumerate(sides)
         )
-        applies = mask & (one.has | other.has | one.flagged | other.flagged)
-        left_out = applies & (one.is_missing | other.is_missing)
-        return _Column(one, other, applies, left_out)
+        applies = mask & (baseline.has | candidate.has | baseline.flagged | candidate.flagged)
+        left_out = applies & (baseline.is_missing | candidate.is_missing)
+        return _Column(baseline, candidate, applies, left_out)
 
-    def _plain(self, columns: Sequence[_Column], ranges: Floats) -> list[Paired]:
+    def _plain(self, columns: Sequence[_Column], ranges: Floats) -> list[PairedResult]:
         counts = columns[0].counts
         one = np.column_stack([column.baseline.values[counts] for column in columns])
         other = np.column_stack([column.candidate.values[counts] for column in columns])
         return paired.compare_means(one, other, seed=self.seed, ranges=ranges)
 
-    def _of_weights(self, column: _Column, ends: tuple[float, float]) -> Paired | None:
+    def _of_weights(self, column: _Column, ends: tuple[float, float]) -> PairedResult | None:
         halves = [column.baseline, column.candidate]
         values = [np.nan_to_num(half.values[column.used]) for half in halves]
         weights = [half.weights[column.used] for half in halves]
@@ -187,7 +187,7 @@ class _Column:
         one, other = self.baseline.weights[self.used], self.candidate.weights[self.used]
         return bool(np.any(one != other) or np.any(one != 1))
 
-    def difference(self, name: str, numbers: Paired | None) -> Difference:
+    def difference(self, name: str, numbers: PairedResult | None) -> Difference:
         one, other = self.baseline, self.candidate
         return Difference(
             metric=name,

@@ -57,7 +57,16 @@ def is_expense(name: str) -> bool:
 
 
 def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Expense]:
-    """`latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last."""
+    """Compare the latency of two runs.
+
+    Args:
+        baseline: one run.
+        candidate: the other.
+        seed: of intervals.
+
+    Returns:
+        `latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last.
+    """
     one, other = _stages(baseline), _stages(candidate)
     expenses = []
     for stage in sorted({*one, *other}, key=lambda stage: (stage == STAGE, stage)):
@@ -95,15 +104,23 @@ def _measurement(entry: Mapping[str, Any] | None, name: str) -> tuple[float | No
 
 
 def costs(baseline: Snapshot, candidate: Snapshot) -> list[Expense]:
-    """`cost.usd` and `cost.tokens` of a case, in total and by role (`cost.judge.usd`). Empty where neither run called a
-    model."""
-    one, other = _by_role(baseline), _by_role(candidate)
+    """Compare what a case costs.
+
+    Args:
+        baseline: one run.
+        candidate: the other.
+
+    Returns:
+        `cost.usd` and `cost.tokens` of a case, in total and by role (`cost.judge.usd`); empty where neither run called
+        a model.
+    """
+    baseline_roles, candidate_roles = _by_role(baseline), _by_role(candidate)
     n_one, n_other = (run.cost.get("cases", len(run.cases)) for run in (baseline, candidate))
     return [
         Expense(f"cost.{role}.{unit}" if role else f"cost.{unit}", left, right, n_one, n_other)
-        for role in sorted({*one, *other})
+        for role in sorted({*baseline_roles, *candidate_roles})
         for unit in ("usd", "tokens")
-        for left, right in [(_of_role(one, role, unit), _of_role(other, role, unit))]
+        for left, right in [(_of_role(baseline_roles, role, unit), _of_role(candidate_roles, role, unit))]
     ]
 
 

@@ -55,8 +55,17 @@ class Flips:
     won: Sequence[Flip]
 
 
-def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> Flips:
-    """The flips of two runs. `metrics`: the comparable main metrics, `judged`: those that a judge scores."""
+def flips_of(runs: PairedRuns, metrics: Sequence[str], judged_metrics: Sequence[str]) -> Flips:
+    """Find the cases whose outcome changed.
+
+    Args:
+        runs: a pair of runs.
+        metrics: the comparable main metrics.
+        judged_metrics: those that a judge scores.
+
+    Returns:
+        The flips, the largest changes first.
+    """
     by = deciding_name(runs.baseline, runs.candidate)
     if by is None:
         return Flips(None, 0, 0, (), ())
@@ -65,7 +74,7 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) ->
     alike = ~(runs.pairing.new_question | runs.pairing.new_gold)
     lost = np.flatnonzero((before == RIGHT) & (after == WRONG) & alike)
     won = np.flatnonzero((before == WRONG) & (after == RIGHT) & alike)
-    table = _Table(runs, metrics, judged)
+    table = _Table(runs, metrics, judged_metrics)
     return Flips(
         by,
         int(((before == RIGHT) & (after == RIGHT) & alike).sum()),

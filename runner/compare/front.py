@@ -28,7 +28,7 @@ from runner.compare.expense import costs
 from runner.compare.snapshots import Snapshot
 from runner.compare.verdicts import ALPHA
 from runner.metrics import paired
-from runner.metrics.paired import FEWEST, Paired
+from runner.metrics.paired import FEWEST, PairedResult
 
 NOT_ANSWERING = ("judge", "testset")  # roles
 LESS = 0.95  # a lower share of the cost of another run is beyond chance
@@ -54,8 +54,17 @@ class _Run:
 def front(
     cells: Cells, values: Mapping[str, Mapping[str, float]], *, margin: float, is_faster: IsFaster
 ) -> dict[str, Any]:
-    """`values`: metric of quality -> folder -> mean; a run that lacks one is left out. Returns JSON values:
-    `dominated_by` is empty for the runs of the front, `latency` says whether it counted."""
+    """The Pareto front of a sweep.
+
+    Args:
+        cells: the runs.
+        values: metric of quality -> folder -> mean; a run that lacks one is left out.
+        margin: the least difference in quality that counts, a share of the range of the metric.
+        is_faster: whether the first of two runs is faster than the second; None where latency does not count.
+
+    Returns:
+        JSON values: `dominated_by` is empty for the runs of the front, `latency` says whether it counted.
+    """
     folders = [name for name in cells.snapshots if all(name in means for means in values.values())]
     unit, cost = _cost({name: cells.snapshots[name] for name in folders})
     signs = {name: -1.0 if cells.catalogue.direction(name) == "lower" else 1.0 for name in values}
@@ -109,7 +118,7 @@ def _leads(
     cells: Cells, names: Sequence[str], folders: Sequence[str], pairs: Sequence[tuple[str, str]], margin: float
 ) -> set[tuple[str, str]]:
     """The pairs whose first run is better in quality beyond chance. All pairs of runs count as tests."""
-    differing: dict[tuple[str, str, str], Paired] = {}
+    differing: dict[tuple[str, str, str], PairedResult] = {}
     rows = {name: cells.rows(name, folders) for name in names}
     for one, two in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
         for name, numbers in cells.between(one, two, rows).items():

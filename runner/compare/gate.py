@@ -82,16 +82,29 @@ def gate_of(
     main: Sequence[str] = (),
     allow_incomparable: bool,
 ) -> Gate:
-    """Evaluate the gate. `main`: the main metrics of both. Raises InputError for a rule on an unknown metric, and for
-    an unknown case."""
-    checked = _Checked(runs, {expense.name: expense for expense in expenses}, allow_incomparable)
-    measured = [
+    """Evaluate the regression rules.
+
+    Args:
+        regression: the rules.
+        runs: a pair of runs.
+        expenses: latencies and costs of both runs.
+        main: the main metrics of both runs.
+        allow_incomparable: whether metrics that were measured differently are compared, too.
+
+    Returns:
+        The result of each rule and of each case that must not break.
+
+    Raises:
+        InputError: a rule names an unknown metric or case.
+    """
+    checked = _RuleCheck(runs, {expense.name: expense for expense in expenses}, allow_incomparable)
+    results = [
         checked.result(replace(rule, metric=metric), f"regression.rules.{number}")
         for number, rule in enumerate(regression.rules)
         for metric in (main if rule.metric == MAIN else [rule.metric])
     ]
     cases = [checked.case(id) for id in regression.must_not_break]
-    return Gate(_decide(measured), cases)
+    return Gate(_decide(results), cases)
 
 
 def demand_known(regression: Regression, known: Collection[str], side: str) -> None:
@@ -121,7 +134,7 @@ def _decide_one(result: RuleResult) -> RuleResult:
     return replace(result, status="fired")
 
 
-class _Checked:
+class _RuleCheck:
     """Evaluates rules on one comparison."""
 
     def __init__(self, runs: PairedRuns, expenses: Mapping[str, Expense], allow_incomparable: bool) -> None:
@@ -138,7 +151,9 @@ class _Checked:
                     f"{key}: the candidate has no metric '{rule.metric}', which the baseline has{NO_METRIC}"
                 )
         if rule.metric not in baseline or rule.metric not in candidate:
-            return RuleResult(rule, "not_evaluated", reasons=tuple(comparability.missing(self._runs, rule.metric)))
+            return RuleResult(
+                rule, "not_evaluated", reasons=tuple(comparability.missing_reasons(self._runs, rule.metric))
+            )
         rule = replace(rule, direction=rule.direction or self._runs.catalogue.direction(rule.metric))
         if rule.direction is None:
             return RuleResult(rule, "not_evaluated", reasons=(Reason("direction"),))

@@ -46,7 +46,15 @@ def same_judge(one: Snapshot, other: Snapshot) -> bool:
 
 
 def judges(folder: Path, snapshots: Mapping[str, Snapshot]) -> list[dict[str, Any]]:
-    """One record for each group of at least two runs that differ in their judge only; JSON values."""
+    """Compare the judges of runs that differ in nothing else.
+
+    Args:
+        folder: of the sweep.
+        snapshots: of its runs, by folder.
+
+    Returns:
+        One record (JSON values) for each group of at least two runs that differ in their judge only.
+    """
     systems: dict[str, list[str]] = {}
     for name, snapshot in snapshots.items():
         if _judge(snapshot):

@@ -48,11 +48,13 @@ def pair(baseline: Cases, candidate: Cases) -> Pairing:
     """
     left, right = _places(baseline.ids), _places(candidate.ids)
     by_id = {left[id]: right[id] for id in left.keys() & right.keys()}
-    same = {one: other for one, other in by_id.items() if not _differ(baseline.content[one], candidate.content[other])}
+    same = {
+        base: match for base, match in by_id.items() if not _differ(baseline.content[base], candidate.content[match])
+    }
     free = (set(left.values()) - same.keys(), set(right.values()) - set(same.values()))
     moved = dict(_by_content(baseline, candidate, *free))
     taken = {*same.values(), *moved.values()}
-    new = {one: other for one, other in by_id.items() if not (one in same or one in moved) and other not in taken}
+    new = {base: match for base, match in by_id.items() if not (base in same or base in moved) and match not in taken}
     rows = list({**same, **moved, **new}.items())
     rows.sort(key=lambda pair: _order(baseline, candidate, *pair))
     places = np.array(rows, dtype=np.intp).reshape(-1, 2)
@@ -62,8 +64,11 @@ def pair(baseline: Cases, candidate: Cases) -> Pairing:
         candidate=places[:, 1],
         by_id=len(same) + len(new),
         by_content=len(moved),
-        new_question=np.array([one in new for one, _ in rows], dtype=bool),
-        new_gold=np.array([_differ(baseline.gold[one], candidate.gold[other]) for one, other in rows], dtype=bool),
+        new_question=np.array([base in new for base, _ in rows], dtype=bool),
+        new_gold=np.array(
+            [_differ(baseline.gold[base], candidate.gold[match]) for base, match in rows],
+            dtype=bool,
+        ),
         only_baseline=[id for place, id in enumerate(baseline.ids) if place not in paired[0]],
         only_candidate=[id for place, id in enumerate(candidate.ids) if place not in paired[1]],
     )

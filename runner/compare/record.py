@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from runner.compare.compare import Compared, Comparison
+from runner.compare.compare import ComparedMetric, Comparison
 from runner.compare.expense import Expense
 from runner.compare.gate import RuleResult
 from runner.compare.sides import Side
@@ -32,7 +32,13 @@ OF_RUN = ("id", "experiment", "evaluation_type", "k", "status", "created_at", "g
 
 
 def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, Any]:
-    """JSON values; no NaN, no infinity."""
+    """Args:
+        comparison: of two runs.
+        fail_on_regression: whether a rule that fires ends the command with exit code 4.
+
+    Returns:
+        The content of compare.json: JSON values without NaN and infinity.
+    """
     flips, gate = comparison.flips, comparison.gate
     return {
         "schema": SCHEMA,
@@ -102,7 +108,7 @@ def _pairing(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _metric(compared: Compared, catalogue: Catalogue) -> dict[str, Any]:
+def _metric(compared: ComparedMetric, catalogue: Catalogue) -> dict[str, Any]:
     difference, numbers = compared.difference, compared.numbers
     chances = difference.mcnemar
     return {

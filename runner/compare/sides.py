@@ -164,7 +164,16 @@ class Finder:
 
 
 def open_place(place: Place) -> Side:
-    """Open a place. Raises DataError for an unusable snapshot, InputError for a run without results."""
+    """Args:
+        place: of a run or a snapshot.
+
+    Returns:
+        One side of a comparison.
+
+    Raises:
+        DataError: the snapshot cannot be used.
+        InputError: the run has no results.
+    """
     if place.path.is_file():
         return _side(read_snapshot(place.path), place, None)
     folder = place.path if (place.path / "per_item.jsonl").is_file() else None

@@ -31,7 +31,7 @@ from runner.metrics.metric import Catalogue
 from runner.system.folder import DOCUMENTS, RunFolder, open_run
 from runner.system.journal import whole_rows
 from runner.system.metadata import read_json
-from runner.system.shared_record import noted
+from runner.system.shared_record import note_once
 from runner.system.writing import replacing
 
 SCHEMA = 1
@@ -55,7 +55,15 @@ NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")
 
 
 def write_snapshot(folder: Path) -> Path:
-    """Write the snapshot of a run folder. Raises InputError where `folder` is none."""
+    """Args:
+        folder: of a run.
+
+    Returns:
+        The snapshot that was written there.
+
+    Raises:
+        InputError: the folder holds no run.
+    """
     path = folder / FILE
     with replacing(path) as scratch, scratch.open("wb") as file:
         file.writelines(_parts(open_run(folder)))
@@ -92,9 +100,9 @@ def _object(entries: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
     yield b"}"
 
 
-def _head(opened: RunFolder) -> dict[str, Any]:
+def _head(folder: RunFolder) -> dict[str, Any]:
     """Everything but the cases."""
-    run, summary = opened.run, opened.summary
+    run, summary = folder.run, folder.summary
     identity, components = _identity(run), run.get("components") or {}
     metrics, catalogue = summary.get("metrics") or {}, catalogue_in(run)
     timing = summary.get("timing") or {}
@@ -112,7 +120,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
         "counts": summary.get("counts") or {},
         "cases_count": summary.get("cases") or {},
         **({"cost": summary["cost"]} if summary.get("cost") else {}),
-        **({"documents": documents} if (documents := read_json(opened.path / DOCUMENTS)) else {}),
+        **({"documents": documents} if (documents := read_json(folder.path / DOCUMENTS)) else {}),
         "timing": {name: timing[name] for name in ("latency", "usage", "usage_total") if name in timing},
     }
 
@@ -120,8 +128,15 @@ def _head(opened: RunFolder) -> dict[str, Any]:
 def depends_on(
     metric: str, identity: Iterable[str], catalogue: Catalogue, components: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """The identities that must be equal for two values of a metric to be comparable. `components`: identities of the
-    run's own components, also of kinds that only another package has."""
+    """Args:
+        metric: its name in rows.
+        identity: the names of the identities that the run has.
+        catalogue: the metrics of the run.
+        components: identities of the run's own components, also of kinds that only another package has.
+
+    Returns:
+        The identities that must be equal for two values of the metric to be comparable.
+    """
     known = set(identity)
     found = catalogue.variant(metric).depends
     if found is None:
@@ -256,7 +271,7 @@ def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
     kept = output if isinstance(output, Mapping) else {}
     question = kept.get("query", row["id"])
     return {
-        "content": noted(output, "content", lambda: content_hash(str(question))) if kept else None,
+        "content": note_once(output, "content", lambda: content_hash(str(question))) if kept else None,
         "gold": kept.get("gold"),
         **{name: row.get(name) for name in ("status", "language", "difficulty")},
         "tags": tuple(row.get("tags") or ()),

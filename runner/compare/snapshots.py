@@ -173,7 +173,15 @@ class _Head(BaseModel):
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """Read a snapshot. Raises DataError for a missing or damaged file, one that is no snapshot, or another schema."""
+    """Args:
+        path: of a snapshot file.
+
+    Returns:
+        The snapshot.
+
+    Raises:
+        DataError: the file is missing, damaged, no snapshot, or of another schema.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:

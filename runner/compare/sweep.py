@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.compare.alike import Rows, alike, read_rows
+from runner.compare.alike import Rows, identical_groups, read_rows
 from runner.compare.cells import Cells, open_cells
 from runner.compare.comparability import Reason
 from runner.compare.front import front
@@ -32,7 +32,7 @@ from runner.compare.verdicts import ALPHA, Verdict, adjust, main_metrics, verdic
 from runner.config.references import CEILING, FLOORS, NAMES
 from runner.metrics import paired
 from runner.metrics.metric import LAST_QUALITY
-from runner.metrics.paired import Paired
+from runner.metrics.paired import PairedResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Against:
 
     folder: str
     value: float
-    difference: Paired | None
+    difference: PairedResult | None
     p_holm: float
     verdict: Verdict | None
     below_best: float
@@ -50,14 +50,14 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class UnadjustedMetric:
     """A metric before p is adjusted. `apart`: why runs are not comparable; `values` and `differences` by folder."""
 
     name: str
     apart: Mapping[str, Sequence[Reason]]
     rows: Bools
     values: Mapping[str, float]
-    differences: Mapping[str, Paired]
+    differences: Mapping[str, PairedResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,18 @@ class SweptMetric:
 def compare_sweep(
     folder: Path, statuses: Mapping[str, str], *, baseline: str, seed: int, margin: float
 ) -> dict[str, Any] | None:
-    """`statuses`: by folder, of the runs in order and of reference runs. Returns JSON values; None where fewer than two
-    runs have results, unless references do."""
+    """Compare the runs of a sweep.
+
+    Args:
+        folder: of the sweep.
+        statuses: by folder, of the runs in order and of reference runs.
+        baseline: the folder of the run to compare with.
+        seed: of intervals and tests.
+        margin: the least difference that counts, a share of the range of a metric.
+
+    Returns:
+        JSON values; None where fewer than two runs have results, unless references do.
+    """
     opened = open_cells(folder, statuses)
     references = {name: snapshot for name, snapshot in opened.items() if name in NAMES}
     snapshots = {name: snapshot for name, snapshot in opened.items() if name not in NAMES}
@@ -84,15 +94,15 @@ def compare_sweep(
     compared = completed if baseline in completed and len(completed) > 1 else snapshots
     if len(compared) < (1 if references else 2):
         return None
-    used = baseline if baseline in compared else next(iter(compared))
-    cells = Cells(_sharing_cases(compared, used), seed)
-    names = _main(cells, used)
-    metrics = _metrics(cells, used, names, margin)
+    baseline_folder = baseline if baseline in compared else next(iter(compared))
+    cells = Cells(_sharing_cases(compared, baseline_folder), seed)
+    names = _main(cells, baseline_folder)
+    metrics = _metrics(cells, baseline_folder, names, margin)
     rows = {name: read_rows(folder / name, snapshot) for name, snapshot in cells.snapshots.items()}
-    beside = _sharing_cases({used: compared[used], **references}, used)
-    del beside[used]
+    beside = _sharing_cases({baseline_folder: compared[baseline_folder], **references}, baseline_folder)
+    del beside[baseline_folder]
     return {
-        "baseline": used,
+        "baseline": baseline_folder,
         "baseline_given": baseline,
         "margin": margin,
         "alpha": ALPHA,
@@ -102,8 +112,8 @@ def compare_sweep(
         "left_out": [name for name in statuses if name not in compared and name not in NAMES],
         "metrics": [_record(swept_metric) for swept_metric in metrics],
         **({"judges": side_by_side} if (side_by_side := judges(folder, cells.snapshots)) else {}),
-        **({"alike": groups} if (groups := alike(cells.snapshots, rows)) else {}),
-        "timing": {"pareto": _front(cells, used, margin, rows, seed)},
+        **({"alike": groups} if (groups := identical_groups(cells.snapshots, rows)) else {}),
+        "timing": {"pareto": _front(cells, baseline_folder, margin, rows, seed)},
         **({"gaps": gaps(cells.snapshots, beside, names, seed=seed)} if beside else {}),
     }
 
@@ -111,8 +121,19 @@ def compare_sweep(
 def compare_on(
     folder: Path, baseline: str, others: Collection[str], metrics: Sequence[str], *, seed: int, margin: float
 ) -> list[dict[str, Any]]:
-    """Compare some runs of a sweep with one of them, on some metrics. Returns JSON values as `compare_sweep`, without
-    metrics that fewer than two of the runs have."""
+    """Compare some runs of a sweep with one of them, on some metrics.
+
+    Args:
+        folder: of the sweep.
+        baseline: the folder of the run to compare with.
+        others: the folders of the other runs.
+        metrics: their names.
+        seed: of intervals and tests.
+        margin: the least difference that counts, a share of the range of a metric.
+
+    Returns:
+        JSON values as of `compare_sweep`, without metrics that fewer than two of the runs have.
+    """
     cells = Cells(open_cells(folder, [baseline, *others]), seed)
     if baseline not in cells.snapshots or len(cells.snapshots) < 2:
         return []
@@ -128,30 +149,32 @@ def _sharing_cases(snapshots: Mapping[str, Snapshot], baseline: str) -> dict[str
 
 def _main(cells: Cells, baseline: str) -> list[str]:
     """The main metrics among those that the baseline shares with another run, or of the baseline where it is alone."""
-    others = [other for other in cells.snapshots if other != baseline] or [baseline]
+    candidates = [candidate for candidate in cells.snapshots if candidate != baseline] or [baseline]
     catalogue = cells.catalogue
     one_k = _one_k(cells)
     names = [
         name
         for name in cells.snapshots[baseline].cases.values
         if (one_k or not catalogue.variant(name).is_own_k)
-        and not all(cells.reasons(baseline, other, name) for other in others)
+        and not all(cells.reasons(baseline, candidate, name) for candidate in candidates)
     ]
     return main_metrics(names, catalogue, cells.snapshots[baseline].cases.values)
 
 
 def _metrics(cells: Cells, baseline: str, names: Sequence[str], margin: float) -> list[SweptMetric]:
     """The results of main metrics, in order. Metrics that apply to no case are left out."""
-    measured = [found for name in names if (found := _measure(cells, baseline, name)) is not None]
-    families = [[found for found in measured if (found.name in names[:1]) is is_first] for is_first in (True, False)]
+    unadjusted = [metric for name in names if (metric := _measure(cells, baseline, name)) is not None]
+    families = [
+        [metric for metric in unadjusted if (metric.name in names[:1]) is is_first] for is_first in (True, False)
+    ]
     p_holm: dict[tuple[str, str], float] = {}
     for family in families:
-        tests = {(found.name, folder): test for found in family for folder, test in found.differences.items()}
+        tests = {(metric.name, folder): test for metric in family for folder, test in metric.differences.items()}
         p_holm |= zip(tests, adjust(list(tests.values())), strict=True)
-    return [_sweep_metric(cells, baseline, found, p_holm, margin) for found in measured]
+    return [_sweep_metric(cells, baseline, metric, p_holm, margin) for metric in unadjusted]
 
 
-def _measure(cells: Cells, baseline: str, name: str) -> Measured | None:
+def _measure(cells: Cells, baseline: str, name: str) -> UnadjustedMetric | None:
     reasons = {other: cells.reasons(baseline, other, name) for other in cells.snapshots if other != baseline}
     folders = [other for other in cells.snapshots if not reasons.get(other)]
     rows = cells.rows(name, folders)
@@ -161,11 +184,11 @@ def _measure(cells: Cells, baseline: str, name: str) -> Measured | None:
         return None
     silent = {folder: [Reason("pairs")] for folder in folders if folder not in values}
     apart = {**{folder: why for folder, why in reasons.items() if why}, **silent}
-    return Measured(name, apart, rows, values, _differences(cells, baseline, list(values), name, rows))
+    return UnadjustedMetric(name, apart, rows, values, _differences(cells, baseline, list(values), name, rows))
 
 
 def _sweep_metric(
-    cells: Cells, baseline: str, metric: Measured, p_holm: Mapping[tuple[str, str], float], margin: float
+    cells: Cells, baseline: str, metric: UnadjustedMetric, p_holm: Mapping[tuple[str, str], float], margin: float
 ) -> SweptMetric:
     """`p_holm`: adjusted, by metric and folder."""
     name, values, differences = metric.name, metric.values, metric.differences
@@ -194,13 +217,13 @@ def _sweep_metric(
     return SweptMetric(name, int(metric.rows.sum()), best, same, entries, metric.apart)
 
 
-def _differences(cells: Cells, one: str, folders: Sequence[str], name: str, rows: Bools) -> dict[str, Paired]:
+def _differences(cells: Cells, one: str, folders: Sequence[str], name: str, rows: Bools) -> dict[str, PairedResult]:
     """The differences of all other runs from `one`."""
     found = {other: cells.between(one, other, {name: rows}).get(name) for other in folders if other != one}
     return {other: numbers for other, numbers in found.items() if numbers is not None}
 
 
-def adjust_p_over_pairs(leads: Mapping[str, Paired], n_runs: int) -> dict[str, float]:
+def adjust_p_over_pairs(leads: Mapping[str, PairedResult], n_runs: int) -> dict[str, float]:
     """Adjusted p of the lead of the best run over the others, by folder."""
     tests = [folder for folder, numbers in leads.items() if numbers.differs]
     others = n_runs * (n_runs - 1) // 2 - len(tests)
@@ -208,7 +231,7 @@ def adjust_p_over_pairs(leads: Mapping[str, Paired], n_runs: int) -> dict[str, f
     return {**dict.fromkeys(leads, 1.0), **dict(zip(tests, found[: len(tests)], strict=True))}
 
 
-def _is_far(lead: Paired, p: float, matters: float) -> bool:
+def _is_far(lead: PairedResult, p: float, matters: float) -> bool:
     return p < ALPHA and lead.leaves_out_zero and abs(lead.difference) >= matters
 
 
@@ -235,7 +258,7 @@ def _qualities(cells: Cells, baseline: str) -> dict[str, dict[str, float]]:
     others = [other for other in cells.snapshots if other != baseline]
     apart = {name: _measured_otherwise(cells, baseline, name) for name in cells.snapshots[baseline].cases.values}
     names = main_metrics([name for name, folders in apart.items() if len(folders) < len(others)], cells.catalogue)
-    ranked: dict[int, list[str]] = {}
+    by_value: dict[int, list[str]] = {}
     for name in names:
         variant = cells.catalogue.variant(name)
         if (
@@ -243,8 +266,8 @@ def _qualities(cells: Cells, baseline: str) -> dict[str, dict[str, float]]:
             and variant.metric.quality is not None
             and (variant.fixed is None or _one_k(cells))
         ):
-            ranked.setdefault(variant.metric.quality, []).append(name)
-    for lowest, found in sorted(ranked.items()):
+            by_value.setdefault(variant.metric.quality, []).append(name)
+    for lowest, found in sorted(by_value.items()):
         chosen = found[:1] if lowest == LAST_QUALITY else found
         values = {name: _means(cells, name, apart[name]) for name in chosen}
         if all(len(means) > 1 for means in values.values()):
@@ -308,8 +331,15 @@ def gaps(
     for a run that is worse than the floor, above 1 for one that beats the ceiling. There is no share where the gap is
     not significant (p of ceiling against floor at .05, its interval excludes 0).
 
-    `systems` and `references`: snapshots by folder, which for a reference is its name. Returns JSON values, without
-    metrics that the ceiling or all floors lack; empty where one of the two is missing."""
+    Args:
+        systems: snapshots of the runs, by folder.
+        references: snapshots of reference runs, by name.
+        metrics: their names.
+        seed: of intervals and tests.
+
+    Returns:
+        JSON values, without metrics that the ceiling or all floors lack; empty where one of the two is missing.
+    """
     cells = Cells({**systems, **references}, seed)
     found = (_gap(cells, list(systems), list(references), metric) for metric in metrics)
     return [gap for gap in found if gap is not None]

@@ -31,26 +31,50 @@ DRAWN = 4_000_000  # most latencies that are drawn
 def is_faster(one: Floats, other: Floats, *, seed: int) -> bool:
     """Whether p95 of the first run is lower beyond chance and beyond the effect of load.
 
-    one, other   ms of the live cases of a run in the order of time, float64 [n]
+    Args:
+        one: ms of the live cases of a run in the order of time, float64 [n].
+        other: those of the other run.
+        seed: of the resamples.
+
+    Returns:
+        True where it is lower by more than `MUCH` times in the whole 99 % interval.
     """
     return chance_not_slower(one, other, 95, seed=seed) < ENOUGH
 
 
-def chance_not_slower(one: Floats, other: Floats, rank: float, *, seed: int) -> float:
-    """p of the hypothesis that the percentile of the second run is at most `MUCH` times that of the first; 1 for few
-    cases, and where the measured values agree with it."""
-    if min(len(one), len(other)) < FEWEST or np.percentile(other, rank) <= MUCH * np.percentile(one, rank):
+def chance_not_slower(first: Floats, second: Floats, rank: float, *, seed: int) -> float:
+    """p of the hypothesis that the percentile of the second run is at most `MUCH` times that of the first.
+
+    Args:
+        first: ms of the live cases of a run in the order of time, float64 [n].
+        second: those of the other run.
+        rank: of the percentile, 0..100.
+        seed: of the resamples.
+
+    Returns:
+        p, in (0, 1]; 1 for few cases, and where the measured values agree with the hypothesis.
+    """
+    if min(len(first), len(second)) < FEWEST or np.percentile(second, rank) <= MUCH * np.percentile(first, rank):
         return 1.0
     random = np.random.default_rng(seed)
-    slow, fast = (np.maximum(of_blocks(times, rank, random), 1e-9) for times in (other, one))
+    slow, fast = (np.maximum(of_blocks(times, rank, random), 1e-9) for times in (second, first))
     n = min(len(slow), len(fast))
     ratios = np.log(slow[:n]) - np.log(fast[:n])
     return float((1 + (ratios <= math.log(MUCH)).sum()) / (1 + n))
 
 
 def interval(one: Floats, other: Floats, rank: float, *, seed: int) -> tuple[float, float]:
-    """(low, high) of the 95 % that lie in the middle of how much more the percentile of the second run is, float64 [n],
-    n >= 1 each. It does not include the load of the machine during the runs."""
+    """By how much the percentile of the second run is higher. Does not include the load of the machine during the runs.
+
+    Args:
+        one: ms of the live cases of a run in the order of time, float64 [n], n >= 1.
+        other: those of the other run.
+        rank: of the percentile, 0..100.
+        seed: of the resamples.
+
+    Returns:
+        (low, high) of the middle 95 % of the resamples, in ms.
+    """
     random = np.random.default_rng(seed)
     slow, fast = of_blocks(other, rank, random), of_blocks(one, rank, random)
     n = min(len(slow), len(fast))

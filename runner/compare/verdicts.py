@@ -1,26 +1,25 @@
 """From numbers to a verdict.
 
-better, worse   p below .05 after Holm's adjustment, and the 95 % interval excludes 0
-within_noise    the 95 % interval lies within the margin (a share of the metric's range) around 0: too small a
-                difference to matter, whatever it is; or no case differs
-inconclusive    neither: the runs may differ by more than the margin, or not at all
-too_few         fewer than ten pairs, which tell nothing
+better, worse   p below .05 after Holm's adjustment, and a 95 % interval that excludes 0
+within_noise    a 95 % interval within the margin (a share of the metric's range) around 0: the difference is too small
+                to matter; or no case differs
+inconclusive    neither of these: the runs may differ by more than the margin, or not at all
+too_few         fewer than ten pairs of cases
+not_judged      the runs can be compared, but none of their metrics declares a direction
 
-The verdict on two runs follows the first of their main metrics (Answered Right where something is answered, recall
-where documents are only looked for). A change is better only where that one is better, or is not worse by more than the
-margin while another one is better; where it is worse the change is worse, whatever else was gained.
+The verdict on two runs follows the first of their main metrics: Answered Right if the evaluation has answers, recall if
+it only retrieves. A change is better only if that metric is better, or if it is not worse by more than the margin while
+another main metric is better. If that metric is worse, the change is worse, whatever else improved.
 
-Main metrics are those that say so of themselves (runner.metrics.metric), of those with cutoffs the ones at k where both
-runs have the same k, else at the largest fixed cutoff of both. Where an evaluation has none, all of its metrics are
-main metrics; where it has some and none is comparable, there is no verdict. A metric of which nothing says whether more
-of it is better has no verdict, and is no main metric.
+Metrics declare whether they are main metrics (runner.metrics.metric). Of a metric with cutoffs, the one at k counts if
+both runs have the same k, else the one at the largest fixed cutoff that both have. If an evaluation declares no main
+metric, all of its metrics are main metrics; if it declares some and none is comparable, there is no verdict. A metric
+without a direction has no verdict, and is no main metric.
 
 p is adjusted in families (FAMILIES), each over all candidates of a comparison or all runs of a sweep: the first main
-metric for itself, since it was chosen before anybody looked; the other main metrics together; all other metrics
+metric by itself, since it was chosen before the results were seen; the other main metrics together; all other metrics
 together; and those of the legs of a fusion. A comparison of two runs of a sweep makes fewer tests than the sweep, so it
 never finds less than the sweep did. A metric that is the same in every case is no test and does not count.
-
-not_judged      the runs can be compared, and no metric of theirs says which way it is better
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from typing import Literal
 
 from runner.metrics import paired
 from runner.metrics.metric import Catalogue, Variant
-from runner.metrics.paired import FEWEST, Paired
+from runner.metrics.paired import FEWEST, PairedResult
 
 Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few"]
 Role = Literal["main", "other", "leg"]
@@ -42,7 +41,14 @@ FAMILIES: tuple[Family, ...] = ("first", "main", "other", "leg")
 
 
 def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Collection[str] = ()) -> list[str]:
-    """The main metrics among the comparable ones, in order. `known`: all metrics of the runs."""
+    """Args:
+        comparable: names of comparable metrics.
+        catalogue: their records.
+        known: names of all metrics of the runs.
+
+    Returns:
+        The main metrics among the comparable ones, in order.
+    """
     found = _main(comparable, catalogue)
     if found or _main(known, catalogue):
         return found
@@ -67,7 +73,7 @@ def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
     return not beside or beside in comparable
 
 
-def adjust(found: Sequence[Paired]) -> list[float]:
+def adjust(found: Sequence[PairedResult]) -> list[float]:
     """The p values adjusted together (Holm), in order; 1 where no case differs."""
     tests = [place for place, numbers in enumerate(found) if numbers.differs]
     chances = [1.0] * len(found)
@@ -76,8 +82,16 @@ def adjust(found: Sequence[Paired]) -> list[float]:
     return chances
 
 
-def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> Verdict | None:
-    """The verdict on a metric; None for a metric without a direction."""
+def verdict(metric: Variant, numbers: PairedResult, p_holm: float, margin: float) -> Verdict | None:
+    """Args:
+        metric: its record.
+        numbers: the paired comparison.
+        p_holm: p, adjusted.
+        margin: the least difference that counts, a share of the range of the metric.
+
+    Returns:
+        The verdict on the metric; None for a metric without a direction.
+    """
     if metric.direction is None:
         return None
     if numbers.n < FEWEST:
@@ -89,7 +103,7 @@ def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> V
     return "inconclusive"
 
 
-def holds(metric: Variant, numbers: Paired, margin: float) -> bool:
+def holds(metric: Variant, numbers: PairedResult, margin: float) -> bool:
     """Whether the candidate is not worse by more than the margin, with 95 % confidence."""
     end = numbers.low if metric.direction == "higher" else numbers.high
     if not numbers.differs or end is None:
@@ -98,8 +112,13 @@ def holds(metric: Variant, numbers: Paired, margin: float) -> bool:
 
 
 def overall(verdicts: Sequence[Verdict], *, first_holds: bool) -> Overall:
-    """The overall verdict from those of the main metrics, the deciding one first; `first_holds`: whether that one is
-    not worse (`holds`)."""
+    """Args:
+        verdicts: of the main metrics, the deciding one first.
+        first_holds: whether that one is not worse (`holds`).
+
+    Returns:
+        The overall verdict.
+    """
     if not verdicts:
         return "not_comparable"
     first = verdicts[0]

@@ -28,6 +28,7 @@ SET_BY_RUNNER = frozenset(
 )
 WHERE = ("out=", "cache_dir=", "hydra.")
 ADDED = re.compile(r"\+profile@evaluation\.profiles\.([^=]+)=\1")  # set by compose: a profile of the user
+FREE = re.compile(r"provider\.|judge\.(?:[\w.]+\.)?rubrics\.")  # free names: compose sets `++` before them
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*", re.A)  # Hydra reads such words as they stand
 SIMPLE = re.compile(  # an override whose value is a name of Hydra's, a whole number, or a text without escapes
@@ -68,28 +69,28 @@ def read(words: Sequence[str]) -> Line:
     """Parse a command line. Raises ConfigError with every word that is no override, and InputError for an unknown
     flag."""
     folders, rest = split_flags(words, CONFIG_FOLDER)
-    names, others = split_flags(rest, CONFIG_NAME)
-    trusts, others = TRUST in others, [word for word in others if word != TRUST]
-    flags = [word.partition("=")[0] for word in others if word.startswith("-")]
+    names, remaining = split_flags(rest, CONFIG_NAME)
+    trusts, remaining = TRUST in remaining, [word for word in remaining if word != TRUST]
+    flags = [word.partition("=")[0] for word in remaining if word.startswith("-")]
     check_folders(folders)
     _check(folders, names, flags)
     if trusts and not names:
         raise InputError(f"{TRUST}: expected a record (-cd FOLDER -cn frozen)")
     asks_hydra, multirun = (any(flag in kind for flag in flags) for kind in (ASKS_HYDRA, MULTIRUN))
-    overrides = [] if asks_hydra else check_overrides([word for word in others if not word.startswith("-")])
-    return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, others, trusts)
+    overrides = [] if asks_hydra else check_overrides([word for word in remaining if not word.startswith("-")])
+    return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, remaining, trusts)
 
 
 def split_flags(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str]]:
     """The values of the flags, and the other words."""
-    values, others, rest = [], [], iter(words)
+    values, remaining, rest = [], [], iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
         if name in flags:
             values.append(value if equals else next(rest, ""))
         else:
-            others.append(word)
-    return values, others
+            remaining.append(word)
+    return values, remaining
 
 
 def check_folders(folders: Sequence[str]) -> None:
@@ -113,13 +114,13 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
 def parse(argument: str) -> Override:
     """Parse an override with Hydra's grammar. Raises Hydra's error for an invalid word."""
     if (match := SIMPLE.fullmatch(argument)) is not None:
-        return _simple(argument, match)
+        return _parse_simple(argument, match)
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     return OverridesParser.create().parse_override(argument)
 
 
-def _simple(argument: str, match: re.Match[str]) -> Override:
+def _parse_simple(argument: str, match: re.Match[str]) -> Override:
     """What Hydra's grammar makes of nearly all words, in a hundredth of the time."""
     from hydra.core.override_parser.types import Override, OverrideType, Quote, QuotedString, ValueType
 
@@ -322,10 +323,17 @@ def unquote(override: str) -> str:
     return plain if quote_argument(plain) == override else f"{name}={value}"
 
 
+def without_additions(override: str) -> str:
+    """The override without the quotes and the `++` that the program added."""
+    plain = unquote(override)
+    return plain[2:] if plain.startswith("++") and FREE.match(plain, 2) else plain
+
+
 def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Sequence[str] = ()) -> str:
     """The command that repeats a run, without folders of results and caches, and without the overrides that the program
     added. `frozen`: the file that the overrides modify."""
-    kept = [unquote(word) for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word)]
+    theirs = (word for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word))
+    kept = [without_additions(word) for word in theirs]
     base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
     folders = [word for folder in config_folders for word in ("--config-dir", folder)]
     return " ".join(map(shell, ["python", "-m", "runner", *base, *folders, *kept]))

@@ -20,10 +20,10 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from runner.config.doors import BY_KEY, make_component, missing_methods, open_doors, returns_alike
 from runner.config.frozen import CONF, read_mapping
 from runner.config.hydra_internals import OPTION, holds, key_of, names_in, raw_value, value_of
-from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
+from runner.config.schema import Schema, current, load, schema_of, similar_attributes, type_fault
 from runner.errors import ConfigError, Problem, describe_unexpected, did_you_mean, expectation, text_of
 from runner.llm.address import NOT_SHOWN
-from runner.protocols import ABSENT, offered
+from runner.protocols import ABSENT, attribute_of
 from runner.system import terminal
 from runner.system.redaction import as_it_is, mark_secrets, marking
 from runner.system.shared import settle
@@ -122,21 +122,21 @@ class Component:
 
     def problem(self, wanted: tuple[type, ...]) -> Problem | None:
         """The problem of a component with the wrong type, with the choices that would fit."""
-        fault = None if self.cls is None else misfit(self.cls, wanted)
+        fault = None if self.cls is None else type_fault(self.cls, wanted)
         if fault is None:
             return None
         choices = [f"{self.key}={name}" for name in _fitting(self.key, wanted)]
         return Problem(f"{self.key}._target_", fault + (f"; expected {' or '.join(choices)}" if choices else ""))
 
 
-def _fitting(group: str, wanted: tuple[type, ...]) -> Iterator[str]:
+def _fitting(group: str, types: tuple[type, ...]) -> Iterator[str]:
     """The choices of the program that fit."""
     for path in sorted(CONF.joinpath(*group.split(".")).glob("*.yaml")):
         try:
             cls = load(str(read_mapping(path).get("_target_")))
         except UNLOADABLE:  # its packages are not installed
             continue
-        if misfit(cls, wanted) is None and any(returns_alike(cls, each) for each in wanted):
+        if type_fault(cls, types) is None and any(returns_alike(cls, each) for each in types):
             yield path.stem
 
 
@@ -184,7 +184,7 @@ def misspelt_attributes(node: DictConfig) -> list[tuple[str, str, str]]:
     return [
         (target, name, near)
         for key, target in targets.items()
-        for name, near in misspelt(load(target), settings[target], frozenset(roles[key])).items()
+        for name, near in similar_attributes(load(target), settings[target], frozenset(roles[key])).items()
     ]
 
 
@@ -211,7 +211,7 @@ def identity(node: DictConfig) -> str:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltComponents:
     """Built components. `root`: the object of the given node; `parts`: config key -> object; `tracebacks`: error line
     -> traceback of errors in components."""
 
@@ -227,7 +227,7 @@ class Built:
         return self.hashed()
 
 
-def build(node: DictConfig) -> Built:
+def build(node: DictConfig) -> BuiltComponents:
     """Build the components with their doors (runner.config.doors). Raises ConfigError, and ComponentError for a
     component that cannot be built or lacks methods of its protocol."""
     tracebacks: dict[str, str] = {}
@@ -254,7 +254,7 @@ def build(node: DictConfig) -> Built:
     parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
     for key, part in parts.items():
         settle(part, partial(_settings, node, key, type(part)))
-    return Built(root, parts, tracebacks, partial(_identities_of, node, objects.memo))
+    return BuiltComponents(root, parts, tracebacks, partial(_identities_of, node, objects.memo))
 
 
 def _identities_of(node: DictConfig, objects: Mapping[int, Any]) -> dict[int, str]:
@@ -279,16 +279,16 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> str:
         cls = load(target)
-        if offered(cls, "not_in_identity"):
+        if attribute_of(cls, "not_in_identity"):
             return ""
-        if offered(cls, "is_implied"):
+        if attribute_of(cls, "is_implied"):
             return IMPLIED
         identifying = {
             name: value
             for name, value in arguments.items()
             if value != IMPLIED
             and walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
-            and name not in offered(cls, "incidental")
+            and name not in attribute_of(cls, "incidental")
         }
         return fingerprint(
             [current(target), mark_secrets(identifying), _source_of(current(target)) if with_code else None]

@@ -24,8 +24,8 @@ from runner.config.choices import (
 from runner.config.choices import SWEEPER as SWEEPER_GROUP
 from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
-from runner.config.frozen import Frozen, unfolding
-from runner.config.hydra_internals import SWEEPER, as_written, grown, node_of, prefer_own, remember_files
+from runner.config.frozen import FrozenConfig, unfolding
+from runner.config.hydra_internals import SWEEPER, as_written, growth_problem, node_of, prefer_own, remember_files
 from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, run_fingerprint, used_keys
 from runner.config.provider_files import place_problems
 from runner.config.references import oracle_overrides, reference_overrides
@@ -39,7 +39,6 @@ from runner.system.store import fingerprint
 
 watch()
 
-OPEN = re.compile(r"provider\.|judge\.(?:[\w.]+\.)?rubrics\.")  # mappings with free names
 LISTED = "metric"  # groups with several choices at once
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
 GROUPS_BESIDE = ("tracking", "regression", "profile")  # which an evaluation need not use
@@ -68,7 +67,7 @@ class Plan:
     cells: Sequence[Cell]
     overrides: Sequence[str]
     is_sweep: bool
-    frozen: Frozen | None = None
+    frozen: FrozenConfig | None = None
     references: Mapping[str, Cell] = field(default_factory=dict)
     space: Space | None = None
 
@@ -126,7 +125,10 @@ def plan_of(line: arguments.Line) -> Plan:
 
 
 def _search(
-    overrides: Sequence[str], folders: Sequence[str], frozen: Frozen | None, vet: Callable[[DictConfig], None] | None
+    overrides: Sequence[str],
+    folders: Sequence[str],
+    frozen: FrozenConfig | None,
+    vet: Callable[[DictConfig], None] | None,
 ) -> Plan:
     """The plan of a search. Every value of the space is composed once with the defaults of the other axes, so that
     errors show before the first trial."""
@@ -164,7 +166,7 @@ def _together(words: Sequence[str]) -> str:
     return f"{key}={','.join([first, *(word.partition('=')[2] for word in words[1:])])}"
 
 
-def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
+def frozen_of(line: arguments.Line) -> tuple[FrozenConfig | None, list[str]]:
     """The frozen configuration that --config-name names, and the other configuration folders. Raises InputError for an
     untrusted one with settings for Hydra."""
     if line.config_name is None:
@@ -173,7 +175,10 @@ def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
     found = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
     if not found:
         raise InputError(f"--config-name: no {name} in {', '.join(line.config_folders)}")
-    frozen, folders = Frozen.read(Path(found[0]) / name), [each for each in line.config_folders if each != found[0]]
+    frozen, folders = (
+        FrozenConfig.read(Path(found[0]) / name),
+        [each for each in line.config_folders if each != found[0]],
+    )
     Vetting(frozen, line.overrides, folders, line.trusts).before_composing()
     return frozen, folders
 
@@ -225,28 +230,28 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
     allowed."""
     known = known_groups(search_path(overrides))
 
-    def grown(override: str) -> str:
+    def full_override(override: str) -> str:
         if _is_added(override) and str(arguments.parse(override).key_or_group) not in known:
             return f"+{override}"
         if re.fullmatch(rf"\+?{LISTED}=\w+", override):
             return "{}=[{}]".format(*override.split("="))
-        return f"++{override}" if OPEN.match(override) else override
+        return f"++{override}" if arguments.FREE.match(override) else override
 
-    return list(map(grown, overrides))
+    return list(map(full_override, overrides))
 
 
 def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
     """The profiles of the user, for evaluations that hold all profiles by name."""
     known = known_groups(search_path(overrides))
     shipped = {path.name for path in (resources.files("conf") / "profile").iterdir()}
-    others = [name for name in known.get("profile", ()) if f"{name}.yaml" not in shipped]
+    profiles = [name for name in known.get("profile", ()) if f"{name}.yaml" not in shipped]
     place = "profile@evaluation.profiles"
-    for job in arguments.cells(overrides) if others else ():
-        cfg = _bare(job, known)
+    for job in arguments.cells(overrides) if profiles else ():
+        cfg = _compose_bare(job, known)
         if cfg is None or f"{place}.default" not in _choices(cfg.hydra):
             return []
     named = {override.lstrip("+").partition("=")[0] for override in overrides}
-    return [f"+{place}.{name}={name}" for name in others if f"{place}.{name}" not in named]
+    return [f"+{place}.{name}={name}" for name in profiles if f"{place}.{name}" not in named]
 
 
 def _is_added(override: str) -> bool:
@@ -286,7 +291,7 @@ def _compose(
         cfg = compose_config([*groups, *values])
         problems += _of_sweeper(cfg.hydra)
         learn(as_written(cfg))
-        if problem := grown(cfg):
+        if problem := growth_problem(cfg):
             return None, [problem]
         OmegaConf.set_struct(cfg, False)
         hydra = cfg.pop("hydra")
@@ -354,10 +359,10 @@ def _sort_words(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
 def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]:
     """Problems of groups that were chosen although the evaluation does not have them."""
     choices_of = known_groups(search_path(job))
-    used = _groups_in_use(job, choices_of)
-    if not used:
+    groups = _groups_in_use(job, choices_of)
+    if not groups:
         return []
-    evaluation, *uses = used
+    evaluation, *uses = groups
     others = (*NOT_COMPONENTS, LISTED, "experiment")
     components = ", ".join(name for name in uses if name not in others and "/" not in name)
     parsed = [arguments.parse(override) for override in job]
@@ -365,13 +370,13 @@ def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]
     return [
         Problem(key, f"{evaluation} has no {key}; it uses {components}")
         for key in keys
-        if key in choices_of and key not in used and key not in known_bad
+        if key in choices_of and key not in groups and key not in known_bad
     ]
 
 
 def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]:
     """The evaluation's name and the groups in its defaults (empty when it does not compose)."""
-    cfg = _bare(job, known)
+    cfg = _compose_bare(job, known)
     if cfg is None:
         return []
     choices = _choices(cfg.hydra)
@@ -380,7 +385,7 @@ def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]
     return [choices["evaluation"], *used, *taken, "experiment"]
 
 
-def _bare(job: Sequence[str], choices_of: dict[str, list[str]]) -> DictConfig | None:
+def _compose_bare(job: Sequence[str], choices_of: dict[str, list[str]]) -> DictConfig | None:
     """The configuration of the evaluation and the experiment alone; None where it does not compose."""
     from hydra import compose
     from hydra.errors import HydraException

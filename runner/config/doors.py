@@ -39,7 +39,7 @@ from runner.records import (
     Corpus,
     DataProblem,
     DataSet,
-    Given,
+    GivenResults,
     Judgement,
     Preparation,
     Query,
@@ -73,7 +73,7 @@ BY_KEY: Mapping[str, type] = {
 EXIT_CODES = {"__init__": 1, "preflight": 1, "provenance": 1, "load": 1, "index": 2}
 # Methods whose TimeoutError means that a case, a conversation or a call ran out of time.
 MAY_TIME_OUT = frozenset(
-    {"run", "judge", "generate", "ask", "search", "embed", "rerank", "suggest", "summarise", "shorten"}
+    {"run", "judge", "generate", "ask", "search", "search_async", "embed", "rerank", "suggest", "summarise", "shorten"}
     | {"append", "read", "update", "delete", "inspect", "commit"}
 )
 
@@ -196,15 +196,15 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
     """Put a door around each method of a protocol (None: the methods that any component may have). The object gets a
     subclass of its class with the same name, so isinstance, id and copy work as before."""
     cls = type(component)
-    opened: frozenset[str] = getattr(cls, "_doors", frozenset())
+    door_names: frozenset[str] = getattr(cls, "_doors", frozenset())
     methods = dict(_methods(protocol)) if protocol is not None else {"preflight": protocols.Preflight.preflight}
-    methods = {name: method for name, method in methods.items() if name not in opened and hasattr(component, name)}
+    methods = {name: method for name, method in methods.items() if name not in door_names and hasattr(component, name)}
     if cls.__module__ == "builtins":
         return
     name = f"{cls.__module__}.{cls.__qualname__}"
     state: dict[tuple[str, int], Any] = {}
     body: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    body |= {"__doc__": cls.__doc__, "_doors": opened | methods.keys()}
+    body |= {"__doc__": cls.__doc__, "_doors": door_names | methods.keys()}
     for method, declared in methods.items():
         door = Door(key, name, method, log, state, inspect.iscoroutinefunction(declared))
         check = CHECKS.get((protocol.__name__ if protocol is not None else "", method))
@@ -232,7 +232,7 @@ def missing_methods(component: Any, protocol: type, key: str) -> None:
     """Raises ComponentError where a component lacks methods of its protocol, although its class may have them."""
     cls = type(component)
     name = f"{cls.__module__}.{cls.__qualname__}"
-    problem = lacking(component, protocol, name)
+    problem = protocol_fault(component, protocol, name)
     if problem is None and protocol is protocols.Judge:
         on_failure = getattr(component, "on_failure", None)
         if on_failure not in ("zero", "exclude"):
@@ -241,7 +241,7 @@ def missing_methods(component: Any, protocol: type, key: str) -> None:
         raise ComponentError(f"{key} ({name}): {problem}", 1)
 
 
-def lacking(component: Any, protocol: type, name: str) -> str | None:
+def protocol_fault(component: Any, protocol: type, name: str) -> str | None:
     """The methods of a protocol that a component or a class lacks."""
     demanded = _own_methods(protocol)
     missing = [method for method in demanded if not callable(getattr(component, method, None))]
@@ -629,7 +629,7 @@ def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query
     if len(rankings) != len(queries):
         raise door.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
     known = door.state.get(("corpus", id(retriever)))
-    if known is not None and (not known.documents or protocols.offered(retriever, "foreign_ids")):
+    if known is not None and (not known.documents or protocols.attribute_of(retriever, "foreign_ids")):
         known = None
     of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
     checked = [_ranking(door, *each, known) for each in zip(rankings, of, strict=False)]
@@ -760,7 +760,7 @@ def _vectors(door: Door, embedder: Any, vectors: Any, texts: Sequence[str], *_: 
         raise door.wrong(f"{expected}, got an array of shape {list(vectors.shape)}")
     if vectors.dtype.kind != "f":
         raise door.wrong(f"{expected}, got an array of {vectors.dtype}")
-    if protocols.offered(embedder, "is_rehearsed") or not len(vectors):
+    if protocols.attribute_of(embedder, "is_rehearsed") or not len(vectors):
         return vectors
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     _check_lengths(door, vectors)
@@ -869,7 +869,7 @@ def _is_plain(query: Any) -> bool:
         and {*map(type, query.relevance)} <= {str}
         and {*map(type, query.relevance.values())} <= {int}
         and {*map(type, query.answers)} | {*map(type, query.expected_chunks)} | {*map(type, query.tags)} <= {str}
-        and type(query.given) is Given
+        and type(query.given) is GivenResults
     )
 
 
@@ -931,16 +931,16 @@ def _suggestions(door: Door, suggester: Any, found: Any, places: Sequence[Any], 
     return found
 
 
-def _check_suggestions(door: Door, listed: Sequence[Any], place: Any, of: str) -> None:
-    notes = [suggestion.note for suggestion in listed]
+def _check_suggestions(door: Door, suggestions: Sequence[Any], place: Any, of: str) -> None:
+    notes = [suggestion.note for suggestion in suggestions]
     if len(set(notes)) < len(notes):
         raise door.wrong(f"{of}a note is suggested twice")
     if place.note in notes or not place.skip.isdisjoint(notes):
         raise door.wrong(f"{of}a note is suggested that is the note itself, or one to skip")
-    for suggestion in listed:
+    for suggestion in suggestions:
         if _share(door, suggestion.confidence, f"{of}confidence of {suggestion.note!r}") <= 0:
             raise door.wrong(f"{of}confidence of {suggestion.note!r} is 0; expected more")
-    confidences = [suggestion.confidence for suggestion in listed]
+    confidences = [suggestion.confidence for suggestion in suggestions]
     if confidences != sorted(confidences, reverse=True):
         raise door.wrong(f"{of}confidences are not in descending order")
 
@@ -1089,17 +1089,18 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Embedder", "is_cached"): _one_answer_each,
     ("Retriever", "index"): _index,
     ("Retriever", "search"): _rankings,
+    ("Retriever", "search_async"): _rankings,
     ("Retriever", "is_cached"): _one_answer_each,
     ("Generator", "generate"): _answer,
-    ("System", "opened"): _open,
+    ("System", "open"): _open,
     ("Judge", "judge"): _judgement,
     ("Judge", "complete"): _judgement,
     ("Reranker", "rerank"): _assessment,
     ("Suggester", "index"): _facts,
     ("Suggester", "suggest"): _suggestions,
     ("Novelty", "of"): _novelty,
-    ("Memory", "opened"): _open,
-    ("MemoryStore", "opened"): _open,
+    ("Memory", "open"): _open,
+    ("MemoryStore", "open"): _open,
     ("Evaluation", "load"): _case_set,
     ("Evaluation", "prepare"): _preparation,
     ("Evaluation", "run"): _output,
@@ -1108,6 +1109,6 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Scorer", "score"): _scores,
     ("Evaluation", "check_judge"): _facts,
     ("Evaluation", "sums"): _sums,
-    ("Evaluation", "opened"): _open,
+    ("Evaluation", "open"): _open,
 }
 WHOLE = frozenset({_data, _passages, _tokens, _vectors, _rankings, _case_set, _output})  # they check types themselves

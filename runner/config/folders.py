@@ -8,14 +8,14 @@ from pathlib import Path
 
 from runner.config import arguments
 from runner.config.choices import conf_packages
-from runner.config.frozen import CONF, Frozen, check_file_size, files_of, read_mapping
+from runner.config.frozen import CONF, FrozenConfig, check_file_size, files_of, read_mapping
 from runner.errors import ConfigError, InputError
 
 FILES = ("*.yaml", "*/*.yaml")  # the files of a group and of its nested groups
 
 
 def with_search_path(
-    overrides: Sequence[str], config_folders: Sequence[str], frozen: Frozen | None = None
+    overrides: Sequence[str], config_folders: Sequence[str], frozen: FrozenConfig | None = None
 ) -> list[str]:
     """Add configuration folders to hydra.searchpath: that of the program after a frozen configuration, those named, and
     those of installed packages (entry points of the group `runner.conf`, each naming a package). Folders that the user
@@ -23,7 +23,7 @@ def with_search_path(
     places = [] if frozen is None else ["pkg://conf"]
     places += [f"file://{Path(folder).resolve()}" for folder in config_folders]
     places += [f"pkg://{point.value}" for point in conf_packages()]
-    others = []
+    kept_overrides = []
     for override in overrides:
         parsed = arguments.parse(override)
         value = parsed.value()
@@ -33,10 +33,10 @@ def with_search_path(
                     check_size(place.removeprefix("file://"))
             places = [str(place) for place in value] + places
         else:
-            others.append(override)
+            kept_overrides.append(override)
     if not places:
-        return others
-    return [*others, "hydra.searchpath=[" + ",".join(arguments.single_quote(place) for place in places) + "]"]
+        return kept_overrides
+    return [*kept_overrides, "hydra.searchpath=[" + ",".join(arguments.single_quote(place) for place in places) + "]"]
 
 
 def search_path(overrides: Sequence[str]) -> list[str]:

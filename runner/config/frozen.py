@@ -40,7 +40,7 @@ NAME = re.compile(r"(?!\.)[^\x00-\x1f\\/:]+(/(?!\.)[^\x00-\x1f\\/:]+){0,3}")  # 
 
 
 @dataclass(frozen=True)
-class Frozen:
+class FrozenConfig:
     """A frozen configuration. `values`: plain values with unresolved interpolations; `name`: its name in messages."""
 
     name: str
@@ -57,7 +57,7 @@ class Frozen:
         return comment + yaml_of({"frozen": frozen, **self.values})
 
     @classmethod
-    def read(cls, path: Path) -> Frozen:
+    def read(cls, path: Path) -> FrozenConfig:
         """Read a frozen configuration. Raises InputError for a missing file, and for an edited one."""
         values = read_mapping(path)
         head = values.pop("frozen", None)
@@ -108,7 +108,7 @@ class Frozen:
 
 
 @contextmanager
-def unfolding(frozen: Frozen | None) -> Iterator[Path | None]:
+def unfolding(frozen: FrozenConfig | None) -> Iterator[Path | None]:
     """A temporary configuration folder with the unfolded files; None for None."""
     if frozen is None:
         yield None
@@ -118,7 +118,7 @@ def unfolding(frozen: Frozen | None) -> Iterator[Path | None]:
         yield Path(folder)
 
 
-def unfold(frozen: Frozen, folder: Path) -> None:
+def unfold(frozen: FrozenConfig, folder: Path) -> None:
     """Write the files of a configuration folder. Options that are newer than the record get their defaults."""
     main = read_mapping(CONF / "config.yaml")
     shared = {group for entry in main["defaults"] if isinstance(entry, dict) for group in entry}
@@ -143,7 +143,7 @@ def unfold(frozen: Frozen, folder: Path) -> None:
     (folder / SOURCE).write_text(frozen.name + "\n", encoding="utf-8")
 
 
-def _parts_of(place: str, frozen: Frozen, parts: Mapping[str, str]) -> list[Any]:
+def _parts_of(place: str, frozen: FrozenConfig, parts: Mapping[str, str]) -> list[Any]:
     """The components of an evaluation: the frozen ones, as far as the evaluation uses them."""
     path = CONF / f"{place}.yaml"
     if place != f"evaluation/{frozen.choices['evaluation']}" and path.is_file():
@@ -157,7 +157,7 @@ def source_of(folder: Path) -> str | None:
     return path.read_text(encoding="utf-8").strip() if path.is_file() else None
 
 
-def _main(frozen: Frozen, main: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _main(frozen: FrozenConfig, main: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Write config.yaml of the program with the frozen choices and options. In a group with several choices, such as
     provider, each entry becomes a file."""
     defaults: list[Any] = []

@@ -139,7 +139,7 @@ def _plain_item(parent: DictConfig | ListConfig, name: Any) -> Any:
     return MISSING if parent._value()[name]._value() == MISSING else plain(value_of(parent, name))
 
 
-def grown(cfg: DictConfig) -> Problem | None:
+def growth_problem(cfg: DictConfig) -> Problem | None:
     """The key of a value whose interpolations resolve to more than MOST_REFERRED characters, found without resolving
     any: a few lines of `a: ${b}${b}` may mean billions."""
     sizes: dict[int, int] = {}
@@ -448,13 +448,13 @@ class RememberingLoader:
         if (state := self._state(choices)) is None:
             return self.loader.load_configuration(config_name, overrides, *how)
         key = (config_name, *choices, *how)
-        known = self.composed.pop(key, None)
-        if known is None or known[0] != state:
-            known = state, pickle.dumps(self.loader.load_configuration(config_name, choices, *how))
-        self.composed[key] = known  # the latest is last
+        cached = self.composed.pop(key, None)
+        if cached is None or cached[0] != state:
+            cached = state, pickle.dumps(self.loader.load_configuration(config_name, choices, *how))
+        self.composed[key] = cached  # the latest is last
         while len(self.composed) > MOST_COMPOSED:
             del self.composed[next(iter(self.composed))]
-        cfg: DictConfig = pickle.loads(known[1])  # noqa: S301 - made here
+        cfg: DictConfig = pickle.loads(cached[1])  # noqa: S301 - made here
         loader: Any = self.loader
         try:
             loader._apply_overrides_to_config([arguments.parse(value) for value in values], cfg)
@@ -570,7 +570,7 @@ def start(
 
     hydra: Any = GlobalHydra.instance().hydra
     if composed:
-        hydra.config_loader = Composed(hydra.config_loader, composed)
+        hydra.config_loader = ComposedLoader(hydra.config_loader, composed)
     mode = f"hydra.mode={'MULTIRUN' if is_sweep else 'RUN'}"
     if jobs:
         _launch(hydra, task, [*overrides, mode], jobs)
@@ -579,7 +579,7 @@ def start(
     launch(config_name="config", task_function=task, overrides=[*overrides, mode])
 
 
-class QuicklyCopied(DictConfig):
+class FastCopyConfig(DictConfig):
     """A node with a `deepcopy` in a fifth of OmegaConf's time, where its types can be pickled. In a worker of Ray they
     cannot: it has Hydra's plugins twice."""
 
@@ -587,7 +587,7 @@ class QuicklyCopied(DictConfig):
         above = self._get_parent()
         self._set_parent(None)
         try:
-            copied: QuicklyCopied = pickle.loads(pickle.dumps(self))  # noqa: S301 - made here
+            copied: FastCopyConfig = pickle.loads(pickle.dumps(self))  # noqa: S301 - made here
         except (pickle.PicklingError, AttributeError, TypeError):
             self._set_parent(above)
             return super().__deepcopy__(memo)
@@ -612,7 +612,7 @@ def _launch(hydra: Any, task: Any, overrides: Sequence[str], jobs: Sequence[Sequ
         _ = done.return_value  # raises the error of the job
 
 
-class Composed:
+class ComposedLoader:
     """A config loader of Hydra that returns composed `cells`. Pickled to another process, it is Hydra's own again."""
 
     def __init__(self, loader: ConfigLoader, cells: Sequence[Cell]) -> None:
@@ -632,7 +632,7 @@ class Composed:
         hydra._set_parent(copied)
         copied._value()["hydra"] = hydra  # `copied["hydra"] = hydra` would copy it
         for node in (copied, hydra):  # Hydra copies each of them several times for one job
-            object.__setattr__(node, "__class__", QuicklyCopied)  # `node.__class__ =` would add a setting
+            object.__setattr__(node, "__class__", FastCopyConfig)  # `node.__class__ =` would add a setting
         return copied
 
     def __getattr__(self, name: str) -> Any:

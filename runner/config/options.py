@@ -308,19 +308,27 @@ def _settings(loc: Sequence[str | int]) -> list[str]:
 
 
 def _unknown(cfg: DictConfig, name: str) -> Problem:
-    used = [key for key in _names(cfg) if _is_component(cfg, key) and key not in NOT_PARTS]
+    groups = [key for key in _names(cfg) if _is_component(cfg, key) and key not in NOT_PARTS]
     if not OmegaConf.is_config(node_of(cfg, name)):
         if name in NOT_PARTS:
             return Problem(name, "expected a component (a mapping with _target_)")
-        known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "profile", "experiment"]
+        known = [
+            *RunOptions.model_fields,
+            *groups,
+            "evaluation",
+            "tracking",
+            "regression",
+            "profile",
+            "experiment",
+        ]
         last = name.rpartition("_")[2]  # top_k, n_seed
         return Problem(name, f"unknown option{did_you_mean(last if last in known else name, known)}")
     if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(as_written(node_of(cfg, "evaluation"))):
         return Problem(name, "expected a component (a mapping with _target_)")
-    near = did_you_mean(name, [*used, *NESTED, "provider"]) if name not in PARTS else ""
+    near = did_you_mean(name, [*groups, *NESTED, "provider"]) if name not in PARTS else ""
     if "did you mean" in near:
         return Problem(name, f"unknown option{near}")
-    return Problem(name, f"{evaluation_name(cfg)} has no {name}; it uses {', '.join(used)}")
+    return Problem(name, f"{evaluation_name(cfg)} has no {name}; it uses {', '.join(groups)}")
 
 
 def experiment_name(choices: Mapping[str, str], cfg: DictConfig) -> str:

@@ -17,7 +17,7 @@ from runner.config import arguments
 from runner.config.options import evaluation_name, used_keys
 from runner.config.schema import load
 from runner.errors import ConfigError, Problem
-from runner.protocols import offered
+from runner.protocols import attribute_of
 
 FLOORS = ("none", "random")
 CEILING = "gold"
@@ -33,7 +33,7 @@ def reference_overrides(cfg: DictConfig, overrides: Sequence[str]) -> dict[str, 
     if KEY not in used_keys(cfg):
         what = f"{evaluation_name(cfg)} has no retriever, so there is no gold context"
         raise ConfigError([Problem("baselines", what)])
-    if "system" in used_keys(cfg) and not offered(load(str(cfg.system._target_)), "is_within"):
+    if "system" in used_keys(cfg) and not attribute_of(load(str(cfg.system._target_)), "is_within"):
         what = "a running system retrieves and answers by itself, so no other contexts can be put before it"
         raise ConfigError([Problem("baselines", f"{what}; expected baselines=none")])
     kept = [override for override in overrides if not _is_of_retriever(override)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import get_protocol_members
 
 from runner import protocols
-from runner.config.doors import lacking
+from runner.config.doors import protocol_fault
 from runner.errors import similar
 
 if TYPE_CHECKING:
@@ -81,25 +81,25 @@ class Schema:
         return name not in self.model.model_fields or self.model.model_fields[name].annotation is Any
 
 
-def misfit(cls: type, wanted: tuple[type, ...]) -> str | None:
+def type_fault(cls: type, wanted: tuple[type, ...]) -> str | None:
     """Why a class is none of the wanted types; None where it is a subclass of one of them, or has the methods of a
     protocol."""
-    faults = [fault for each in wanted if (fault := _misfit(cls, each))]
+    faults = [fault for each in wanted if (fault := _type_fault(cls, each))]
     return faults[0] if wanted and len(faults) == len(wanted) else None
 
 
-def _misfit(cls: type, wanted: type) -> str | None:
+def _type_fault(cls: type, wanted: type) -> str | None:
     name = f"{cls.__module__}.{cls.__qualname__}"
     if not getattr(wanted, "_is_protocol", False):
         return None if issubclass(cls, wanted) else f"expected {wanted.__name__}; {name} is none"
-    return lacking(cls, wanted, name)
+    return protocol_fault(cls, wanted, name)
 
 
 @lru_cache(maxsize=1000)  # attributes of a class do not change; a class that was loaded again is another class
-def misspelt(cls: type, settings: frozenset[str], roles: frozenset[type]) -> Mapping[str, str]:
+def similar_attributes(cls: type, settings: frozenset[str], roles: frozenset[type]) -> Mapping[str, str]:
     """Public attribute of a class -> similar optional attribute (runner.protocols) that the class lacks. Names of
     settings, and of attributes of protocols that the class fits, are left out."""
-    fitting = {*roles, *(role for role in protocols.OPTIONAL if _misfit(cls, role) is None)}
+    fitting = {*roles, *(role for role in protocols.OPTIONAL if _type_fault(cls, role) is None)}
     own = {*settings, *(name for role in fitting for name in get_protocol_members(role))}
     optional = [*protocols.ANY, *(each for role in fitting for each in protocols.optional_of(role))]
     known = {name for each in (*optional, *fitting) for name in get_protocol_members(each)}

@@ -14,7 +14,7 @@ from runner.config.choices import choice_problem, known_groups, nested_problem
 from runner.config.components import check, note_misspelt
 from runner.config.compose import initialise
 from runner.config.folders import composable, search_path, with_search_path
-from runner.config.hydra_internals import as_written, grown
+from runner.config.hydra_internals import as_written, growth_problem
 from runner.config.provider_files import place_problems
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.system.metadata import without_credentials
@@ -41,7 +41,7 @@ def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[
             cfg = compose(command, chosen)
             _leave_out(cfg, absent)
             learn(as_written(cfg))
-            if problem := grown(cfg):
+            if problem := growth_problem(cfg):
                 raise ConfigError([problem])
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigError([Problem("configuration", without_credentials(" ".join(str(error).split())))]) from None
@@ -66,15 +66,15 @@ def _sort_words(command: str, overrides: Sequence[str], known: DictConfig) -> tu
     problems."""
     groups = known_groups(search_path(overrides))
     there = [group for group in groups if OmegaConf.select(known, group.replace("/", ".")) is not None]
-    used = [group for group in there if not all(f"{group}/{inner}" in groups for inner in known.get(group) or "-")]
+    uses = [group for group in there if not all(f"{group}/{inner}" in groups for inner in known.get(group) or "-")]
     words, problems = [], []
     for override in overrides:
         parsed = arguments.parse(override)
         key = str(parsed.key_or_group)
         if problem := nested_problem(key, None if parsed.is_delete() else parsed.value(), groups):
             problems.append(problem)
-        elif key in groups and key not in used and not parsed.is_delete():
-            problems.append(Problem(key, f"{command} has no {key}; it uses {', '.join(_outermost(used))}"))
+        elif key in groups and key not in uses and not parsed.is_delete():
+            problems.append(Problem(key, f"{command} has no {key}; it uses {', '.join(_outermost(uses))}"))
         elif key in groups and not parsed.is_delete() and (problem := choice_problem(key, parsed.value(), groups[key])):
             problems.append(problem)
         else:

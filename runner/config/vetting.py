@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
 from runner.config.choices import conf_packages
-from runner.config.frozen import CONF, Frozen, files_of, read_mapping
+from runner.config.frozen import CONF, FrozenConfig, files_of, read_mapping
 from runner.config.hydra_internals import key_of, node_of, raw_value
 from runner.config.schema import load
 from runner.errors import InputError
@@ -70,7 +70,7 @@ class Strange:
 class Vetting:
     """The check of one record with the `overrides` and configuration `folders` of the command line."""
 
-    frozen: Frozen
+    frozen: FrozenConfig
     overrides: Sequence[str]
     folders: Sequence[str]
     is_trusted: bool
@@ -83,15 +83,15 @@ class Vetting:
     def of(self, cfg: DictConfig) -> None:
         """Check a composed configuration before its classes are loaded. Raises InputError unless trusted."""
         language = cfg.report.get("language") if isinstance(cfg.get("report"), DictConfig) else None
-        self._demand(strange(cfg, self._own), supported_language(language))
+        self._demand(strange_values(cfg, self._own), supported_language(language))
 
     def of_classes(self, cfg: DictConfig) -> None:
         """Check classes only, for commands that import them but run and send nothing."""
-        self._demand((part for part in strange(cfg, self._own) if part.why == FOREIGN), "en")
+        self._demand((part for part in strange_values(cfg, self._own) if part.why == FOREIGN), "en")
 
     @cached_property
     def _own(self) -> Own:
-        return own(self.overrides, self.folders)
+        return own_values(self.overrides, self.folders)
 
     def _demand(self, parts: Iterator[Strange], language: str) -> None:
         strange = [part for part in dict.fromkeys(parts) if part not in self.shown]
@@ -131,7 +131,7 @@ class Own:
         return _normalise(address) in self.texts
 
 
-def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
+def own_values(overrides: Sequence[str], folders: Sequence[str]) -> Own:
     """The values that the program, installed packages, `folders` and the command line name. Only while Hydra is
     initialised."""
     typed = [_nest(override) for job in arguments.cells(overrides) for override in job]
@@ -227,7 +227,7 @@ def _normalise(address: Any) -> Any:
 # --- what a configuration names -------------------------------------------------------------------
 
 
-def _hydras(frozen: Frozen) -> Iterator[Strange]:
+def _hydras(frozen: FrozenConfig) -> Iterator[Strange]:
     """The settings for Hydra in a frozen file."""
     for name in [*frozen.values, *frozen.choices, *frozen.others]:
         if re.search(r"(^|@)hydra\b", str(name)):
@@ -263,7 +263,7 @@ def _is_of_program(key: str, value: str) -> bool:
     return any(read_mapping(path).get(name) == value for path in (CONF / group.replace(".", "/")).glob("*.yaml"))
 
 
-def strange(cfg: DictConfig, own: Own) -> Iterator[Strange]:
+def strange_values(cfg: DictConfig, own: Own) -> Iterator[Strange]:
     """Everything in a composed configuration that neither the program nor `own` names."""
     yield from _in_mapping(cfg, "", own)
 
@@ -383,7 +383,7 @@ def _packages(point: EntryPoint) -> Iterator[str]:
 
 def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
     """The components in an untrusted file, such as that of a run, that must not be built."""
-    known = own((), ())
+    known = own_values((), ())
     typed = {**typed, "environment": by_form(os.environ.get("MLFLOW_TRACKING_URI", ""))}
     texts = known.texts | set(typed.values()) | {_normalise(text) for text in typed.values()}
     found = _in_mapping(node, key_of(node), replace(known, texts=texts))

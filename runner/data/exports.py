@@ -106,7 +106,7 @@ def _is_promptfoo_results(table: Table) -> bool:
 def _read_promptfoo_results(table: Table) -> Export:
     rows = _promptfoo_results(table)
     systems = {(_provider(row), row.get("promptIdx")) for _, row in rows}
-    read = []
+    results = []
     for line, row in rows:
         case = row["testCase"] if isinstance(row.get("testCase"), dict) else {}
         number = row.get("testIdx")
@@ -118,8 +118,10 @@ def _read_promptfoo_results(table: Table) -> Export:
         if len(systems) > 1:
             cells["id"] = f"{cells['id']}@{_provider(row)}/{row.get('promptIdx', 0)}"
             cells["tags"] = [f"provider:{_provider(row)}", f"prompt:{row.get('promptIdx', 0)}"]
-        read.append((line, row, cells))
-    return Export("promptfoo results", read, _sources(read, {"answer": "response.output", "checks": "testCase.assert"}))
+        results.append((line, row, cells))
+    return Export(
+        "promptfoo results", results, _sources(results, {"answer": "response.output", "checks": "testCase.assert"})
+    )
 
 
 def _provider(row: Row) -> str:
@@ -137,14 +139,14 @@ def _read_promptfoo_tests(table: Table) -> Export:
     whole = table.whole if isinstance(table.whole, dict) else {}
     default = whole.get("defaultTest") if isinstance(whole.get("defaultTest"), dict) else {}
     tests = [(None, test) for test in whole["tests"] if isinstance(test, dict)] if whole else table.rows
-    read = []
+    rows_read = []
     for number, (line, test) in enumerate(tests, 1):
         values = {**((default or {}).get("vars") or {}), **(test.get("vars") or {})}
         checks = [*((default or {}).get("assert") or []), *(test.get("assert") or [])]
         for variables in _combinations(values):
             cells = _of_vars(variables, f"test-{number}")
-            read.append((line, test, {**cells, **_checks(checks, variables)}))
-    return Export("promptfoo tests", read, _sources(read, {"checks": "assert"}))
+            rows_read.append((line, test, {**cells, **_checks(checks, variables)}))
+    return Export("promptfoo tests", rows_read, _sources(rows_read, {"checks": "assert"}))
 
 
 def _combinations(variables: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -159,15 +161,15 @@ def _is_promptfoo_csv(table: Table) -> bool:
 
 
 def _read_promptfoo_csv(table: Table) -> Export:
-    read = []
+    rows_read = []
     for number, (line, row) in enumerate(table.rows, 1):
         cells = _of_vars({name: value for name, value in row.items() if not name.startswith("__")}, f"test-{number}")
         shorthands = [str(value).strip() for name, value in row.items() if name.startswith(EXPECTED) and value]
         checks = [assertion_of(text) for text in shorthands if text]
         if row.get("__providerOutput"):
             cells["answer"] = row["__providerOutput"]
-        read.append((line, row, {**cells, **_checks(checks, row)}))
-    return Export("promptfoo tests", read, _sources(read, {"checks": EXPECTED}))
+        rows_read.append((line, row, {**cells, **_checks(checks, row)}))
+    return Export("promptfoo tests", rows_read, _sources(rows_read, {"checks": EXPECTED}))
 
 
 def assertion_of(text: str) -> dict[str, Any]:
@@ -260,7 +262,7 @@ def _with_variables(checks: Sequence[Any], variables: Mapping[str, Any]) -> list
 def _read_ragas(table: Table) -> Export:
     """`user_input` is a question, or a conversation whose last answer is judged. Ids in parallel lists belong to the
     contexts."""
-    read = []
+    rows_read = []
     for line, row in table.rows:
         names = {"question": "user_input", "answer": "response", "contexts": "retrieved_contexts"}
         names |= {
@@ -277,9 +279,9 @@ def _read_ragas(table: Table) -> Export:
             pairs = zip(contexts, ids, strict=True)
             cells["contexts"] = [{"id": str(id), "text": text} for text, id in pairs]
             del cells["ranking"]
-        read.append((line, row, cells))
+        rows_read.append((line, row, cells))
     shown = {"question": "user_input", "answer": "response", "contexts": "retrieved_contexts", "reference": "reference"}
-    return Export("ragas", read, _sources(read, shown))
+    return Export("ragas", rows_read, _sources(rows_read, shown))
 
 
 # --- MLflow -----------------------------------------------------------------------------------------
@@ -291,7 +293,7 @@ def _is_mlflow(table: Table) -> bool:
 
 
 def _read_mlflow(table: Table) -> Export:
-    read = []
+    rows_read = []
     for line, row in table.rows:
         trace = _mapping(value_of(row["trace"]) if row.get("trace") else row)
         info, data = _mapping(trace.get("info")), _mapping(trace.get("data"))
@@ -307,10 +309,10 @@ def _read_mlflow(table: Table) -> Export:
         retrieved = [_attribute(span, "spanOutputs") for span in spans if _attribute(span, "spanType") == "RETRIEVER"]
         if retrieved:
             cells["contexts"] = _once(retrieved)
-        read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
+        rows_read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
     shown = {"question": "inputs of the root span", "answer": "outputs of the root span"}
     more = {"contexts": "outputs of RETRIEVER spans", "reference": "expectation expected_response"}
-    return Export("MLflow traces", read, _sources(read, shown | more))
+    return Export("MLflow traces", rows_read, _sources(rows_read, shown | more))
 
 
 def _mapping(value: Any) -> Row:
@@ -350,7 +352,7 @@ def _read_runs(table: Table) -> Export:
     for _, row in rows:
         if row.get("run_type") == "retriever":
             retrieved.setdefault(row.get("trace_id"), []).append(value_of(row.get("outputs")))
-    read = []
+    rows_read = []
     for line, row in roots:
         outputs = value_of(row.get("outputs"))
         cells: Cells = {
@@ -361,13 +363,13 @@ def _read_runs(table: Table) -> Export:
         cells |= {"reference": _answer_of(row.get("reference_outputs")), "created_at": row.get("start_time")}
         contexts = retrieved.get(row.get("trace_id") or row.get("id")) or _inner(outputs, "contexts")
         cells |= {"tags": row.get("tags"), **({"contexts": _once(contexts)} if contexts else {})}
-        read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
+        rows_read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
     shown = {
         "question": "inputs of root runs",
         "answer": "outputs of root runs",
         "contexts": "outputs of retriever runs",
     }
-    return Export("LangSmith runs", read, _sources(read, shown))
+    return Export("LangSmith runs", rows_read, _sources(rows_read, shown))
 
 
 def _inner(outputs: Any, field: str) -> list[Any]:
@@ -381,14 +383,14 @@ def _answer_of(value: Any) -> str | None:
 
 def _read_examples(table: Table) -> Export:
     """The outputs of an example are the expected ones."""
-    read = []
+    rows_read = []
     for line, row in table.rows:
         inputs = value_of(row.get("inputs"))
         cells: Cells = {"id": row.get("id"), "question": inputs, "reference": _answer_of(row.get("outputs"))}
         contexts = _inner(inputs, "contexts")
         cells |= {"contexts": _once(contexts)} if contexts else {}
-        read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
-    return Export("LangSmith examples", read, _sources(read, {"question": "inputs", "reference": "outputs"}))
+        rows_read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
+    return Export("LangSmith examples", rows_read, _sources(rows_read, {"question": "inputs", "reference": "outputs"}))
 
 
 # --- Langfuse ---------------------------------------------------------------------------------------
@@ -427,7 +429,7 @@ def _read_langfuse(table: Table) -> Export:
             trace = _either(observation, "traceId", "trace_id")
             retrieved.setdefault(trace, []).append(value_of(observation.get("output")))
     is_root = [not _either(row, "parentObservationId", "parent_observation_id") for _, row in rows]
-    read = []
+    rows_read = []
     for (line, row), root in zip(rows, is_root, strict=True):
         if of_observations and not root:
             continue
@@ -442,9 +444,9 @@ def _read_langfuse(table: Table) -> Export:
         }
         cells |= {"created_at": _either(row, "timestamp", "startTime", "start_time")}
         cells |= {"contexts": _once(contexts)} if contexts else {}
-        read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
+        rows_read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
     shown = {"question": "input", "answer": "output", "contexts": "outputs of RETRIEVER observations"}
-    return Export("Langfuse traces", read, _sources(read, shown))
+    return Export("Langfuse traces", rows_read, _sources(rows_read, shown))
 
 
 def _item(row: Row) -> Cells:

@@ -117,14 +117,14 @@ class Fields:
 
     def time(self, name: str) -> datetime | None:
         """A time in ISO 8601, UTC without an offset; None where it is absent."""
-        written = self.text(name)
-        if written is None:
+        text = self.text(name)
+        if text is None:
             return None
         try:
-            moment = datetime.fromisoformat(written)
+            moment = datetime.fromisoformat(text)
             return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
         except (OverflowError, ValueError):  # invalid, or outside of the years 1 to 9999 in UTC
-            self.wrong(name, "a time such as 2026-03-01T09:00:00Z", written)
+            self.wrong(name, "a time such as 2026-03-01T09:00:00Z", text)
             return None
 
     def tags(self) -> tuple[str, ...]:

@@ -45,10 +45,10 @@ def unpack(file: IO[bytes]) -> IO[bytes]:
         file.close()
         raise
     kind = next((kind for kind in (GZIP, ZSTD) if start.startswith(kind)), None)
-    return file if kind is None else io.BufferedReader(_Unpacked(file, kind), BUFFER_BYTES)
+    return file if kind is None else io.BufferedReader(_UnpackingFile(file, kind), BUFFER_BYTES)
 
 
-class _Unpacked(io.RawIOBase):
+class _UnpackingFile(io.RawIOBase):
     """An unpacked file with `seek`, which unpacks from the start again."""
 
     def __init__(self, file: IO[bytes], kind: bytes) -> None:

@@ -54,13 +54,13 @@ def documents_identity(corpus: Corpus) -> str:
 def queries_identity(queries: Sequence[Query]) -> dict[str, str]:
     """The hashes of all parts of queries, by name: queries, gold, slices and given, and checks where there are some.
     Each query is read once, since a large data set makes its queries anew each time."""
-    texts, gold, slices, given = (ListFingerprint() for _ in range(4))
+    texts, gold, slices, given_results = (ListFingerprint() for _ in range(4))
     checks: list[tuple[str, list[object]]] = []
     last, is_in_order = "", True
     for query in queries:
         texts.add(_question(query))
         slices.add(_slices(query))
-        given.add([query.id, _given_values(query)])
+        given_results.add([query.id, _given_values(query)])
         if query.checks:
             checks.append((query.id, [asdict(check) for check in query.checks]))
         if is_in_order := is_in_order and last <= query.id:  # that of gold labels, which are hashed by id
@@ -70,7 +70,7 @@ def queries_identity(queries: Sequence[Query]) -> dict[str, str]:
         "queries": texts.hexdigest(),
         "gold": gold.hexdigest() if is_in_order else gold_fingerprint(queries),
         "slices": slices.hexdigest(),
-        "given": given.hexdigest(),
+        "given": given_results.hexdigest(),
         **({"checks": fingerprint(sorted(checks, key=itemgetter(0)))} if checks else {}),
     }
 

@@ -29,7 +29,7 @@ from runner.data.label_sheets import Rows, read_sheets, sheets_in
 from runner.data.mtrag import SCALE, read_mtrag
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import contexts_of, history_of
-from runner.data.ratings import ANSWER, UNIT, RatedAnswer, Scale, Wanted
+from runner.data.ratings import ANSWER, UNIT, RatedAnswer, RatingSpec, Scale
 from runner.errors import DataError
 from runner.records import DataProblem, Turn
 from runner.system.store import fingerprint
@@ -70,38 +70,38 @@ class Labels:
         return fingerprint([_identity(answer) for answer in self.answers])
 
 
-def read_labels(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None = None) -> Labels:
+def read_labels(path: str, spec: RatingSpec, log: ProblemLog, rows: Rows | None = None) -> Labels:
     """Read rated answers. A bad line and a repeated id are errors and left out; answers without a wanted rating are
     left out. Raises DataError for an unreadable file, for ratings on another scale, and where there is no wanted
     rating. `rows`: of the run whose answers a spreadsheet holds."""
     if expand(path).is_dir():
-        wanted = replace(wanted, scale=wanted.scale or SCALE)
-        found = read_mtrag(path, KEY, wanted, log)
+        spec = replace(spec, scale=spec.scale or SCALE)
+        found = read_mtrag(path, KEY, spec, log)
     else:
-        found = _read(path, wanted, log, rows)
+        found = _read(path, spec, log, rows)
     answers = tuple(answer for answer in found if answer.ratings)
     log.stop_if_strict()
-    rubrics = tuple(name for name in wanted.names if any(name in answer.ratings for answer in answers))
+    rubrics = tuple(name for name in spec.names if any(name in answer.ratings for answer in answers))
     if not rubrics:
-        names = " or ".join(dict.fromkeys(wanted.names.values()))
+        names = " or ".join(dict.fromkeys(spec.names.values()))
         raise DataError(f"{KEY}: no answer in {path} has a rating called {names}{why_empty(log, path)}")
-    return Labels(answers, rubrics, wanted.scale or UNIT, log.problems)
+    return Labels(answers, rubrics, spec.scale or UNIT, log.problems)
 
 
-def _read(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None) -> Iterator[RatedAnswer]:
+def _read(path: str, spec: RatingSpec, log: ProblemLog, rows: Rows | None) -> Iterator[RatedAnswer]:
     places: dict[str, str] = {}
     if sheets := sheets_in(path):
-        records = read_sheets(sheets, wanted.scale or UNIT, rows, log)
+        records = read_sheets(sheets, spec.scale or UNIT, rows, log)
     else:
         records = ((path, line, data) for line, data in read_jsonl(path, KEY, log, DataError))
     for file, line, data in records:
         fields = Fields(data, file, line, log)
-        answer = _answer(fields, wanted)
+        answer = _answer(fields, spec)
         if answer is not None and is_new(fields, answer.id, places):
             yield answer
 
 
-def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
+def _answer(fields: Fields, spec: RatingSpec) -> RatedAnswer | None:
     fields.warn_of_misspellings(KNOWN)
     answer_id = fields.required_text("id")
     question = fields.required_text("question", "query")
@@ -110,9 +110,9 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
     if not isinstance(rated, dict) or not rated:
         fields.wrong("ratings", "{rubric: a number or a list of numbers}", rated)
         return None
-    ratings = wanted.read(fields, "ratings", rated)
+    ratings = spec.read(fields, "ratings", rated)
     contexts, history = contexts_of(fields), history_of(fields)
-    more = _rubric_fields(fields, wanted, ratings)
+    more = _rubric_fields(fields, spec, ratings)
     rated_answer = RatedAnswer(
         id=answer_id,
         question=question,
@@ -128,13 +128,13 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
     return None if fields.failed else rated_answer
 
 
-def _rubric_fields(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]) -> dict[str, Any]:
+def _rubric_fields(fields: Fields, spec: RatingSpec, ratings: Mapping[str, object]) -> dict[str, Any]:
     """The fields of rubrics beyond those of every answer. A missing one is an error."""
     more: dict[str, Any] = {}
     for rubric in ratings:
-        if rubric not in wanted.sees:
+        if rubric not in spec.sees:
             more |= {name: value for name, value in fields.data.items() if name not in KNOWN}
-        for field in wanted.sees.get(rubric, [ANSWER]):
+        for field in spec.sees.get(rubric, [ANSWER]):
             name = CALLED.get(field.name, field.name)
             value = fields.data.get(name)
             if isinstance(value, str if field.kind == "text" else list) and (value or name not in CALLED.values()):

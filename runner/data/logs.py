@@ -52,19 +52,22 @@ def logs_of(
     if not rows:
         raise error(f"{key}: no rows in {path}{why_empty(log, path)}")
     originals = [row for _, row, _ in rows]
-    chosen = chosen_columns(originals, columns, prefix, error, guesses=export is None)
-    sources = {**(export.sources if export else {}), **{field: column.name for field, column in chosen.items()}}
+    column_of = chosen_columns(originals, columns, prefix, error, guesses=export is None)
+    sources = {
+        **(export.sources if export else {}),
+        **{field: column.name for field, column in column_of.items()},
+    }
     if "question" not in sources:
         columns_there = ", ".join(name for name in column_names(originals) if "." not in name)
         hint = f"name it: {prefix}question=COLUMN; it has: {columns_there}"
         raise error(f"{key}: no column of {path} looks like a question; {hint}")
     cases = Cases(path, log, separator)
-    read = [(line, {**cells, **_cells(row, chosen)}) for line, row, cells in rows]
+    read = [(line, {**cells, **_cells(row, column_of)}) for line, row, cells in rows]
     usable = [(line, case) for number, (line, cells) in enumerate(read, 1) if (case := cases.of(number, line, cells))]
     log.stop_if_strict()
     if not usable:
         raise error(f"{key}: no row of {path} can be used{why_empty(log, path)}")
-    left = [] if export else left_columns(originals, chosen.values())
+    left = [] if export else left_columns(originals, column_of.values())
     form = export.name if export else table.shown
     left_checks = Counter(name for _, _, cells in rows for name in cells.get(LEFT, ()))
     return Logs(form, sources, left, usable, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks)

@@ -22,14 +22,14 @@ from runner.data.files import expand
 from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog
 from runner.data.queries import history_of
-from runner.data.ratings import RatedAnswer, Scale, Wanted
+from runner.data.ratings import RatedAnswer, RatingSpec, Scale
 from runner.errors import DataError
 from runner.records import Context, Document
 
 SCALE = Scale(1.0, 4.0)
 
 
-def read_mtrag(path: str, key: str, wanted: Wanted, log: ProblemLog) -> Iterator[RatedAnswer]:
+def read_mtrag(path: str, key: str, spec: RatingSpec, log: ProblemLog) -> Iterator[RatedAnswer]:
     """A bad line and a repeated id are errors and left out. Raises DataError or CorpusError for a missing or unreadable
     file."""
     folder = expand(path)
@@ -38,12 +38,12 @@ def read_mtrag(path: str, key: str, wanted: Wanted, log: ProblemLog) -> Iterator
     seen: dict[str, str] = {}
     for line, data in read_jsonl(responses, key, log, DataError):
         fields = Fields(data, responses, line, log)
-        answer = _answer(fields, corpus, wanted)
+        answer = _answer(fields, corpus, spec)
         if answer is not None and is_new(fields, answer.id, seen):
             yield answer
 
 
-def _answer(fields: Fields, corpus: Mapping[str, Document], wanted: Wanted) -> RatedAnswer | None:
+def _answer(fields: Fields, corpus: Mapping[str, Document], spec: RatingSpec) -> RatedAnswer | None:
     turns = history_of(fields, "conversation")
     if not fields.failed and (not turns or turns[-1].role != "user"):
         fields.error("conversation", "expected a list of turns that ends with one of the user")
@@ -51,7 +51,7 @@ def _answer(fields: Fields, corpus: Mapping[str, Document], wanted: Wanted) -> R
     response = fields.text("response")
     if response is None and not fields.failed:
         fields.wrong("response", "text", None)
-    ratings = wanted.read(fields, "annotations", _annotations(fields, wanted))
+    ratings = spec.read(fields, "annotations", _annotations(fields, spec))
     answer_id, task, system = fields.required_text("id"), fields.required_text("task_id"), fields.text("model")
     references = tuple(fields.texts("reference")) if "answer_correctness" in ratings else ()
     if not references and "answer_correctness" in ratings and not fields.failed:
@@ -83,14 +83,14 @@ def _documents(fields: Fields, corpus: Mapping[str, Document]) -> list[Document]
     return [corpus[id] for id in ids if id in corpus]
 
 
-def _annotations(fields: Fields, wanted: Wanted) -> dict[str, list[Any]]:
+def _annotations(fields: Fields, spec: RatingSpec) -> dict[str, list[Any]]:
     """Name -> values of all people; numbers may be written as text."""
     annotations = fields.data.get("annotations")
     if not isinstance(annotations, dict):
         fields.wrong("annotations", "an object", annotations)
         return {}
     values = {}
-    for name in wanted.names.values():
+    for name in spec.names.values():
         people = annotations.get(name)
         if people is not None and not isinstance(people, dict):
             fields.wrong(f"annotations.{name}", '{person: {"value"}}', people)

@@ -30,7 +30,7 @@ from runner.data.jsonl import describe_value, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.errors import DataError
 from runner.metrics.checks import read_check
-from runner.records import Check, Context, Given, Query, Span, Turn
+from runner.records import Check, Context, GivenResults, Query, Span, Turn
 from runner.system.spool import Spool
 
 LineT = TypeVar("LineT", int, int | None)
@@ -98,7 +98,7 @@ def _query(fields: Fields) -> Query | None:
         language=fields.text("language", "lang"),
         difficulty=fields.text("difficulty"),
         tags=fields.tags(),
-        given=Given(_ranking(fields), contexts_of(fields), fields.text("answer")),
+        given=GivenResults(_ranking(fields), contexts_of(fields), fields.text("answer")),
         history=history_of(fields),
         checks=_checks(fields),
     )

@@ -58,7 +58,7 @@ class RatedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FieldSpec:
     """A field that a rubric reads. `optional`: it may be missing."""
 
     name: str
@@ -66,17 +66,17 @@ class Seen:
     optional: bool
 
 
-ANSWER = Seen("answer", "text", optional=False)
+ANSWER = FieldSpec("answer", "text", optional=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RatingSpec:
     """Which ratings to read. `names`: rubric -> its name in the data; `scale` None: 0..1, unless the form of the data
     has its own scale. `sees`: fields by rubric; a rubric without an entry needs the answer and reads everything."""
 
     names: Mapping[str, str]
     scale: Scale | None = None
-    sees: Mapping[str, Sequence[Seen]] = field(default_factory=dict)
+    sees: Mapping[str, Sequence[FieldSpec]] = field(default_factory=dict)
 
     def read(self, fields: Fields, place: str, rated: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
         """The wanted ratings of `rated` ({name: a number or a list of numbers}) on 0..1; `place`: the field that holds

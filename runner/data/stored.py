@@ -31,7 +31,7 @@ from runner.data.files import expand
 from runner.data.identity import DocumentsDigest
 from runner.data.problems import ProblemLog
 from runner.errors import CorpusError
-from runner.protocols import Chunker, offered
+from runner.protocols import Chunker, attribute_of
 from runner.records import Chunk, Corpus, DataProblem, Document
 from runner.system.names import Names, Places, map_array, write_names
 from runner.system.spool import Lazy
@@ -59,7 +59,7 @@ class CorpusStore:
     def read(self, paths: Sequence[str], key: str, log: ProblemLog, chunker: Chunker) -> Corpus:
         """The corpus of these files. Raises what `read_documents` and `build_corpus` raise, and CorpusError for a file
         that changes meanwhile."""
-        cutter = chunker if isinstance(chunker, Cutter) else offered(chunker, "cutter")
+        cutter = chunker if isinstance(chunker, Cutter) else attribute_of(chunker, "cutter")
         files = [expand(path) for path in paths]
         is_large = bool(files) and all(file.is_file() for file in files)
         is_large = is_large and sum(file.stat().st_size for file in files) >= self._large

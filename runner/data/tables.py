@@ -142,15 +142,15 @@ def _csv_rows(
     text: str, kind: Kind, path: str, key: str, log: ProblemLog, error: type[RunnerError]
 ) -> Iterator[tuple[int, Row]]:
     csv.field_size_limit(LARGEST_CELL)
-    named = text[:5].lower() == "sep=," or (text[:4].lower() == "sep=" and text[4:5] in DELIMITERS)
-    delimiter = text[4] if named else "\t" if kind == "tsv" else delimiter_of(text)
+    names_delimiter = text[:5].lower() == "sep=," or (text[:4].lower() == "sep=" and text[4:5] in DELIMITERS)
+    delimiter = text[4] if names_delimiter else "\t" if kind == "tsv" else delimiter_of(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: tuple[str, ...] = ()
     line = 1
     try:
         for cells in reader:
             begins, line = line, reader.line_num + 1
-            if not any(cell.strip() for cell in cells) or (named and begins == 1):
+            if not any(cell.strip() for cell in cells) or (names_delimiter and begins == 1):
                 continue
             if not header:
                 header = _header(cells)
@@ -197,15 +197,15 @@ def _excel_rows(
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         names = book.sheetnames
         lines = enumerate(book[names[0] if sheet not in names else sheet].iter_rows(values_only=True), 1)
-        filled = [(line, cells) for line, cells in lines if any(cell not in (None, "") for cell in cells)]
+        filled_rows = [(line, cells) for line, cells in lines if any(cell not in (None, "") for cell in cells)]
     except MemoryError:
         raise
     except Exception:  # of the zip file, of XML, or of openpyxl
         raise error(f"{key}: {path} is not an Excel file that can be read") from None
     if sheet is not None and sheet not in names:
         raise error(f"{key}: {path} has no sheet '{sheet}'{did_you_mean(sheet, names)}; it has: {', '.join(names)}")
-    header = _header(filled[0][1]) if filled else ()
-    return [(line, dict(zip(header, map(plain, cells), strict=False))) for line, cells in filled[1:]]
+    header = _header(filled_rows[0][1]) if filled_rows else ()
+    return [(line, dict(zip(header, map(plain, cells), strict=False))) for line, cells in filled_rows[1:]]
 
 
 def _parquet_rows(content: bytes, path: str, key: str, error: type[RunnerError]) -> list[tuple[int | None, Row]]:

@@ -31,7 +31,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TopicQrels:
     """Document id -> grade, of one topic; `line`: of the first judgement."""
 
     grades: dict[str, int]
@@ -100,7 +100,7 @@ def _content(name: str, text: str) -> str:
     return " ".join(html.unescape(text.strip().removeprefix(_LABELS.get(name, ""))).split())
 
 
-def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, Judged]:
+def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, TopicQrels]:
     """Judgements by topic id; runner.data.trec_runs describes the lines.
 
     A bad line and a second, different grade of a document are errors and left out.
@@ -115,7 +115,7 @@ def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, Judged]:
     log.stop_if_strict()
     if not qrels:
         raise DataError(f"{key}: no judgements in {path}{why_empty(log, path)}")
-    return {_text(query): Judged(_by_text(grades), first_lines[query]) for query, grades in qrels.items()}
+    return {_text(query): TopicQrels(_by_text(grades), first_lines[query]) for query, grades in qrels.items()}
 
 
 def _by_text(grades: Mapping[bytes, int]) -> dict[str, int]:

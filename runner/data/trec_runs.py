@@ -72,14 +72,14 @@ def judgements(lines: Iterable[bytes], refuse: Refuse, repeated: str = REPEATED)
     first_lines: dict[bytes, int] = {}
     for stretch in _stretches(lines, FOUR_COLUMNS, refuse):
         grades: Sequence[int] = stretch.values  # type: ignore[assignment]
-        judged = dict(zip(stretch.documents, grades, strict=True))
-        if stretch.query in qrels or len(judged) < len(grades):
-            judged = qrels.get(stretch.query, {})
+        grade_by_document = dict(zip(stretch.documents, grades, strict=True))
+        if stretch.query in qrels or len(grade_by_document) < len(grades):
+            grade_by_document = qrels.get(stretch.query, {})
             for number, document, grade in zip(stretch.numbers, stretch.documents, grades, strict=True):
-                if (first := judged.setdefault(document, grade)) != grade:
+                if (first := grade_by_document.setdefault(document, grade)) != grade:
                     ids = {"document": _decode(document), "query": _decode(stretch.query)}
                     refuse(number, "grade", repeated.format(**ids, first=first, grade=grade))
-        qrels[stretch.query] = judged
+        qrels[stretch.query] = grade_by_document
         first_lines.setdefault(stretch.query, stretch.numbers[0])
     return qrels, first_lines
 
@@ -136,13 +136,13 @@ def _stretches(lines: Iterable[bytes], columns: Sequence[str], refuse: Refuse) -
         if rows[0] == _HEADER and columns == THREE_COLUMNS:  # concatenated files have several
             rows, numbers = rows[1:], numbers[1:]
         is_first = False
-        read = _read(rows, columns)
-        if read is None:
+        columns_read = _read(rows, columns)
+        if columns_read is None:
             sound = [place for place, row in enumerate(rows) if not _refuse_line(row, numbers[place], columns, refuse)]
             rows, numbers = [rows[place] for place in sound], [numbers[place] for place in sound]
-            read = _read(rows, columns)
-        if rows and read is not None:
-            yield _Stretch(_nfc(query[0]), numbers, *read)
+            columns_read = _read(rows, columns)
+        if rows and columns_read is not None:
+            yield _Stretch(_nfc(query[0]), numbers, *columns_read)
 
 
 def _read(rows: Rows, columns: Sequence[str]) -> tuple[Sequence[bytes], Sequence[float]] | None:
@@ -166,15 +166,15 @@ def _refuse_line(row: Sequence[bytes], number: int, columns: Sequence[str], refu
     if len(row) < len(columns):
         refuse(number, "", f"expected {len(columns)} columns ({' '.join(columns)}), found {len(row)}")
         return True
-    named = dict(zip(columns, row, strict=False))
+    cell_by_column = dict(zip(columns, row, strict=False))
     if "rank" in columns and not _has_rank(row, columns):
-        found = f"'{_decode(named['rank'])}' (of {len(row)} columns the first {len(columns)} count)"
+        found = f"'{_decode(cell_by_column['rank'])}' (of {len(row)} columns the first {len(columns)} count)"
         refuse(number, "rank", f"expected a whole number, found {found}")
-    elif "grade" in columns and not _GRADE.fullmatch(named["grade"]):
-        refuse(number, "grade", f"expected a whole number, found '{_decode(named['grade'])}'")
-    elif "score" in columns and not _is_score(named["score"]):
-        refuse(number, "score", f"expected a finite number, found '{_decode(named['score'])}'")
-    elif wrong := [id for id in (named["query"], named["document"]) if not _is_utf8(id)]:
+    elif "grade" in columns and not _GRADE.fullmatch(cell_by_column["grade"]):
+        refuse(number, "grade", f"expected a whole number, found '{_decode(cell_by_column['grade'])}'")
+    elif "score" in columns and not _is_score(cell_by_column["score"]):
+        refuse(number, "score", f"expected a finite number, found '{_decode(cell_by_column['score'])}'")
+    elif wrong := [id for id in (cell_by_column["query"], cell_by_column["document"]) if not _is_utf8(id)]:
         refuse(number, "", f"the id '{_decode(wrong[0])}' is not UTF-8")
     else:
         return False

@@ -66,7 +66,7 @@ def judging_by(rubric: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallRequest:
     """A request when it is sent."""
 
     role: str
@@ -76,14 +76,14 @@ class Asked:
     repeat: int = 0
     again: int = 0
 
-    def settled(self) -> Asked:
+    def settle(self) -> CallRequest:
         """The same for logs that note it again and again: encoded, without secrets, with the digest of its key."""
         encoded = _without_secrets(self.request)
         return replace(self, request=orjson.Fragment(encoded), key=Digest(request_digest(self.key)))
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddingCall:
     """The outcome of a request to embed texts. `began`: time.perf_counter; `prefix`: sent before each text; `attempts`:
     0 where the vectors were stored; `length`: of the vectors, 0 where it is not known."""
 
@@ -113,7 +113,7 @@ class CallLog:
     # --- what is asked ----------------------------------------------------------------------------
 
     @contextmanager
-    def chat(self, request: Asked) -> Iterator[Callable[[ChatReply, Cost], None]]:
+    def chat(self, request: CallRequest) -> Iterator[Callable[[ChatReply, Cost], None]]:
         """Around one request; call what it yields with the reply and its cost."""
         began, at, case = time.perf_counter(), _now(), owner_of()
         answers: list[tuple[ChatReply, Cost]] = []
@@ -131,13 +131,13 @@ class CallLog:
                 outcome = _of_reply(*answers[0]) if answers else {**_NO_REPLY, "attempts": attempts}
                 self._note(case, request, {"at": at, "ms": _ms(began), **outcome, "error": error})
 
-    def note_repeated(self, request: Asked, reply: ChatReply, cost: Cost) -> None:
+    def note_repeated(self, request: CallRequest, reply: ChatReply, cost: Cost) -> None:
         """Note a request whose stored reply an earlier run of the sweep read."""
         case = owner_of()
         if case and self._keep != "none":
             self._note(case, request, {"at": _now(), "ms": 0.0, **_of_reply(reply, cost), "error": None})
 
-    def note_embedding(self, whole_request: Asked, texts: Sequence[str], outcome: Embedded) -> None:
+    def note_embedding(self, whole_request: CallRequest, texts: Sequence[str], outcome: EmbeddingCall) -> None:
         """Note a request to embed texts with each case that they belong to. Texts of no case are not noted."""
         body, by_case = cast("Mapping[str, Any]", whole_request.request), dict[str, list[str]]()
         for text in texts if self._keep != "none" else ():
@@ -148,16 +148,20 @@ class CallLog:
             request = {**body, "input": own}
             key = whole_request.key + "\0".join(own).encode("utf-8", "surrogatepass")
             reply = {"vectors": len(own), "dimensions": outcome.length or None, "texts_of_the_request": len(texts)}
-            sent = {
+            facts = {
                 "attempts": outcome.attempts,
                 "cached": not outcome.attempts,
                 "reply": reply,
                 **_cost(outcome.cost(own)),
             }
-            own_request = Asked(whole_request.role, whole_request.model, request, key)
-            self._note(case, own_request, {"at": _now() - round(ms), "ms": ms, "waited_ms": 0.0, **sent, "error": None})
+            own_request = CallRequest(whole_request.role, whole_request.model, request, key)
+            self._note(
+                case,
+                own_request,
+                {"at": _now() - round(ms), "ms": ms, "waited_ms": 0.0, **facts, "error": None},
+            )
 
-    def _note(self, case: str, request: Asked, outcome: Mapping[str, Any]) -> None:
+    def _note(self, case: str, request: CallRequest, outcome: Mapping[str, Any]) -> None:
         id = request_digest(request.key).hex()[:16]
         if outcome["cached"] and (self._has_row(case) or id in self._known.get(case, ())):
             return
@@ -296,7 +300,7 @@ class _DamageError(ValueError):
     pass
 
 
-def read_calls(path: Path, wanted: Callable[[str], bool] | None = None) -> Iterator[dict[str, Any]]:
+def read_calls(path: Path, takes_case: Callable[[str], bool] | None = None) -> Iterator[dict[str, Any]]:
     """The calls of the wanted cases, in the order in which they were written; none where there is no file. Raises
     InputError for a damaged file."""
     from zstandard import ZstdDecompressor, ZstdError
@@ -306,7 +310,7 @@ def read_calls(path: Path, wanted: Callable[[str], bool] | None = None) -> Itera
     with path.open("rb") as file:
         try:
             for group in _groups(file):
-                if wanted is None or wanted(group.case):
+                if takes_case is None or takes_case(group.case):
                     file.seek(group.start)
                     text = ZstdDecompressor().decompress(file.read(group.length), max_output_size=2**40)
                     yield from map(orjson.loads, text.splitlines())

@@ -17,12 +17,12 @@ from runner.protocols import (
     Measuring,
     Named,
     Offering,
-    Prepared,
+    Preparing,
     Scorer,
     SelfJudging,
     Workspace,
+    attribute_of,
     can_judge,
-    offered,
 )
 from runner.records import Judgement, Judgements, Scores
 from runner.system.store import fingerprint
@@ -32,7 +32,7 @@ HEALTH = "judge_health"  # key among the facts of a run
 UNCHECKED = "judge_unchecked"  # rubrics without control items
 
 
-class Chosen:
+class ChosenMetrics:
     """`choices` by name; None (a record older than `metric`) means all that the evaluation offers. `offered`: the
     metrics of the evaluation that can be chosen; `shown`: the fields of a case that it can show to a judge. The judge
     learns the rubrics of the choices."""
@@ -49,8 +49,8 @@ class Chosen:
         self._offered = Catalogue(offered)
         for name, choice in self.choices.items():
             if isinstance(choice, Named):
-                choice.named(name)
-        offering = [choice.offered for choice in self.choices.values() if isinstance(choice, Offering)]
+                choice.set_name(name)
+        offering = [choice.offered_metrics for choice in self.choices.values() if isinstance(choice, Offering)]
         self.names = frozenset(name for names in offering for name in names)
         if choices is None:
             self.names = frozenset(metric.name for metric in self._offered.metrics)
@@ -98,7 +98,7 @@ class Chosen:
         """Why what was chosen cannot be measured."""
         names = [metric.name for metric in self._offered.metrics]
         for name, choice in self.choices.items():
-            for wanted in choice.offered if isinstance(choice, Offering) else ():
+            for wanted in choice.offered_metrics if isinstance(choice, Offering) else ():
                 if not names:
                     yield Problem(
                         f"metric.{name}", "the evaluation reports all of its own metrics; others can be added"
@@ -122,25 +122,25 @@ class Chosen:
                     known = ", ".join(sorted(self.shown))
                     yield Problem(f"{key}.fields", f"the evaluation shows no '{field}' to a judge; known: {known}")
 
-    def asked(self, shown: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    def judge_fields(self, shown: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         """Rubric -> the fields that the judge sees, for the rubrics of the choices."""
-        return {name: fields for choice in self._asking.values() for name, fields in choice.asked(shown).items()}
+        return {name: fields for choice in self._asking.values() for name, fields in choice.judge_fields(shown).items()}
 
     async def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None:
         for choice in self.choices.values():
-            if isinstance(choice, Prepared):
+            if isinstance(choice, Preparing):
                 await in_thread(choice.prepare, cases, workspace)
 
     async def add_own(self, case: Any, shown: Mapping[str, Any], judgements: MutableMapping[str, Judgement]) -> None:
         """Add the judgements that choices make without a judge, unless an earlier command left them."""
         for choice in self._self_judging:
             if judgements.keys().isdisjoint(self._names_of[id(choice)]):
-                judgements.update(await choice.judged(case, shown))
+                judgements.update(await choice.judge_case(case, shown))
 
     @property
     def identity(self) -> dict[str, str]:
         """`metric.NAME` -> hash, for choices whose values depend on more than a judge."""
-        told = {name: offered(choice, "provenance") for name, choice in self.choices.items()}
+        told = {name: attribute_of(choice, "provenance") for name, choice in self.choices.items()}
         return {f"metric.{name}": fingerprint(provenance) for name, provenance in told.items() if provenance}
 
     def merge_scores(

@@ -78,7 +78,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class EndpointReply:
     """The JSON of a reply, None for an empty one. `waited_s` was spent before the attempt that brought it."""
 
     content: Any
@@ -117,18 +117,18 @@ class Endpoint:
 
     def problems(self) -> list[Problem]:
         """Headers whose variable is not set."""
-        missing = []
+        problems_found = []
         for place, header in enumerate(self._headers):
             name, key = header.get("value_env", ""), f"{self.setting}.headers[{place}]"
             if not header.get("name") or not name:
-                missing.append(Problem(key, self._say("service.header")))
+                problems_found.append(Problem(key, self._say("service.header")))
             elif not os.environ.get(name, "").strip():
                 message = self._say("service.header_unset", variable=name, header=header["name"], url=self.url)
-                missing.append(Problem(f"{key}.value_env", message))
-        return missing
+                problems_found.append(Problem(f"{key}.value_env", message))
+        return problems_found
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def open(self) -> AsyncIterator[None]:
         """Raises InputError where a header is missing."""
         from aiohttp import ClientSession, ClientTimeout
 
@@ -171,7 +171,9 @@ class Endpoint:
         errors that hold for every request, EvaluationError for an error of this one."""
         return (await self.exchange(request, missing_is_fine=missing_is_fine)).content
 
-    async def exchange(self, request: Request, toll: Toll | None = None, *, missing_is_fine: bool = False) -> Received:
+    async def exchange(
+        self, request: Request, toll: Toll | None = None, *, missing_is_fine: bool = False
+    ) -> EndpointReply:
         """The same with what it took. A `toll` is entered before each attempt, lost by those that bring nothing, and
         for the caller to pay."""
         began, attempts, failures, throttled_since = time.perf_counter(), 0, 0, 0.0
@@ -182,7 +184,7 @@ class Endpoint:
             reply = await self._attempt(request, ticket, toll)
             if reply.is_fine or (missing_is_fine and reply.status == 404):
                 content = self._content(request, reply, toll) if reply.is_fine else None
-                return Received(content, attempts, sent_at - began)
+                return EndpointReply(content, attempts, sent_at - began)
             if toll is not None:
                 toll.lose(may_be_billed=False)
             if reply.status == 429:

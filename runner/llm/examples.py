@@ -109,13 +109,13 @@ class _Example:
         raise ImpossibleError
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        known, required = schema.get("properties") or {}, schema.get("required") or ()
+        schema_by_name, required = schema.get("properties") or {}, schema.get("required") or ()
         example = {}
-        for name in dict.fromkeys([*known, *required]):
+        for name in dict.fromkeys([*schema_by_name, *required]):
             try:
                 if name not in required and depth > DEEPEST:
                     continue
-                example[name] = self.of(known.get(name, schema.get("additionalProperties", True)), depth + 1)
+                example[name] = self.of(schema_by_name.get(name, schema.get("additionalProperties", True)), depth + 1)
             except ImpossibleError:
                 if name in required:
                     raise

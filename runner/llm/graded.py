@@ -48,10 +48,10 @@ def weights_of(fields: Mapping[str, Any]) -> Mapping[str, float]:
     return found
 
 
-def empty(language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
+def judge_empty(language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
     """The judgement of an empty memory: 0 in every criterion, and 10 of 100 overall with the default weights."""
     nothing = {criterion: {"score": 0.0, "reason": _EMPTY[language]} for criterion in CRITERIA}
-    return make_judgement(nothing, _EMPTY[language], language, empty=True, weights=weights)
+    return make_judgement(nothing, _EMPTY[language], language, is_empty=True, weights=weights)
 
 
 def make_judgement(
@@ -60,8 +60,8 @@ def make_judgement(
     language: Language,
     *,
     helpful: Sequence[str] = (),
-    missing: Sequence[str] = (),
-    empty: bool = False,
+    missing_info: Sequence[str] = (),
+    is_empty: bool = False,
     weights: Mapping[str, float] = WEIGHTS,
 ) -> Judgement:
     """`scores`: criterion -> score 0..10, reason and, for accuracy and noise, types."""
@@ -74,11 +74,11 @@ def make_judgement(
         "scores": entries,
         "overall": total,
         "helpful_info": list(helpful),
-        "missing_info": list(missing),
+        "missing_info": list(missing_info),
         "summary": summary,
-        "empty": empty,
+        "empty": is_empty,
     }
-    return Judgement(total / 100, summary if empty else f"{summary} ({reasons})", details=details)
+    return Judgement(total / 100, summary if is_empty else f"{summary} ({reasons})", details=details)
 
 
 def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
@@ -92,7 +92,7 @@ def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, flo
         _text(reply.get("summary")),
         language,
         helpful=_texts(reply.get("helpful_info")),
-        missing=_texts(reply.get("missing_info")),
+        missing_info=_texts(reply.get("missing_info")),
         weights=weights,
     )
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runner.llm.votes import gather_judgements
-from runner.protocols import Judge, offered
+from runner.protocols import Judge, attribute_of
 from runner.records import DataProblem, Judgement
 from runner.text.language import other_language
 
@@ -90,21 +90,21 @@ async def check_health(judge: Judge, controls: Sequence[Controls]) -> dict[str, 
     return health
 
 
-def unread(judge: Judge, questions: Sequence[str]) -> tuple[DataProblem, ...]:
+def language_warnings(judge: Judge, questions: Sequence[str]) -> tuple[DataProblem, ...]:
     """A warning where questions are in languages that the judge cannot read."""
-    languages = offered(judge, "languages")
+    languages = attribute_of(judge, "languages")
     if languages is None:
         return ()
     counts = Counter(name for name in map(other_language, questions) if name is not None and name not in languages)
     if not counts:
         return ()
-    listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    language_counts = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
     return (
         DataProblem(
             "warning",
             "judge",
             f"{sum(counts.values())} of the first {len(questions)} questions are in other languages than it reads "
-            f"({', '.join(languages)}): {listed}; its scores of their answers mean little",
+            f"({', '.join(languages)}): {language_counts}; its scores of their answers mean little",
         ),
     )
 

@@ -12,13 +12,13 @@ import orjson
 DIGITS = 300  # an integer with at most so many can be compared with any float
 
 
-def loosely(data: bytes) -> Any:
+def parse_loosely(data: bytes) -> Any:
     """Raises ValueError for invalid JSON."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
         try:
-            return whole(json.loads(data, parse_int=integer))
+            return replace_surrogates(json.loads(data, parse_int=integer))
         except (ValueError, RecursionError):
             raise error from None
 
@@ -29,21 +29,21 @@ def integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= DIGITS else math.copysign(sys.float_info.max, -1 if digits[0] == "-" else 1)
 
 
-def whole(value: Any) -> Any:
+def replace_surrogates(value: Any) -> Any:
     """Replace each lone surrogate, which UTF-8 cannot encode, by a question mark. Raises ValueError for a value that is
     nested too deeply."""
     try:
-        return _whole(value)
+        return _replace_surrogates(value)
     except RecursionError:
         raise ValueError("the reply is nested too deeply") from None
 
 
-def _whole(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
-        return {_whole(key): _whole(inner) for key, inner in value.items()}
-    return [_whole(inner) for inner in value] if isinstance(value, list) else value
+        return {_replace_surrogates(key): _replace_surrogates(inner) for key, inner in value.items()}
+    return [_replace_surrogates(inner) for inner in value] if isinstance(value, list) else value
 
 
 SLACK = 0.05  # share of the range; a score that is outside by less is set to the end of the range

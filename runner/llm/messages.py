@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 Role = Literal[
-    "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset", "system", "memory"
-]  # what a request is made for
+    "system", "memory", "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset"
+]  # what a request is made for, in the order of reports
 SERVICES: frozenset[Role] = frozenset({"system", "memory"})  # services, not models: they report their own cost
 
 
@@ -93,7 +93,7 @@ class ChatReply:
 
     # Written out, as each reply is changed and `dataclasses.replace` takes four times as long.
 
-    def live(self, usage: Usage, attempts: int, waited_s: float, limit: int | None) -> ChatReply:
+    def as_live(self, usage: Usage, attempts: int, waited_s: float, limit: int | None) -> ChatReply:
         """As it came just now."""
         return ChatReply(self.text, self.finish_reason, self.refusal, usage, self.calls, attempts, waited_s, limit)
 

@@ -16,13 +16,13 @@ import orjson
 from runner.errors import ReplyError, StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
-from runner.llm.calls import Asked, Embedded
+from runner.llm.calls import CallRequest, EmbeddingCall
 from runner.llm.door import Door
 from runner.llm.examples import example_of
 from runner.llm.ledger import Account, Cost
 from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
-from runner.llm.provider import sendable
+from runner.llm.provider import replace_surrogates
 from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, made_up_calls
 from runner.llm.replies import Vectors, chat_reply, miscounts, reply_from_json, reply_to_json, vectors_of
 from runner.llm.retry import Retry
@@ -41,21 +41,21 @@ UNSEEN = 64  # tokens that a server may put before what it was sent
 REHEARSED_DIM = 16
 KEPT_BYTES = 2**26  # of requests, by a sweep, whose answers its runs share
 
-_heard: ContextVar[list[tuple[Asked, ChatReply]] | None] = ContextVar("heard", default=None)
+_heard: ContextVar[list[tuple[CallRequest, ChatReply]] | None] = ContextVar("heard", default=None)
 
 
 @dataclass(slots=True)
-class _Repeated:
+class _SharedResults:
     """Results of requests that an earlier run of a sweep made, with the requests themselves, by all that the result
     depends on. Only the first ones are kept, as memory allows."""
 
     left: int = KEPT_BYTES
-    found: dict[Hashable, tuple[Any, Sequence[tuple[Asked, ChatReply]]]] = field(default_factory=dict)
+    found: dict[Hashable, tuple[Any, Sequence[tuple[CallRequest, ChatReply]]]] = field(default_factory=dict)
 
-    def keep(self, key: Hashable, result: Any, heard: Sequence[tuple[Asked, ChatReply]]) -> None:
+    def keep(self, key: Hashable, result: Any, heard: Sequence[tuple[CallRequest, ChatReply]]) -> None:
         self.left -= sum(2 * len(asked.key) + len(reply.text) for asked, reply in heard)
         if self.left >= 0:
-            self.found[key] = result, [(asked.settled(), replace(reply, attempts=0)) for asked, reply in heard]
+            self.found[key] = result, [(asked.settle(), replace(reply, attempts=0)) for asked, reply in heard]
 
 
 class Model:
@@ -91,7 +91,7 @@ class Model:
         return await self._chat(request, body, self._key(body, request))
 
     async def _chat(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        call = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
+        call = CallRequest(self.role, self.name, body, key, request.repeat, request.attempt)
         if self._door.calls is None:
             reply = await self._answer(request, body, key)
         else:
@@ -108,14 +108,14 @@ class Model:
         they had been made again. `key`: all that the result depends on besides the model."""
         if not are_several() or self._door.cache.mode == "none":
             return await make()
-        results: _Repeated = make_once("repeated", "", _Repeated)
+        results: _SharedResults = make_once("repeated", "", _SharedResults)
         key = self._door.stored_in, self.name, self._identity, key
         if key in results.found:
             result, heard = results.found[key]
             for asked, reply in heard:
                 self._hear_again(asked, reply)
             return result  # type: ignore[no-any-return]
-        listening: list[tuple[Asked, ChatReply]] = []
+        listening: list[tuple[CallRequest, ChatReply]] = []
         token = _heard.set(listening)
         try:
             result = await make()
@@ -125,7 +125,7 @@ class Model:
             results.keep(key, result, listening)
         return result
 
-    def _hear_again(self, call: Asked, reply: ChatReply) -> None:
+    def _hear_again(self, call: CallRequest, reply: ChatReply) -> None:
         """Count a request whose stored reply was read before, and note it, as one whose reply is read now."""
         if self._door.rehearsal is not None:
             self._count_stored(self._door.rehearsal, reply, call.key)
@@ -198,14 +198,14 @@ class Model:
             )
         stopwatch.note(waited_s=answer.waited_s, live=answer.attempts == 1)
         self._note_embedding(
-            body, texts, Embedded(self._cost_of_texts, prefix, began, answer.attempts, max(lengths, default=0))
+            body, texts, EmbeddingCall(self._cost_of_texts, prefix, began, answer.attempts, max(lengths, default=0))
         )
         return vectors
 
     def note_stored(self, texts: Sequence[str], *, prefix: str = "") -> None:
         """One request to embed these texts was not made: their vectors are stored. In the event loop only."""
         body = self.provider.embedding_body(self._own_name, texts, None)
-        self._note_embedding(body, texts, Embedded(self._cost_of_texts, prefix, time.perf_counter()))
+        self._note_embedding(body, texts, EmbeddingCall(self._cost_of_texts, prefix, time.perf_counter()))
         cost = self._cost_of_texts(texts)
         if (rehearsal := self._door.rehearsal) is not None:
             expected = rehearsal.expected[self._account]
@@ -217,16 +217,18 @@ class Model:
     def meter(self, texts: Iterable[str]) -> None:
         """Charge the embedding of these texts, whether they were embedded now or before. Each text counts by itself, by
         our own count of tokens: the count of a server for a batch depends on which of its texts were stored."""
-        metering.note_texts(self.role, self.name, texts, lambda text: self._cost(Usage(count_tokens(sendable(text)))))
+        metering.note_texts(
+            self.role, self.name, texts, lambda text: self._cost(Usage(count_tokens(replace_surrogates(text))))
+        )
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _note_embedding(self, body: Mapping[str, Any], texts: Sequence[str], told: Embedded) -> None:
+    def _note_embedding(self, body: Mapping[str, Any], texts: Sequence[str], told: EmbeddingCall) -> None:
         if self._door.calls is not None:
-            self._door.calls.note_embedding(Asked(self.role, self.name, body, self.name.encode()), texts, told)
+            self._door.calls.note_embedding(CallRequest(self.role, self.name, body, self.name.encode()), texts, told)
 
     def _cost_of_texts(self, texts: Sequence[str]) -> Cost:
-        return self._cost(Usage(sum(count_tokens(sendable(text)) for text in texts)))
+        return self._cost(Usage(sum(count_tokens(replace_surrogates(text)) for text in texts)))
 
     @property
     def _account(self) -> Account:
@@ -275,13 +277,13 @@ class Model:
         reply, counted = answer.content
         usage = counted or _count_usage(body, reply, longest)
         try:
-            used = usage
+            reply_usage = usage
             if self._door.cache.stores:
                 reply = reply_from_json(self._door.cache.store(key, reply_to_json(reply, usage)))
-                used = reply.usage
+                reply_usage = reply.usage
         finally:
             self._pay(toll, usage, answer.attempts)
-        return reply.live(used, answer.attempts, answer.waited_s, _limit(body))
+        return reply.as_live(reply_usage, answer.attempts, answer.waited_s, _limit(body))
 
     def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
         """Tells once of a server whose counts of tokens cannot be."""

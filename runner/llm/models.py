@@ -21,7 +21,7 @@ from runner.llm.names import name_problem
 from runner.llm.provider import Provider
 from runner.llm.rehearsal import Rehearsal
 from runner.llm.retry import Patience, Retry
-from runner.llm.service import Service, Unstored
+from runner.llm.service import Service, UnstoredService
 from runner.llm.settings import Budget, CacheMode, ProviderSettings
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Models:
         self._is_over = False
         self.used: list[Model] = []
         self.services: list[Service] = []
-        self.memories: list[Unstored] = []
+        self.memories: list[UnstoredService] = []
         self.max_concurrency = max_concurrency
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Models:
@@ -76,7 +76,7 @@ class Models:
     @property
     def names(self) -> dict[str, list[str]]:
         """Role -> models that are used in it."""
-        used: list[Model | Service | Unstored] = [*self.used, *self.services, *self.memories]
+        used: list[Model | Service | UnstoredService] = [*self.used, *self.services, *self.memories]
         roles = sorted({model.role for model in used})
         return {role: sorted({model.name for model in used if model.role == role}) for role in roles}
 
@@ -96,9 +96,9 @@ class Models:
         self.services.append(Service(self._door, name, is_shared=is_shared, language=language))
         return self.services[-1]
 
-    def memory(self, name: str) -> Unstored:
+    def memory(self, name: str) -> UnstoredService:
         """The memory of another system; ledger and reports use `name`."""
-        self.memories.append(Unstored(self._door, name, "memory"))
+        self.memories.append(UnstoredService(self._door, name, "memory"))
         return self.memories[-1]
 
     @property
@@ -112,7 +112,7 @@ class Models:
         return None if self._door.rehearsal is None else self._door.rehearsal.vectors
 
     @asynccontextmanager
-    async def opened(self, cell: str | None = None, calls: CallLog | None = None) -> AsyncIterator[None]:
+    async def open(self, cell: str | None = None, calls: CallLog | None = None) -> AsyncIterator[None]:
         """Enter it around all model requests, in the event loop that makes them. `cell` names the run in the ledger;
         `calls` logs the requests of its cases."""
         self._door.cell, self._loop = cell or self._door.cell, asyncio.get_running_loop()
@@ -160,7 +160,7 @@ class Models:
 
     async def _alone(self, coroutine: Coroutine[Any, Any, T]) -> T:
         try:
-            async with self.opened():
+            async with self.open():
                 return await coroutine
         finally:
             self._loop, self._is_over = None, False

@@ -16,7 +16,7 @@ import orjson
 from runner.errors import InputError, Problem
 from runner.llm.address import HOST, address_problem, expected_form
 from runner.llm.limiter import Limiter, limiter_of
-from runner.llm.loose_json import loosely
+from runner.llm.loose_json import parse_loosely
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.settings import ProviderSettings
 from runner.llm.transport import AddressError, Server, Transport, transport_to
@@ -146,7 +146,7 @@ class Provider:
 
     def embedding_body(self, model: str, texts: Sequence[str], dimensions: int | None) -> dict[str, Any]:
         """The JSON to send for vectors."""
-        body = {"model": model, "input": list(map(sendable, texts)), "encoding_format": "float"}
+        body = {"model": model, "input": list(map(replace_surrogates, texts)), "encoding_format": "float"}
         return self._adapt_body(model, body | ({} if dimensions is None else {"dimensions": dimensions}))
 
     def _adapt_body(self, model: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Provider:
             response = await transport.post(path, content)
         if not response.is_success:
             raise StatusError(response.status, response.content, response.headers)
-        found = loosely(self._keyless(response.body))
+        found = parse_loosely(self._keyless(response.body))
         if not isinstance(found, dict):
             raise ValueError(f"expected a JSON object, got {str(found)[:80]!r}")
         return found
@@ -197,7 +197,7 @@ class Provider:
         if transport is not None:
             await transport.close()
 
-    def readable(self, message: str) -> str:
+    def clean_message(self, message: str) -> str:
         """One line of a server's message, without the API key, which some servers repeat."""
         message = redact(message.replace(self._key, "***") if len(self._key) > 3 else message)
         return re.sub(r"\b(sk-[\w-]{4})[\w*-]{8,}", r"\1***", message)[:500]
@@ -209,19 +209,23 @@ class Provider:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    body: dict[str, Any] = {"role": message.role, "content": sendable(message.text)}
+    body: dict[str, Any] = {"role": message.role, "content": replace_surrogates(message.text)}
     if message.call_id is not None:
         body["tool_call_id"] = message.call_id
     if message.calls:
         body["content"] = body["content"] or None
         body["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": sendable(call.arguments)}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": replace_surrogates(call.arguments)},
+            }
             for call in message.calls
         ]
     return body
 
 
-def sendable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with lone surrogates replaced, which UTF-8 cannot encode."""
     try:
         text.encode()

@@ -24,7 +24,7 @@ class MadeUpError(ReplyError):
 
 
 @dataclass(slots=True)
-class Expected:
+class ExpectedRequests:
     """Expected requests to one model in one role of one run. `stored`: answered by the cache; `shared`: by an identical
     request of this sweep; `live`: sent. Tokens and cost are those of the live requests.
 
@@ -55,14 +55,14 @@ class Expected:
         """Requests that are not sent."""
         return self.stored + self.shared
 
-    def stretch(self, before: Expected, factor: float) -> None:
+    def stretch(self, before: ExpectedRequests, factor: float) -> None:
         """Multiply what was added since `before`."""
         for name in ("live", "input_tokens", "output_tokens", "nano_usd"):
             earlier, now = getattr(before, name), getattr(self, name)
             if now is not None:
                 setattr(self, name, earlier + round((now - earlier) * factor))
 
-    def add(self, other: Expected) -> None:
+    def add(self, other: ExpectedRequests) -> None:
         """Add the counts of another role or run."""
         for name in ("live", "stored", "shared", "input_tokens", "output_tokens"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -84,7 +84,7 @@ class Rehearsal:
     """
 
     reply_tokens: int = 120
-    expected: defaultdict[Account, Expected] = field(default_factory=lambda: defaultdict(Expected))
+    expected: defaultdict[Account, ExpectedRequests] = field(default_factory=lambda: defaultdict(ExpectedRequests))
     vectors: dict[Path, dict[bytes, Any]] = field(default_factory=dict)
     has_vectors: bool = False
     n_made_up: int = 0
@@ -98,14 +98,14 @@ class Rehearsal:
         self._seen.add(digest)
         return True
 
-    def snapshot(self) -> dict[Account, Expected]:
+    def snapshot(self) -> dict[Account, ExpectedRequests]:
         """A copy of what is expected so far."""
         return {account: replace(expected) for account, expected in self.expected.items()}
 
-    def extrapolate(self, before: Mapping[Account, Expected], factor: float) -> bool:
+    def extrapolate(self, before: Mapping[Account, ExpectedRequests], factor: float) -> bool:
         """Multiply what was added since `before`, unless some of it was stored or shared: a sample cannot say how large
         that part is in all cases. Returns whether it did."""
-        earlier = {account: before.get(account, Expected()) for account in self.expected}
+        earlier = {account: before.get(account, ExpectedRequests()) for account in self.expected}
         if any(expected.saved > earlier[account].saved for account, expected in self.expected.items()):
             return False
         for account, expected in self.expected.items():

@@ -45,7 +45,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[T]):
+class AttemptResult(Generic[T]):
     """`content` is what was read; `waited_s` was spent before the attempt that brought it."""
 
     content: T
@@ -79,7 +79,7 @@ class Retry:
     def _limiter(self) -> Limiter:
         return self.provider.limiter()
 
-    async def ask(self, path: str, body: Mapping[str, Any], tokens: int, read: Read[T], toll: Toll) -> Answered[T]:
+    async def ask(self, path: str, body: Mapping[str, Any], tokens: int, read: Read[T], toll: Toll) -> AttemptResult[T]:
         """Send a request, and return its JSON object as `read` converts it; an answer that `read` refuses is requested
         again. Raises StopRunError and InputError for errors that hold for all requests, EvaluationError for an error of
         this one."""
@@ -88,12 +88,12 @@ class Retry:
         began, tries = time.perf_counter(), _Tries()
         while True:
             ticket = await self._enter(tokens, toll)
-            sent_at, sent = time.perf_counter(), accepted_body(body, refused)
+            sent_at, accepted = time.perf_counter(), accepted_body(body, refused)
             tries.attempts += 1
             try:
-                content = read(await self.provider.send(path, sent))
+                content = read(await self.provider.send(path, accepted))
             except Exception as error:
-                verdict = verdict_on(error, sent)
+                verdict = verdict_on(error, accepted)
             except BaseException:  # cancelled; the server may still answer
                 self._limiter.release(ticket, "failed")
                 toll.lose(may_be_billed=True)
@@ -101,7 +101,7 @@ class Retry:
             else:
                 self._limiter.release(ticket, "answered")
                 self._failed_in_a_row, self._answered_at = 0, time.monotonic()
-                return Answered(content, tries.attempts, sent_at - began)
+                return AttemptResult(content, tries.attempts, sent_at - began)
             toll.lose(may_be_billed=verdict.may_be_billed)
             self._limiter.release(
                 ticket, "throttled" if verdict.kind == "throttled" else "failed", retry_after_s=self._bearable(verdict)
@@ -112,7 +112,7 @@ class Retry:
                 except EvaluationError as error:
                     error.attempts = tries.attempts
                     raise
-            elif not _learnt(refused, verdict.parameter, body, sent):
+            elif not _learn_refusal(refused, verdict.parameter, body, accepted):
                 raise self._error(StopRunError, verdict, str(body["model"]))
 
     # --- inside -----------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Retry:
             raise self._error(StopRunError, verdict, model, f" (it asks to wait for {verdict.after_s:,.0f} s)")
         lasting_s = now - max(tries.throttled_at, self._answered_at)
         if lasting_s > self._patience.throttled_s:
-            raise self._error(StopRunError, verdict, model, f" (nothing else for {lasting_s:,.0f} s)")
+            raise self._error(StopRunError, verdict, model, f" (the same answer for {lasting_s:,.0f} s)")
         with in_line():
             await asyncio.sleep(self._patience.pause_s(tries.throttled, verdict.after_s))
 
@@ -167,18 +167,21 @@ class Retry:
         if verdict.kind == "again" and tries.failures < self._patience.attempts:
             return
         self._failed_in_a_row += 1
-        tried = f" (asked {tries.attempts} times)" if tries.attempts > 1 else ""
+        times = f" (asked {tries.attempts} times)" if tries.attempts > 1 else ""
         if verdict.is_down:
-            raise self._error(StopRunError, verdict, model, tried)
+            raise self._error(StopRunError, verdict, model, times)
         if self._failed_in_a_row >= self._patience.hopeless:
             raise self._error(
-                StopRunError, verdict, model, f"{tried}; {self._failed_in_a_row} requests in a row ended like this"
+                StopRunError,
+                verdict,
+                model,
+                f"{times}; {self._failed_in_a_row} requests in a row ended like this",
             )
-        raise self._error(EvaluationError, verdict, model, tried)
+        raise self._error(EvaluationError, verdict, model, times)
 
     def _error(self, kind: type[EvaluationError], verdict: Verdict, model: str, more: str = "") -> EvaluationError:
         provider = self.provider
-        message = f"{provider.name}:{model} at {provider.address}: {provider.readable(verdict.message)}{more}"
+        message = f"{provider.name}:{model} at {provider.address}: {provider.clean_message(verdict.message)}{more}"
         if verdict.status in (401, 403) and (variable := provider.settings.get("api_key_env")):
             message += f" (the key is that in {variable})"
         if verdict.status == 404:
@@ -194,16 +197,16 @@ def accepted_body(body: Mapping[str, Any], refused: Mapping[str, int]) -> Mappin
     first, and the limit of the answer is always sent."""
     if not refused:
         return body
-    sent: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
     for name, value in body.items():
         times = refused.get(name, 0)
         if not times or name == "max_completion_tokens":
-            sent[name] = value
+            accepted[name] = value
         elif name == "max_tokens":
-            sent["max_completion_tokens"] = value
+            accepted["max_completion_tokens"] = value
         elif name == "response_format" and times == 1 and value["type"] == "json_schema" and _speaks_of_json(body):
-            sent[name] = {"type": "json_object"}
-    return sent
+            accepted[name] = {"type": "json_object"}
+    return accepted
 
 
 def _speaks_of_json(body: Mapping[str, Any]) -> bool:
@@ -211,7 +214,7 @@ def _speaks_of_json(body: Mapping[str, Any]) -> bool:
     return any("json" in message["content"].lower() for message in body["messages"])
 
 
-def _learnt(refused: Counter[str], parameter: str, body: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+def _learn_refusal(refused: Counter[str], parameter: str, body: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
     """Whether the request would be another one now; another request may have learnt the same meanwhile."""
     if accepted_body(body, refused) == sent:
         refused[parameter] += 1

@@ -116,13 +116,13 @@ def rubrics(replaced: Mapping[str, str], mode: str) -> dict[str, Rubric]:
     """All rubrics; `replaced` maps names to files of one's own, which must offer `mode` where the rubric does. A name
     that is not close to a known one is that of a further rubric. Raises InputError."""
     for name in replaced:
-        if problem := misspelt(name):
+        if problem := suggestion_for(name):
             raise InputError(f"judge.rubrics.{name}: there is no such rubric{problem}")
     known = {name: _own(name, replaced[name], mode) if name in replaced else built_in_rubric(name) for name in names()}
     return known | {name: read_rubric(name, path) for name, path in replaced.items() if name not in known}
 
 
-def misspelt(name: str) -> str:
+def suggestion_for(name: str) -> str:
     """`; did you mean …` of a name that is close to that of a rubric; empty for one of these and for a name of one's
     own."""
     near = did_you_mean(name, names())
@@ -182,13 +182,13 @@ def _mismatch(original: Rubric, own: Rubric, mode: str) -> str:
     for name, what in own.modes.items():
         if name not in original.modes:
             return f"modes.{name}: {original.name} has no such mode{did_you_mean(name, original.modes)}"
-        known = {field.name: field for field in original.modes[name].fields_}
+        field_of = {field.name: field for field in original.modes[name].fields_}
         for at, field in enumerate(what.fields_):
-            if field.name not in known:
-                return f"modes.{name}.fields.{at}.name: no field '{field.name}'{did_you_mean(field.name, known)}"
-            if (field.kind, field.optional) != (known[field.name].kind, known[field.name].optional):
-                same = "optional" if known[field.name].optional else "not optional"
-                return f"modes.{name}.fields.{at}: {field.name} is a {known[field.name].kind}, and {same}"
+            if field.name not in field_of:
+                return f"modes.{name}.fields.{at}.name: no field '{field.name}'{did_you_mean(field.name, field_of)}"
+            if (field.kind, field.optional) != (field_of[field.name].kind, field_of[field.name].optional):
+                same = "optional" if field_of[field.name].optional else "not optional"
+                return f"modes.{name}.fields.{at}: {field.name} is a {field_of[field.name].kind}, and {same}"
     return ""
 
 

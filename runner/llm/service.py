@@ -23,9 +23,9 @@ from runner.data.fields import clean
 from runner.errors import EvaluationError, Problem, ReplyError, StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
-from runner.llm.calls import Asked
+from runner.llm.calls import CallRequest
 from runner.llm.door import Door
-from runner.llm.endpoint import Received, expression_problem, extract
+from runner.llm.endpoint import EndpointReply, expression_problem, extract
 from runner.llm.ledger import Account, Cost
 from runner.llm.limiter import Ending, Limiter, limiter_of
 from runner.llm.messages import ChatReply, Role, Usage
@@ -47,7 +47,7 @@ PROJECTION = re.compile(r'(?P<entries>.+\[(?:\*?|\?.*)\])\.(?P<field>[\w."-]+)')
 FOR_TOKENS = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"))
 FOR_COST = ("cost_usd", "usd", "cost", "total_cost")
 
-Send = Callable[[Toll, str], Awaitable[Received]]
+Send = Callable[[Toll, str], Awaitable[EndpointReply]]
 Read = Callable[[Any], SystemReply]
 
 
@@ -99,13 +99,13 @@ class Service:
         """A run starts: what was hopeless before is tried again."""
         self._failed_in_a_row = 0
 
-    async def ask(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
-        """The reply to a question, as `form` reads it. `asked`: all that the reply depends on; `send` is called where
+    async def ask(self, content: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
+        """The reply to a question, as `form` reads it. `content`: all that the reply depends on; `send` is called where
         no reply is stored, with the place of the request in the budget and a key that is the same whenever the request
         is sent again. Raises StopRunError for errors that hold for all questions, EvaluationError for an error of this
         one."""
         try:
-            reply = await self._ask_and_read(asked, send, form, repeat)
+            reply = await self._ask_and_read(content, send, form, repeat)
         except StopRunError:
             raise
         except EvaluationError as error:
@@ -129,13 +129,13 @@ class Service:
         whole = {"system": self.name, "asked": asked, "repeat": repeat, "sweep": sweep}
         return marked_bytes(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS))
 
-    async def _ask_and_read(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
-        key, rehearsal = self._key(asked, repeat), self._door.rehearsal
+    async def _ask_and_read(self, content: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
+        key, rehearsal = self._key(content, repeat), self._door.rehearsal
         if rehearsal is not None:
             return self._rehearse(rehearsal, key, self._door.cache.find(key, for_plan=True), form)
         if self._door.calls is None:
             return self._read(await self._ask(key, send, form), key, form)
-        with self._door.calls.chat(Asked(self.role, self.name, asked, key, repeat)) as answered:
+        with self._door.calls.chat(CallRequest(self.role, self.name, content, key, repeat)) as answered:
             reply = await self._ask(key, send, form)
             answered(reply, form.cost(_content(reply)))
         return self._read(reply, key, form)
@@ -209,7 +209,7 @@ class Service:
         return SystemReply(filler, (NamedContext(text=filler),))
 
 
-class Unstored:
+class UnstoredService:
     """A service whose replies depend on all earlier requests: each request is sent and counts, and no reply is stored.
     The caller computes its cost."""
 
@@ -217,11 +217,11 @@ class Unstored:
         self.name, self.role = str(mark_secrets(name)), role
         self._door = door
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Unstored:
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> UnstoredService:
         """Itself: a copy of what asks a service goes through the same door."""
         return self
 
-    async def ask(self, send: Callable[[Toll | None], Awaitable[Received]], *, is_paid: bool = False) -> Any:
+    async def ask(self, send: Callable[[Toll | None], Awaitable[EndpointReply]], *, is_paid: bool = False) -> Any:
         """The content of the reply; None in a plan, which counts requests and sends none. `is_paid`: by `pay`, so that
         no budget is in its way; further attempts do not count then. Raises what `send` raises, and BudgetSpentError."""
         if self._door.rehearsal is not None:
@@ -327,7 +327,7 @@ class ReplyForm:
             if column is not None and len(column) != n and any(item is not None for item in column):
                 raise self._wrong(name, "reply.lengths", reply, n=len(column), contexts=n)
         full = {name: column if column and len(column) == n else [None] * n for name, column in columns.items()}
-        named = (
+        contexts = (
             NamedContext(
                 None if id is None or id == "" else clean(str(id)),
                 self._text(text, place, reply),
@@ -335,7 +335,7 @@ class ReplyForm:
             )
             for place, (text, id, score) in enumerate(zip(*full.values(), strict=True), start=1)
         )
-        return tuple(item for item in named if item.id is not None or item.text is not None)
+        return tuple(item for item in contexts if item.id is not None or item.text is not None)
 
     def _list_of(self, name: str, reply: Any) -> list[Any] | None:
         """One value for each entry, None where it has none; a text alone is a list of one. None where the expression
@@ -426,7 +426,7 @@ class Calls:
         self._name = name
         self._limiter: Limiter | None = None
 
-    async def make(self, call: Callable[[], Awaitable[Any]], toll: Toll) -> Received:
+    async def make(self, call: Callable[[], Awaitable[Any]], toll: Toll) -> EndpointReply:
         """Raises TimeoutError, and what the call raises."""
         if self._limiter is None:
             limits: dict[str, Any] = self._limits
@@ -446,7 +446,7 @@ class Calls:
                 toll.lose(may_be_billed=False)
                 raise
             ending = "answered"
-            return Received(content, 1, waited_s)
+            return EndpointReply(content, 1, waited_s)
         finally:
             self._limiter.release(ticket, ending)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from runner.errors import EvaluationError, ReplyError, StopRunError
-from runner.llm.loose_json import integer, whole
+from runner.llm.loose_json import integer, replace_surrogates
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.text.language import detect_language
 
@@ -65,14 +65,14 @@ async def _checked_reply(ask: Ask, request: ChatRequest) -> ChatReply:
     return reply
 
 
-async def _longer(ask: Ask, request: ChatRequest, cut: ChatReply) -> ChatReply:
-    """The reply to a request that allows more tokens than `cut` used."""
+async def _longer(ask: Ask, request: ChatRequest, broken: ChatReply) -> ChatReply:
+    """The reply to a request that allows more tokens than `broken` used."""
     try:
         return await _checked_reply(ask, request)
     except (StopRunError, ReplyError):
         raise
     except EvaluationError as error:  # of a model that cannot make so many
-        raise EvaluationError(f"{_cut_off(cut)}; asked with max_tokens={request.max_tokens}: {error}") from error
+        raise EvaluationError(f"{_cut_off(broken)}; asked with max_tokens={request.max_tokens}: {error}") from error
 
 
 def _object_of(reply: ChatReply) -> Mapping[str, Any]:
@@ -111,7 +111,7 @@ def last_object(text: str) -> Mapping[str, Any]:
         raise ValueError("the reply holds no JSON object")
     if TWICE in last:
         raise ValueError(f"the reply says {last[TWICE]!r} twice")
-    complete: Mapping[str, Any] = whole(last)
+    complete: Mapping[str, Any] = replace_surrogates(last)
     return complete
 
 

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from runner.errors import ConfigError, Problem, installing
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 
 Counter = Callable[[str], int]  # the tokens of a text
 Encoding = Literal["auto", "o200k_base", "cl100k_base", "estimate"]
@@ -18,17 +18,17 @@ MOST_COUNTED = 100_000  # texts; about 15 MB
 
 PER_MESSAGE = 4  # what a chat format adds to each message
 
-_FENCE = late(r"(?<=\n)(?=</?data-)")
+_FENCE = compile_late(r"(?<=\n)(?=</?data-)")
 
 # What `estimate` counts.
-_WORD = late(r"[A-Za-z]+")
-_HANGUL = late(r"[가-힣]")
-_OTHER_CJK = late(r"[ぁ-ヿ㐀-䶿一-鿿]")
-_OTHER_LETTER = late(r"[^\W\d_A-Za-z가-힣ぁ-ヿ㐀-䶿一-鿿]")
-_DIGITS = late(r"\d{1,3}")
-_MARKS = late(r"([^\w\s])\1*")
-_LINE = late(r"\n+")
-_INVISIBLE = late(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_WORD = compile_late(r"[A-Za-z]+")
+_HANGUL = compile_late(r"[가-힣]")
+_OTHER_CJK = compile_late(r"[ぁ-ヿ㐀-䶿一-鿿]")
+_OTHER_LETTER = compile_late(r"[^\W\d_A-Za-z가-힣ぁ-ヿ㐀-䶿一-鿿]")
+_DIGITS = compile_late(r"\d{1,3}")
+_MARKS = compile_late(r"([^\w\s])\1*")
+_LINE = compile_late(r"\n+")
+_INVISIBLE = compile_late(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def count_tokens(text: str) -> int:

@@ -66,14 +66,14 @@ class Verdict:
     may_be_billed: bool = False
 
 
-def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
-    """How to react to an error of a transport, or of reading its answer. `sent`: the parameters."""
+def verdict_on(error: Exception, names: Collection[str] = ()) -> Verdict:
+    """How to react to an error of a transport, or of reading its answer. `names`: the parameters that were sent."""
     from aiohttp import ClientConnectorError, ConnectionTimeoutError, SocketTimeoutError
 
     if isinstance(error, ToldError) and error.status >= 400:
-        return replace(_of_status(error.status, error.said, {}, sent), may_be_billed=True)
+        return replace(_of_status(error.status, error.said, {}, names), may_be_billed=True)
     if isinstance(error, StatusError):
-        return _of_status(error.status, _error_object(error.content), error.headers, sent)
+        return _of_status(error.status, _error_object(error.content), error.headers, names)
     chain = list(causes(error))
     for cause in chain:
         if isinstance(cause, ClientConnectorError):
@@ -116,7 +116,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 # --- inside -----------------------------------------------------------------------------------------
 
 
-def _of_status(status: int, body: Mapping[str, object], headers: Mapping[str, str], sent: Collection[str]) -> Verdict:
+def _of_status(status: int, body: Mapping[str, object], headers: Mapping[str, str], names: Collection[str]) -> Verdict:
     if 300 <= status < 400:
         place = re.sub(
             r"//[^/]*@|[?#].*", lambda part: "//" if part[0].startswith("//") else "", headers.get("location", "")
@@ -138,19 +138,19 @@ def _of_status(status: int, body: Mapping[str, object], headers: Mapping[str, st
         return Verdict("again", reason, retry_after_s(headers), status=status, may_be_billed=status in GATEWAY)
     if status in PERMANENT or body.get("param") == "model":
         return Verdict("stop", reason, status=status)
-    parameter = _refused_parameter(message, str(body.get("param") or ""), sent) if status in (400, 422) else ""
+    parameter = _refused_parameter(message, str(body.get("param") or ""), names) if status in (400, 422) else ""
     return Verdict("drop" if parameter else "fail", reason, parameter=parameter, status=status)
 
 
-def _refused_parameter(message: str, named: str, sent: Collection[str]) -> str:
+def _refused_parameter(message: str, named: str, names: Collection[str]) -> str:
     """The parameter among those sent that a server does not take; empty when it complains of something else, such
     as a prompt that is too long. How long an answer may be is never left out for its value."""
     lowered, name = message.lower(), named.split(".")[0].split("[")[0]
     is_unsupported = UNSUPPORTED.search(lowered) is not None
     if not name and is_unsupported:
-        places = {each: found.start() for each in sent if (found := re.search(rf"\b{re.escape(each)}\b", lowered))}
+        places = {each: found.start() for each in names if (found := re.search(rf"\b{re.escape(each)}\b", lowered))}
         name = min(places, key=lambda each: places[each], default="")
-    if name not in sent or name in CONTENT or name == "model":
+    if name not in names or name in CONTENT or name == "model":
         return ""
     return "" if name in LENGTHS and not is_unsupported else name
 

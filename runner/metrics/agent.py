@@ -46,10 +46,20 @@ NO_FALLBACK = "none"
 def trajectory_values(
     trajectory: Trajectory, gold: Collection[str], document_of: Callable[[str], str]
 ) -> dict[str, float | None]:
-    """The metric values of one question. `tool_calls` is the number of calls. `sufficiency_precision` is a mean over
-    the questions for which the agent claimed in the end that it had enough, `sufficiency_recall` over those for which
-    it had: enough means that a gold document is among what it ranked. Both are missing where nobody assessed whether
-    there was enough."""
+    """The metric values of one question.
+
+    `sufficiency_precision` is a mean over the questions for which the agent claimed in the end that it had enough,
+    `sufficiency_recall` over those for which it had: enough means that a gold document is among what it ranked. Both
+    are missing where nobody assessed whether there was enough.
+
+    Args:
+        trajectory: the calls of the agent.
+        gold: ids of the gold documents.
+        document_of: chunk id -> id of its document.
+
+    Returns:
+        Values 0..1 by metric, and `tool_calls`, the number of calls.
+    """
     assessments = [call.assessment for call in trajectory.calls if call.assessment.sufficient is not None]
     if not assessments:
         return {"tool_calls": float(len(trajectory.calls))}
@@ -63,7 +73,14 @@ def trajectory_values(
 
 
 def trajectory_labels(trajectory: Trajectory) -> dict[str, str]:
-    """How the search of an agent ended (`stopped`), and what it fell back to (`fallback`)."""
+    """How the search of an agent ended.
+
+    Args:
+        trajectory: the calls of the agent.
+
+    Returns:
+        `stopped` and `fallback`.
+    """
     return {"fallback": trajectory.fallback or NO_FALLBACK, "stopped": trajectory.stopped}
 
 
@@ -125,7 +142,7 @@ class AgentSums:
         self._counts = _Counts()
         self._steps: list[_Step] = []
 
-    def passing(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    def pass_through(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         """The same rows; those with a trajectory are counted on their way."""
         for row in rows:
             output = row.get("output")
@@ -135,7 +152,7 @@ class AgentSums:
 
     def over(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """`as_block` of all rows. A first question without a trajectory ends the walk: then no question has one."""
-        for row in self.passing(rows):
+        for row in self.pass_through(rows):
             output = row.get("output")
             if isinstance(output, Mapping) and "retrieved" in output and "trajectory" not in output:
                 return {}
@@ -162,7 +179,14 @@ class AgentSums:
 
 
 def recall_of(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Share of the gold documents among the first k documents of ranked chunks."""
+    """Args:
+        ranked: ids of documents of ranked chunks, best first; repeats count once.
+        gold: ids of the gold documents, at least one.
+        k: >= 1.
+
+    Returns:
+        The share of the gold documents among the first k documents, 0..1.
+    """
     documents = list(dict.fromkeys(id.rpartition("#")[0] or id for id in ranked))[:k]
     return len(set(documents) & set(gold)) / len(set(gold))
 

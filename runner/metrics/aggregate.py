@@ -53,21 +53,29 @@ def aggregate(
     seed: int,
     total: int | None = None,
     resamples: int = statistics.RESAMPLES,
-    known: Known | None = None,
+    shared_estimates: Known | None = None,
 ) -> dict[str, Any]:
-    """`cases`, `metrics`, `slices` and `counts` of summary.json from rows in case order.
+    """Sum up the rows of a run.
 
-    `catalogue` knows how summaries call what a row names. `total` is the number of cases that there should be (default:
-    all are there); the rest is pending.
-    Every metric that a row names appears. Those with a `/` in the name (legs of a fusion, chunks) are not
-    sliced. `cases.unscored` counts cases that ended well but name a metric in `unscored`.
-    `known`: estimates of other runs, to which those of this one are added: what has the same values is the same.
+    Every metric that a row names appears. Those with a `/` in the name (legs of a fusion, chunks) are not sliced.
+    `cases.unscored` counts cases that ended well but name a metric in `unscored`.
+
+    Args:
+        rows: in case order; read once.
+        catalogue: knows how summaries call what a row names.
+        seed: of the intervals.
+        total: the number of cases that there should be (default: all are there); the rest is pending.
+        resamples: of a bootstrap.
+        shared_estimates: estimates of other runs, to which those of this one are added; equal values share an estimate.
+
+    Returns:
+        `cases`, `metrics`, `slices` and `counts` of summary.json.
     """
     table = _Table(catalogue)
     for row in rows:
         table.add(row)
     table.put_waiting()
-    estimates = _Estimator(table, seed, resamples, {} if known is None else known)
+    estimates = _Estimator(table, seed, resamples, {} if shared_estimates is None else shared_estimates)
     return {
         "cases": table.case_counts(total),
         "metrics": estimates.over(range(table.n_rows), legs=True),
@@ -80,9 +88,13 @@ def aggregate(
 
 
 def latency(rows: Rows) -> dict[str, dict[str, float | int | None]]:
-    """`{stage: {"p50_ms", "p95_ms", "n"}}` over live timings, and `case` over whole cases.
+    """Percentiles of latency. A whole case counts when it ended well and every stage of it was live.
 
-    A whole case counts when it ended well and every stage of it was live.
+    Args:
+        rows: of the journal.
+
+    Returns:
+        `{stage: {"p50_ms", "p95_ms", "n"}}` over live timings, and `case` over whole cases.
     """
     times = Times()
     for row in rows:
@@ -114,9 +126,15 @@ class Times:
 
 
 def cost(rows: Rows) -> dict[str, Any]:
-    """`{"cases": n, "roles": {role: {"requests", "input_tokens", "output_tokens", "usd"}}}`: what the requests of cases
-    that ended well came to, each once, live or from the cache; `usd` None where a price is unknown. Empty where no
-    model was asked. The order of rows changes nothing."""
+    """What the requests of cases that ended well came to, each once, live or from the cache.
+
+    Args:
+        rows: of the journal; their order changes nothing.
+
+    Returns:
+        `{"cases": n, "roles": {role: {"requests", "input_tokens", "output_tokens", "usd"}}}`, `usd` None where a price
+        is unknown; empty where no model was called.
+    """
     costs = Costs()
     for row in rows:
         costs.add(row)
@@ -203,7 +221,7 @@ class _Part:
 
 
 @dataclass(slots=True)
-class _Alike:
+class _RowGroup:
     """Rows of a block that name the same metrics. `unscored` and `weights`: (row, name) of what few rows have."""
 
     rows: list[int] = field(default_factory=list)
@@ -246,7 +264,7 @@ class _Table:
         self.columns: defaultdict[str, _Column] = defaultdict(_Column)
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.slices: dict[str, dict[str, array[int]]] = {"language": {}, "difficulty": {}, "tag": {}}
-        self._waiting: defaultdict[tuple[str, ...], _Alike] = defaultdict(_Alike)  # by the names of rows
+        self._waiting: defaultdict[tuple[str, ...], _RowGroup] = defaultdict(_RowGroup)  # by the names of rows
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         status, metrics = _field(row, "status", "ok"), _field(row, "metrics", {})

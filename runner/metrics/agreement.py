@@ -27,20 +27,32 @@ Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
 def krippendorff_alpha(votes: Floats) -> float | None:
-    """1 perfect agreement, 0 what chance would give, negative worse than chance; differences are squared
-    (interval data). Cases with fewer than two votes say nothing about agreement and do not count. None where
-    no case has two votes or all votes are equal.
+    """Krippendorff's alpha of votes, for interval data: differences are squared.
 
     Krippendorff, Computing Krippendorff's alpha-reliability (2011).
+
+    Args:
+        votes: float64 [n_cases, n_votes], NaN for a missing vote. Cases with fewer than two votes do not count.
+
+    Returns:
+        1 for perfect agreement, 0 for what chance would give, negative for less; None where no case has two votes or
+        all votes are equal.
     """
     alpha = float(alpha_of(alpha_terms(votes).sum(axis=0)))
     return None if math.isnan(alpha) else alpha
 
 
 def alpha_terms(votes: Floats) -> Floats:
-    """What each case adds to alpha, float64 [n_cases, 4]: votes m, their sum, the sum of their squares (both
-    from the first vote of all, so that equal votes leave exact zeros), and m/(m - 1) times the sum of squared
-    deviations within the case. All 0 for a case with fewer than two votes."""
+    """What each case adds to alpha.
+
+    Args:
+        votes: float64 [n_cases, n_votes], NaN for a missing vote.
+
+    Returns:
+        float64 [n_cases, 4]: the number of votes m, their sum, the sum of their squares (both from the first vote of
+        all, so that equal votes leave exact zeros), and m/(m - 1) times the sum of squared deviations within the case.
+        All 0 for a case with fewer than two votes.
+    """
     given = ~np.isnan(votes)
     origin = votes[given][0] if given.any() else 0.0
     shifted = np.where(given, votes - origin, 0.0)
@@ -53,10 +65,16 @@ def alpha_terms(votes: Floats) -> Floats:
 
 
 def alpha_of(sums: Floats) -> Floats:
-    """Alpha from sums of `alpha_terms` over cases, float64 [..., 4] -> [...]; NaN where it is not defined.
+    """Alpha from sums of `alpha_terms` over cases.
 
     Observed disagreement is 2 W / n, expected 2 S / (n - 1), with W the sum of the fourth column and S the sum
     of squared deviations of all n votes from their mean.
+
+    Args:
+        sums: float64 [..., 4].
+
+    Returns:
+        float64 [...]; NaN where alpha is not defined.
     """
     n, total, squares, within = np.moveaxis(sums, -1, 0)
     spread = squares - total**2 / np.maximum(n, 1)
@@ -67,8 +85,15 @@ def alpha_of(sums: Floats) -> Floats:
 
 
 def pooled_sd(votes: Floats) -> float | None:
-    """How far votes on one case lie from each other: the root of the mean variance within cases, each weighted
-    by its votes less one. None where no case has two votes."""
+    """How far votes on one case lie from each other.
+
+    Args:
+        votes: float64 [n_cases, n_votes], NaN for a missing vote.
+
+    Returns:
+        The root of the mean variance within cases, each weighted by its votes less one; None where no case has two
+        votes.
+    """
     freedom = np.maximum((~np.isnan(votes)).sum(axis=1) - 1, 0).sum()
     return float(math.sqrt(_within(votes).sum() / freedom)) if freedom else None
 
@@ -84,13 +109,19 @@ def _within(votes: Floats) -> Floats:
 def cohen_kappa(
     first: Codes, second: Codes, categories: int, weights: Literal["equal", "quadratic"] = "equal"
 ) -> float | None:
-    """Agreement of two raters beyond what their shares of categories would give: 1 perfect, 0 chance. None
-    without cases, and where both put every case into the same one category.
-
-    first, second   numbers of categories 0..categories-1, one a case
-    weights         what a disagreement costs: the same for any two categories, or the square of their distance
+    """Agreement of two raters beyond what their shares of categories would give.
 
     Cohen, A coefficient of agreement for nominal scales (1960); Weighted kappa (1968).
+
+    Args:
+        first: categories 0..categories-1, one a case.
+        second: those of the other rater, for the same cases.
+        categories: their number.
+        weights: what a disagreement costs: the same for any two categories, or the square of their distance.
+
+    Returns:
+        1 for perfect agreement, 0 for chance; None without cases, and where both put every case into the same one
+        category.
     """
     table = np.bincount(first * categories + second, minlength=categories**2).reshape(categories, categories)
     at = np.arange(categories)
@@ -111,7 +142,17 @@ class Confusion:
 
 
 def confusion(judged: Floats, human: Floats, judge_from: float, human_from: float) -> Confusion:
-    """Yes from a threshold on (a score that is less by rounding only counts as yes)."""
+    """Count how two raters agree on yes and no.
+
+    Args:
+        judged: scores of the judge, one a case.
+        human: scores of people, for the same cases.
+        judge_from: the score from which the judge says yes; a score that is less by rounding only counts as yes.
+        human_from: the same for people.
+
+    Returns:
+        The four counts.
+    """
     said, is_so = reaches(judged, judge_from), reaches(human, human_from)
     counts = np.bincount(2 * said.astype(np.intp) + is_so, minlength=4)
     true_negative, false_negative, false_positive, true_positive = (int(count) for count in counts)
@@ -119,7 +160,13 @@ def confusion(judged: Floats, human: Floats, judge_from: float, human_from: floa
 
 
 def reaches(values: Floats, threshold: float) -> NDArray[np.bool_]:
-    """bool, shape of `values`. A value that is less by rounding only (1e-9) reaches the threshold."""
+    """Args:
+        values: of any shape.
+        threshold: a value that is less by rounding only (1e-9) reaches it.
+
+    Returns:
+        bool, shape of `values`.
+    """
     return np.asarray(values >= threshold - 1e-9)
 
 
@@ -127,12 +174,28 @@ def reaches(values: Floats, threshold: float) -> NDArray[np.bool_]:
 
 
 def pearson(x: Floats, y: Floats) -> float | None:
-    """None where one of the measurements does not vary."""
+    """Pearson's correlation.
+
+    Args:
+        x: [n].
+        y: [n].
+
+    Returns:
+        -1..1; None where one of the measurements does not vary.
+    """
     return nan_to_none(pearsons(x, y, np.ones(len(x))))
 
 
 def spearman(x: Floats, y: Floats) -> float | None:
-    """Pearson of ranks; equal values share the mean of their ranks. None where one does not vary."""
+    """Spearman's correlation: Pearson's of ranks, where equal values share the mean of their ranks.
+
+    Args:
+        x: [n].
+        y: [n].
+
+    Returns:
+        -1..1; None where one of the measurements does not vary.
+    """
     return nan_to_none(spearmans(x, y, np.ones(len(x))))
 
 
@@ -161,19 +224,26 @@ def spearmans(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def within_groups(x: Floats, y: Floats, groups: Codes, weights: Floats) -> Floats:
-    """Pearson of what is left when each value is taken from the mean of its group: whether the measurements
-    agree on cases of one group, whatever they say of the groups.
+    """Pearson's correlation of what is left when each value is taken from the mean of its group: whether the
+    measurements agree on cases of one group, whatever they say of the groups.
 
-    groups   numbers from 0, one a case
+    Args:
+        x: float64 [n].
+        y: float64 [n].
+        groups: numbers from 0, one a case.
+        weights: float64 [..., n], as for `pearsons`.
+
+    Returns:
+        float64 [...], -1..1; NaN where one of the measurements does not vary within groups.
     """
     members = (groups[:, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
-    left, right = _from_mean(x, members, weights), _from_mean(y, members, weights)
-    varies = (_sum(weights, left**2) > _NO_VARIANCE * _sum(weights, x**2)) & (
-        _sum(weights, right**2) > _NO_VARIANCE * _sum(weights, y**2)
+    x_deviations, y_deviations = _from_mean(x, members, weights), _from_mean(y, members, weights)
+    varies = (_sum(weights, x_deviations**2) > _NO_VARIANCE * _sum(weights, x**2)) & (
+        _sum(weights, y_deviations**2) > _NO_VARIANCE * _sum(weights, y**2)
     )
-    scale = np.sqrt(_sum(weights, left**2)) * np.sqrt(_sum(weights, right**2))
+    scale = np.sqrt(_sum(weights, x_deviations**2)) * np.sqrt(_sum(weights, y_deviations**2))
     found = np.full(np.shape(varies), np.nan)
-    np.divide(_sum(weights, left * right), scale, out=found, where=varies)
+    np.divide(_sum(weights, x_deviations * y_deviations), scale, out=found, where=varies)
     return np.asarray(np.clip(found, -1.0, 1.0))
 
 
@@ -187,7 +257,13 @@ def ranks_within(values: Floats, groups: Codes, weights: Floats) -> Floats:
 
 
 def ranks(values: Floats, weights: Floats) -> Floats:
-    """From 1 for the least; equal values share the mean of their ranks. float64 [n], [..., n] -> [..., n]"""
+    """Args:
+        values: float64 [n].
+        weights: float64 [..., n], how often each value counts.
+
+    Returns:
+        float64 [..., n], from 1 for the least; equal values share the mean of their ranks.
+    """
     if len(values) == 0:
         return np.zeros(np.shape(weights))
     order = np.argsort(values, kind="stable")
@@ -226,16 +302,30 @@ class RankAgreement:
 
 
 def rank_agreement(x: Floats, y: Floats) -> RankAgreement:
-    """Spearman's rho and Kendall's tau-b of two measurements [n], each with its 95 % interval; None where one of them
-    does not vary."""
+    """Spearman's rho and Kendall's tau-b of two measurements.
+
+    Args:
+        x: [n].
+        y: [n].
+
+    Returns:
+        Each with its 95 % interval; None where one of the measurements does not vary.
+    """
     rho, tau = spearman(x, y), kendall(x, y)
     rho = None if rho is None else round(rho, DIGITS)
     return RankAgreement(len(x), rho, *interval(rho, len(x), "spearman"), tau, *interval(tau, len(x), "kendall"))
 
 
 def kendall(x: Floats, y: Floats) -> float | None:
-    """Kendall's tau-b, which counts for ties (Kendall, The treatment of ties in ranking problems, Biometrika 33,
-    1945). None where one of the measurements does not vary."""
+    """Kendall's tau-b, which counts for ties (Kendall, The treatment of ties in ranking problems, Biometrika 33, 1945).
+
+    Args:
+        x: [n].
+        y: [n].
+
+    Returns:
+        -1..1; None where one of the measurements does not vary.
+    """
     from scipy.stats import kendalltau
 
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -244,9 +334,17 @@ def kendall(x: Floats, y: Floats) -> float | None:
 
 
 def interval(value: float | None, n: int, kind: Literal["spearman", "kendall"]) -> tuple[float | None, float | None]:
-    """By Fisher's transformation with the variance of Bonett and Wright (Sample size requirements for estimating
-    Pearson, Kendall and Spearman correlations, Psychometrika 65, 2000). Needs 5 things; a coefficient of 1 or -1 is
-    an interval by itself."""
+    """The 95 % interval of a coefficient by Fisher's transformation, with the variance of Bonett and Wright (Sample
+    size requirements for estimating Pearson, Kendall and Spearman correlations, Psychometrika 65, 2000).
+
+    Args:
+        value: the coefficient, -1..1.
+        n: the number of things that were measured.
+        kind: of the coefficient.
+
+    Returns:
+        (low, high); None for fewer than 5 things. A coefficient of 1 or -1 is an interval by itself.
+    """
     if value is None or n < 5:
         return None, None
     if abs(value) == 1:

@@ -30,7 +30,7 @@ from functools import lru_cache
 
 from runner.metrics.metric import Grades, Metric
 from runner.text.citations import without_citations
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 from runner.text.shown import gives
 
 METRICS = (
@@ -78,12 +78,12 @@ METRICS = (
 
 KEPT = 4096  # answers, for the metrics that look at one, and for further runs of a sweep
 _CJK = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_MARKS = late(r"(?:[^\w\s]|_)+")
-_THOUSANDS = late(r"(?<=\d),(?=\d{3}(?!\d))")
-_ARTICLE = late(rf"\b(?:a|an|the)\s+(?=[^\W{_CJK}])")
-_SPACE_BY_CJK = late(rf"(?<=[{_CJK}])\s+|\s+(?=[{_CJK}])")
-_TOKEN = late(rf"[{_CJK}]|[^\s{_CJK}]+")
-_ONLY_CJK = late(rf"[{_CJK}]")
+_MARKS = compile_late(r"(?:[^\w\s]|_)+")
+_THOUSANDS = compile_late(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLE = compile_late(rf"\b(?:a|an|the)\s+(?=[^\W{_CJK}])")
+_SPACE_BY_CJK = compile_late(rf"(?<=[{_CJK}])\s+|\s+(?=[{_CJK}])")
+_TOKEN = compile_late(rf"[{_CJK}]|[^\s{_CJK}]+")
+_ONLY_CJK = compile_late(rf"[{_CJK}]")
 
 # What may follow a Korean noun: after a final consonant, after a vowel, after either.
 _AFTER_CONSONANT = frozenset(["은", "이", "을", "과", "으로", "이에요", "이라고", "이며", "이고"])
@@ -94,7 +94,13 @@ _AFTER_ANY = frozenset(
 
 
 def exact_match(answer: str, known: Sequence[str]) -> float | None:
-    """1.0 when the answer is one of the known answers, else 0.0; None when no answer is known."""
+    """Args:
+        answer: of the system.
+        known: right answers.
+
+    Returns:
+        1.0 when the normalised answer is one of the known ones, else 0.0; None when no answer is known.
+    """
     return _exact_match(answer, tuple(known))
 
 
@@ -104,7 +110,15 @@ def _exact_match(answer: str, known: tuple[str, ...]) -> float | None:
 
 
 def token_f1(answer: str, known: Sequence[str]) -> float | None:
-    """Harmonic mean of token precision and recall, tokens counted as a bag; None when no answer is known."""
+    """Harmonic mean of token precision and recall, tokens counted as a bag, as in SQuAD.
+
+    Args:
+        answer: of the system.
+        known: right answers, of which the best one counts.
+
+    Returns:
+        0..1; None when no answer is known.
+    """
     return _token_f1(answer, tuple(known))
 
 
@@ -114,8 +128,14 @@ def _token_f1(answer: str, known: tuple[str, ...]) -> float | None:
 
 
 def contains_answer(answer: str, known: Sequence[str]) -> float | None:
-    """1.0 when the answer gives one of the known answers in any form in which it may be written, and does not say that
-    this is not it (runner.text.shown), else 0.0; None when no answer is known."""
+    """Args:
+        answer: of the system.
+        known: right answers.
+
+    Returns:
+        1.0 when the answer gives one of the known ones in any form in which it may be written, and does not say that
+        this is not it (runner.text.shown), else 0.0; None when no answer is known.
+    """
     return _contains_answer(answer, tuple(known)) if known else None
 
 
@@ -125,7 +145,13 @@ def _contains_answer(answer: str, known: tuple[str, ...]) -> float:
 
 
 def answer_matches(answer: str, known: Sequence[str]) -> bool | None:
-    """Whether the answer is a known answer, or one occurs in it. None when none is known."""
+    """Args:
+        answer: of the system.
+        known: right answers.
+
+    Returns:
+        Whether the answer is a known one, or contains one; None when no answer is known.
+    """
     return bool(contains_answer(answer, known) or exact_match(answer, known)) if known else None
 
 

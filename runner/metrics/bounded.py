@@ -42,10 +42,12 @@ _BLOCK = 1 << 20  # numbers held at once
 
 
 def fits(values: Floats, ranges: Floats) -> NDArray[np.bool_]:
-    """Whether the range of a column is known and its values lie within, bool [n_columns].
+    """Args:
+        values: float64 [n_cases, n_columns], n_cases >= 1.
+        ranges: lowest and highest value, float64 [n_columns, 2]; infinite where unknown.
 
-    values   float64 [n_cases, n_columns], n_cases >= 1
-    ranges   lowest and highest value, float64 [n_columns, 2]; infinite where unknown
+    Returns:
+        Whether the range of a column is known and its values lie within, bool [n_columns].
     """
     low, high = ranges.T
     known = np.isfinite(low) & np.isfinite(high)
@@ -54,11 +56,15 @@ def fits(values: Floats, ranges: Floats) -> NDArray[np.bool_]:
 
 
 def bounded_intervals(values: Floats, ranges: Floats, weights: Floats | None = None) -> Floats:
-    """95 % intervals of the (weighted) means of columns that fit their ranges, float64 [n_columns, 2].
+    """95 % intervals of the (weighted) means of columns that fit their ranges.
 
-    values    float64 [n_cases, n_columns], n_cases >= 1
-    ranges    float64 [n_columns, 2], finite
-    weights   float64 [n_cases, n_columns], > 0
+    Args:
+        values: float64 [n_cases, n_columns], n_cases >= 1.
+        ranges: lowest and highest value, float64 [n_columns, 2], finite.
+        weights: float64 [n_cases, n_columns], > 0.
+
+    Returns:
+        (low, high), float64 [n_columns, 2].
     """
     intervals = np.empty((values.shape[1], 2))
     step = max(1, _BLOCK // len(values))

@@ -37,8 +37,17 @@ def built_in_catalogue() -> Catalogue:
 
 
 def catalogue_of(evaluation: object) -> Catalogue:
-    """The `metrics` of an evaluation (runner.protocols.Measuring), empty where it has none. Raises ConfigError for
-    values that are no records, and for two records of one name."""
+    """The metrics that an evaluation declares.
+
+    Args:
+        evaluation: any; its `metrics` are read (runner.protocols.Measuring).
+
+    Returns:
+        The catalogue; empty where the evaluation declares none.
+
+    Raises:
+        ConfigError: values are no records, or two records have one name.
+    """
     declared = getattr(evaluation, "metrics", ())
     if not isinstance(declared, Sequence) or not all(isinstance(metric, Metric) for metric in declared):
         what = type(declared).__name__ if not isinstance(declared, Sequence) else "a sequence of something else"
@@ -52,16 +61,32 @@ def catalogue_of(evaluation: object) -> Catalogue:
 
 
 def together(catalogues: Iterable[Catalogue]) -> Catalogue:
-    """The metrics that any of some runs declared; of two with one name the first counts. Runs of versions without
-    records add nothing where another run has records."""
+    """The metrics that any of some runs declared.
+
+    Args:
+        catalogues: of the runs. Runs of versions without records add nothing where another run has records.
+
+    Returns:
+        The catalogue; of two metrics with one name the first counts.
+    """
     given = list({id(each): each for each in catalogues}.values())
     declared = [each for each in given if each is not built_in_catalogue()] or given[:1]
     return Catalogue(metric for each in declared for metric in each.metrics) if len(declared) > 1 else declared[0]
 
 
 def catalogue_in(file: Mapping[str, Any]) -> Catalogue:
-    """The metrics that a run declared. A file without the key was written by an older version, whose evaluations were
-    all built in. Raises ValueError where the records are damaged."""
+    """The metrics that a run declared.
+
+    Args:
+        file: the content of run.json, snapshot.json, compare.json or summary.json. One without the key was written by
+            an older version, whose evaluations were all built in.
+
+    Returns:
+        The catalogue.
+
+    Raises:
+        ValueError: the records are damaged.
+    """
     records = file.get(DECLARED)
     if records is None:
         return built_in_catalogue()

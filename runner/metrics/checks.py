@@ -57,7 +57,7 @@ Cosine = Callable[[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckInput:
     """The input of checks. `documents` are those of the contexts by their number; `latency_ms` and `cost_usd` None: not
     measured. `search`: whether a pattern is found in a text, None where that took too long; `cosine`: the similarity of
     two texts."""
@@ -75,8 +75,17 @@ class Checked:
 
 
 def read_check(entry: Any) -> Check:
-    """From `{type: contains, value: x}` or `{contains: x}`. Raises ValueError with where in the entry something is
-    wrong, and what: `value: expected …`."""
+    """Read a check.
+
+    Args:
+        entry: `{type: contains, value: x}` or `{contains: x}`.
+
+    Returns:
+        The check.
+
+    Raises:
+        ValueError: where in the entry something is wrong, and what: `value: expected …`.
+    """
     if not isinstance(entry, Mapping):
         raise ValueError(f"expected a check such as {{contains: TEXT}}, got {entry!r}")
     keys = dict(entry)
@@ -203,8 +212,17 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
 }
 
 
-def failure_of(check: Check, checked: Checked, language: Language = "en") -> str | None:
-    """Why a check fails; empty where it passes, None where it cannot be evaluated."""
+def failure_of(check: Check, checked: CheckInput, language: Language = "en") -> str | None:
+    """Evaluate a check.
+
+    Args:
+        check: one check.
+        checked: the answer, and what else checks look at.
+        language: of the text.
+
+    Returns:
+        Why the check fails; empty where it passes, None where it cannot be evaluated.
+    """
     found = CHECKING[check.type](check, checked)
     if found is None:
         return None
@@ -218,7 +236,7 @@ def failure_of(check: Check, checked: Checked, language: Language = "en") -> str
 Found = tuple[Any, ...] | None  # whether it holds, and what was expected: the key of a text, and its values
 
 
-def _contains(check: Check, checked: Checked) -> Found:
+def _contains(check: Check, checked: CheckInput) -> Found:
     fold = str.lower if check.type.startswith("i") else str
     answer = fold(checked.answer)
     values = check.value if isinstance(check.value, list) else [check.value]
@@ -229,7 +247,7 @@ def _contains(check: Check, checked: Checked) -> Found:
     return all(contained), "contains", _quote(missing or values)
 
 
-def _equals(check: Check, checked: Checked) -> Found:
+def _equals(check: Check, checked: CheckInput) -> Found:
     if not isinstance(check.value, dict | list):
         return checked.answer == str(check.value), "equals", _quote([check.value])
     try:
@@ -238,18 +256,18 @@ def _equals(check: Check, checked: Checked) -> Found:
         return False, "equals", _quote([check.value])
 
 
-def _starts_with(check: Check, checked: Checked) -> Found:
+def _starts_with(check: Check, checked: CheckInput) -> Found:
     return checked.answer.startswith(str(check.value)), "starts", _quote([check.value])
 
 
-def _regex(check: Check, checked: Checked) -> Found:
+def _regex(check: Check, checked: CheckInput) -> Found:
     is_found = checked.search(str(check.value), checked.answer)
     if is_found is None:  # fails either way round
         return check.is_not, "too_long", _quote([check.value])
     return is_found, "regex", _quote([check.value])
 
 
-def _is_json(check: Check, checked: Checked) -> Found:
+def _is_json(check: Check, checked: CheckInput) -> Found:
     try:
         value = json.loads(checked.answer)
     except (ValueError, RecursionError) as error:
@@ -260,7 +278,7 @@ def _is_json(check: Check, checked: Checked) -> Found:
     return (True, "schema") if problem is None else (False, "no_schema", problem)
 
 
-def _cites(check: Check, checked: Checked) -> Found:
+def _cites(check: Check, checked: CheckInput) -> Found:
     cited = [number for number in checked.citations if number <= len(checked.documents)]
     if check.value is None or check.value is True:
         return bool(cited), "cites"
@@ -270,24 +288,24 @@ def _cites(check: Check, checked: Checked) -> Found:
     return str(check.value) in ids, "cites_one", check.value
 
 
-def _max_words(check: Check, checked: Checked) -> Found:
+def _max_words(check: Check, checked: CheckInput) -> Found:
     count = len(checked.answer.split())
     return count <= check.value, "words", check.value, count
 
 
-def _latency(check: Check, checked: Checked) -> Found:
+def _latency(check: Check, checked: CheckInput) -> Found:
     if checked.latency_ms is None:
         return None
     return checked.latency_ms <= check.value, "latency", check.value, checked.latency_ms
 
 
-def _cost(check: Check, checked: Checked) -> Found:
+def _cost(check: Check, checked: CheckInput) -> Found:
     if checked.cost_usd is None:
         return None
     return checked.cost_usd <= check.value, "cost", check.value, checked.cost_usd
 
 
-def _similar(check: Check, checked: Checked) -> Found:
+def _similar(check: Check, checked: CheckInput) -> Found:
     if checked.cosine is None:
         return None
     least = SIMILAR if check.threshold is None else check.threshold
@@ -296,7 +314,7 @@ def _similar(check: Check, checked: Checked) -> Found:
     return cosine >= least - 1e-6, "similar", least, _quote([check.value]), cosine
 
 
-CHECKING: Mapping[str, Callable[[Check, Checked], Found]] = {
+CHECKING: Mapping[str, Callable[[Check, CheckInput], Found]] = {
     **{name: _contains for name in TAKES if "contains" in name},
     "equals": _equals,
     "starts-with": _starts_with,

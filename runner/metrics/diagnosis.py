@@ -103,8 +103,15 @@ Cross = Literal[
 
 
 def predicted_unanswerable(best_relevance: float | None, min_score: float) -> bool:
-    """Whether retrieval alone says "no answer here": it found nothing (`best_relevance` None), or its best hit is less
-    relevant than `min_score`."""
+    """Whether retrieval alone says that there is no answer.
+
+    Args:
+        best_relevance: of the best hit, 0..1; None where nothing was found.
+        min_score: 0..1.
+
+    Returns:
+        True where nothing was found, or the best hit is less relevant than `min_score`.
+    """
     return best_relevance is None or best_relevance < min_score
 
 
@@ -118,9 +125,15 @@ def answerability(predicted_unanswerable: bool, answerable: bool) -> Answerabili
 def unanswerable_values(label: Answerability, prefix: str = "unanswerable") -> dict[str, float | None]:
     """What one question adds to `unanswerable_precision`, `_recall` and `_f1`, as terms of (weighted) means.
 
-    Precision is the mean over questions predicted unanswerable, recall the mean over unanswerable
-    questions. F1 = 2 tp / (predicted + actual) is the mean with the weights of `unanswerable_weights`.
-    `prefix`: `retrieval_gate` where the label is that of `min_score` beside an answer.
+    Precision is the mean over questions predicted unanswerable, recall the mean over unanswerable questions.
+    F1 = 2 tp / (predicted + actual) is the mean with the weights of `unanswerable_weights`.
+
+    Args:
+        label: the field of the 2x2 table.
+        prefix: `retrieval_gate` where the label is that of `min_score` beside an answer.
+
+    Returns:
+        0 or 1 by metric; None where the question does not count.
     """
     hit = float(label == "true_positive")
     return {
@@ -144,11 +157,19 @@ def lost_at(
     refused: bool | None = None,
     right: bool | None = None,
 ) -> LostAt:
-    """The first place where a question was lost; `none` where it was not, as far as can be told: always where it was
-    answered right, whatever was found for it, and never where it was answered wrong.
+    """The first stage at which a question failed.
 
-    `gold_rank` is the rank (from 1) of the first gold document, None when the whole ranking has none. `refused` and
-    `right` are None where nobody answers.
+    Args:
+        answerable: whether the question has an answer.
+        gold_in_corpus: whether a gold document is in the corpus.
+        gold_rank: the rank of the first gold document, from 1; None when the whole ranking has none.
+        k: how many contexts the generator gets.
+        refused: whether the answer refuses; None where nobody answers.
+        right: whether the answer is right; None where nobody answers, or it cannot be told.
+
+    Returns:
+        `none` where the question did not fail, as far as can be told: always where it was answered right, whatever was
+        found for it, and never where it was answered wrong.
     """
     if right:
         return "none"
@@ -166,7 +187,16 @@ def lost_at(
 
 
 def pattern(faithfulness: float | None, answer_relevancy: float | None, high: float) -> Pattern | None:
-    """Which of the four combinations of faithfulness and relevancy; None without both judgements."""
+    """Which of the four combinations of faithfulness and relevancy a case is.
+
+    Args:
+        faithfulness: 0..1, None where it was not judged.
+        answer_relevancy: 0..1, None where it was not judged.
+        high: a score above it is high.
+
+    Returns:
+        The pattern; None without both scores.
+    """
     if faithfulness is None or answer_relevancy is None:
         return None
     if faithfulness > high:
@@ -177,7 +207,17 @@ def pattern(faithfulness: float | None, answer_relevancy: float | None, high: fl
 def cross(
     recall: float | None, faithfulness: float | None, answer_relevancy: float | None, high: float
 ) -> Cross | None:
-    """Retrieval (recall at k) against generation, which is high when both judgements are; None when one is missing."""
+    """Retrieval against generation, which is high when both judgements are.
+
+    Args:
+        recall: at k, 0..1.
+        faithfulness: 0..1, None where it was not judged.
+        answer_relevancy: 0..1, None where it was not judged.
+        high: a value above it is high.
+
+    Returns:
+        The combination; None when a value is missing.
+    """
     combined = pattern(faithfulness, answer_relevancy, high)
     if recall is None or combined is None:
         return None

@@ -13,24 +13,45 @@ from itertools import islice
 Relevance = Mapping[str, int]
 
 
-def rank_biased_precision(ranked: Sequence[str], relevance: Relevance, p: float) -> float | None:
-    """(1 - p) times the sum of p^(rank - 1) over the relevant documents: what a reader gains who goes on from each
-    document to the next with probability p. Binary. Below 1 for every ranking: with R relevant documents at most
-    1 - p^R. Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1),
-    2008."""
+def rank_biased_precision(ids: Sequence[str], relevance: Relevance, p: float) -> float | None:
+    """(1 - p) times the sum of p^(rank - 1) over the relevant documents: the gain of a reader who continues from each
+    document to the next with probability p. Binary.
+
+    Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1), 2008.
+
+    Args:
+        ids: of documents, best first.
+        relevance: judged id -> grade.
+        p: the patience of the reader, 0..1.
+
+    Returns:
+        0 to below 1: with R relevant documents at most 1 - p^R. None without a relevant document.
+    """
     if not _n_relevant(relevance):
         return None
-    return (1 - p) * sum(p**place for place, id in enumerate(ranked) if relevance.get(id, 0) > 0)
+    return (1 - p) * sum(p**place for place, id in enumerate(ids) if relevance.get(id, 0) > 0)
 
 
-def expected_reciprocal_rank(ranked: Sequence[str], relevance: Relevance, k: int, max_grade: int) -> float | None:
+def expected_reciprocal_rank(ids: Sequence[str], relevance: Relevance, k: int, max_grade: int) -> float | None:
     """Sum over the first k ranks of 1 / rank times the probability that a reader stops there: a document of grade g is
-    enough with (2^g - 1) / 2^max_grade. Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded
-    relevance, CIKM 2009; gdeval takes a max_grade of 4."""
+    enough with (2^g - 1) / 2^max_grade.
+
+    Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009; gdeval takes a
+    max_grade of 4.
+
+    Args:
+        ids: of documents, best first.
+        relevance: judged id -> grade.
+        k: >= 1.
+        max_grade: the highest grade of the data.
+
+    Returns:
+        0 to below 1; None without a relevant document.
+    """
     if not _n_relevant(relevance):
         return None
     score, reading = 0.0, 1.0
-    for rank, id in enumerate(islice(ranked, k), start=1):
+    for rank, id in enumerate(islice(ids, k), start=1):
         enough = (2 ** min(max(relevance.get(id, 0), 0), max_grade) - 1) / 2**max_grade
         score += reading * enough / rank
         reading *= 1 - enough
@@ -38,21 +59,39 @@ def expected_reciprocal_rank(ranked: Sequence[str], relevance: Relevance, k: int
 
 
 def r_precision(ranked: Sequence[str], relevance: Relevance) -> float | None:
-    """The share of relevant documents among the first R, where R is how many there are (trec_eval `Rprec`)."""
+    """Precision at R, where R is the number of relevant documents (trec_eval `Rprec`).
+
+    Args:
+        ranked: ids of documents, best first.
+        relevance: judged id -> grade.
+
+    Returns:
+        0..1; None without a relevant document.
+    """
     n = _n_relevant(relevance)
     return sum(relevance.get(id, 0) > 0 for id in islice(ranked, n)) / n if n else None
 
 
-def binary_preference(ranked: Sequence[str], relevance: Relevance) -> float | None:
-    """How seldom documents judged not relevant precede relevant ones; unjudged documents do not count. Buckley and
-    Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004, as trec_eval `bpref`: of the documents
-    before a relevant one at most R count, over the lesser of R and how many are judged not relevant."""
+def binary_preference(ids: Sequence[str], relevance: Relevance) -> float | None:
+    """How seldom documents judged not relevant precede relevant ones; unjudged documents do not count. As trec_eval
+    `bpref`: of the documents before a relevant one at most R count, over the lesser of R and how many are judged not
+    relevant.
+
+    Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004.
+
+    Args:
+        ids: of documents, best first.
+        relevance: judged id -> grade.
+
+    Returns:
+        0..1; None without a relevant document.
+    """
     n = _n_relevant(relevance)
     if not n:
         return None
     others = sum(grade == 0 for grade in relevance.values())
     score, before = 0.0, 0
-    for id in ranked:
+    for id in ids:
         grade = relevance.get(id, -1)
         if grade > 0:
             score += 1 - min(before, n) / min(others, n) if before else 1.0
@@ -61,18 +100,35 @@ def binary_preference(ranked: Sequence[str], relevance: Relevance) -> float | No
     return score / n
 
 
-def judged(ranked: Sequence[str], relevance: Relevance, k: int) -> float | None:
-    """The share of the first k places that hold a judged document; of fewer than k documents those that came back
-    (ir_measures `Judged@k`). Where it is low, other measures call unknown what was never looked at. 0 for a ranking
-    without a document."""
+def judged_share(ids: Sequence[str], relevance: Relevance, k: int) -> float | None:
+    """The share of the first k places that hold a judged document; of fewer than k documents the share of those that
+    came back (ir_measures `Judged@k`). Where it is low, other measures call unknown what was never looked at.
+
+    Args:
+        ids: of documents, best first.
+        relevance: judged id -> grade.
+        k: >= 1.
+
+    Returns:
+        0..1, 0 for a ranking without a document; None where nothing is judged.
+    """
     if not relevance:
         return None
-    first = list(islice(ranked, k))
+    first = list(islice(ids, k))
     return sum(id in relevance for id in first) / len(first) if first else 0.0
 
 
 def success(ranked: Sequence[str], relevance: Relevance, k: int) -> float | None:
-    """1 where a relevant document is in the first k places (trec_eval `success.k`); hit_rate by its other name."""
+    """Whether a relevant document is in the first k places (trec_eval `success.k`); hit_rate by its other name.
+
+    Args:
+        ranked: ids of documents, best first.
+        relevance: judged id -> grade.
+        k: >= 1.
+
+    Returns:
+        0 or 1; None without a relevant document.
+    """
     if not _n_relevant(relevance):
         return None
     return float(any(relevance.get(id, 0) > 0 for id in islice(ranked, k)))

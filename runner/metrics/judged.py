@@ -185,15 +185,30 @@ def f1(precision: float, recall: float) -> float:
 
 
 def rank_weighted_precision(useful: Sequence[bool]) -> float:
-    """The mean, over the useful chunks, of the precision at their rank, best rank first; 0 without any. The context
-    precision of RAGAS (Es et al., 2024): it looks at the retrieved chunks, not at missing ones."""
+    """The context precision of RAGAS (Es et al., 2024): the mean, over the useful chunks, of the precision at their
+    rank. It looks at the retrieved chunks, not at missing ones.
+
+    Args:
+        useful: whether each chunk is useful, best rank first.
+
+    Returns:
+        0..1; 0 without a useful chunk.
+    """
     ranks = [rank for rank, is_useful in enumerate(useful, start=1) if is_useful]
     return sum(number / rank for number, rank in enumerate(ranks, start=1)) / len(ranks) if ranks else 0.0
 
 
 def score_judgements(judgements: Judgements, rubrics: Sequence[str], on_failure: OnFailure) -> Judged:
-    """A score 0..1 for each rubric. A failed judgement counts as 0 or not at all, and is reported as failed either
-    way."""
+    """The scores of rubrics.
+
+    Args:
+        judgements: by rubric.
+        rubrics: those that apply.
+        on_failure: whether a failed judgement counts as 0, or not at all.
+
+    Returns:
+        Values 0..1 by rubric, and the rubrics that failed.
+    """
     scores = {rubric: score_of(judgements.get(rubric)) for rubric in rubrics}
     failed = tuple(rubric for rubric, score in scores.items() if score is None)
     instead = 0.0 if on_failure == "zero" else None
@@ -206,8 +221,15 @@ def judged_correctness(judgements: Judgements, *, declined: bool, on_failure: On
 
 
 def judged_memory(judgement: Judgement | None, on_failure: OnFailure) -> Judged:
-    """The overall score, 0..100, and the four scores, 0..10. A failed judgement counts as 0 or is left out; it never
-    shows how much noise there is."""
+    """The scores of a memory.
+
+    Args:
+        judgement: None where nothing was judged.
+        on_failure: whether a failed judgement counts as 0, or not at all; it never shows how much noise there is.
+
+    Returns:
+        The overall score, 0..100, and the four scores, 0..10, by metric; and those that failed.
+    """
     score = score_of(judgement)
     if judgement is None or score is None:
         return {**dict.fromkeys(MEMORY, 0.0 if on_failure == "zero" else None), "memory_noise": None}, MEMORY

@@ -55,8 +55,14 @@ class RubricVotes:
 
 
 def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """Rubric -> standard error of the score of one case, where a judge, or every judge of a panel, was asked
-    several times: by how much the score would move if the same answer were judged again."""
+    """By how much scores would move if the same answers were judged again.
+
+    Args:
+        judgements: of one case, by rubric.
+
+    Returns:
+        Rubric -> standard error of the score, where a judge, or every judge of a panel, was asked several times.
+    """
     errors = {}
     for rubric, judgement in judgements.items():
         judges: dict[str, list[float]] = {}
@@ -115,13 +121,13 @@ def _mean(columns: Iterable[Floats]) -> Floats:
 
 
 def _agreement(columns: Iterable[tuple[Floats, int]], seed: int) -> dict[str, Any]:
-    listed = list(columns)
-    votes = np.column_stack([column for column, _ in listed])
+    vote_columns = list(columns)
+    votes = np.column_stack([column for column, _ in vote_columns])
     low, high = _interval(votes, seed)
     return {
         "n": len(votes),
-        "votes": len(listed),
-        "failed": sum(failed for _, failed in listed),
+        "votes": len(vote_columns),
+        "failed": sum(failed for _, failed in vote_columns),
         "alpha": krippendorff_alpha(votes),
         "alpha_low": low,
         "alpha_high": high,

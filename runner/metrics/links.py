@@ -37,8 +37,17 @@ METRICS = (
 def link_metrics(
     suggested: Sequence[str], expected: Sequence[Collection[str]], cutoffs: Sequence[int]
 ) -> dict[str, float | None]:
-    """Measures of runner.metrics.ranking over concepts: `expected` holds the right notes of each concept, no note in
-    two. A second note of one concept is skipped, like a repeated document; a concept without notes is never found."""
+    """Measures of runner.metrics.ranking over concepts. A second note of one concept is skipped, like a repeated
+    document; a concept without notes is never found.
+
+    Args:
+        suggested: ids of notes, best first.
+        expected: the right notes of each concept; no note is in two.
+        cutoffs: >= 1.
+
+    Returns:
+        Values 0..1 by metric; None where nothing is expected.
+    """
     concept_of = {note: f"\0{number}" for number, notes in enumerate(expected) for note in notes}
     concepts = {f"\0{number}": 1 for number in range(len(expected))}
     return ranking_metrics([concept_of.get(note, note) for note in suggested], concepts, cutoffs)

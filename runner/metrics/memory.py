@@ -216,8 +216,18 @@ UPDATES = (("0", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5+", 5, None)
 def overall(
     relevance: float, completeness: float, accuracy: float, noise: float, weights: Mapping[str, float] = WEIGHTS
 ) -> float:
-    """0..100 from four scores 0..10, of which noise is better when lower, with weights that sum to 1. 0/0/0/0, the
-    scores of an empty memory, makes 10 (100 times the weight of noise)."""
+    """The overall score of a memory: the weighted mean of its scores, with noise turned round.
+
+    Args:
+        relevance: 0..10.
+        completeness: 0..10.
+        accuracy: 0..10.
+        noise: 0..10, better when lower.
+        weights: of the four; they sum to 1.
+
+    Returns:
+        0..100. The scores of an empty memory, 0/0/0/0, make 100 times the weight of noise: 10 by default.
+    """
     scores = (relevance, completeness, accuracy, MAX - noise)
     return 10 * sum(score * weights[name] for name, score in zip(CRITERIA, scores, strict=True))
 
@@ -225,16 +235,31 @@ def overall(
 # --- one probe --------------------------------------------------------------------------------------
 
 
-def present(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ()) -> list[bool]:
-    """Whether each fact shows in the text, outside longer forms of the facts `besides`: for facts that are no longer
-    true those that took their place."""
+def find_facts(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ()) -> list[bool]:
+    """Whether each fact shows in a text.
+
+    Args:
+        text: a memory, or a context.
+        facts: forms of each fact, any of which is enough.
+        besides: forms of other facts. What is only part of one of these does not count: for a fact that is no longer
+            true, those that took its place.
+
+    Returns:
+        One value a fact, in order.
+    """
     longer = [form for forms in besides for form in forms]
     return [shows(text, forms, besides=longer) for forms in facts]
 
 
 def evidence_recall(evidence: Iterable[str], known: Collection[str], shown: Collection[str]) -> float | None:
-    """Share of the turns named as evidence that are shown, over those that the conversation (`known` ids) has;
-    None when it has none of them."""
+    """Args:
+        evidence: ids of the turns that hold the answer.
+        known: ids of the turns that the conversation has.
+        shown: ids of the turns that the generator sees.
+
+    Returns:
+        The share of the evidence that is shown, 0..1; None when the conversation has none of it.
+    """
     return _share([id in shown for id in dict.fromkeys(evidence) if id in known])
 
 
@@ -244,9 +269,18 @@ def leakage(texts: Iterable[str], canaries: Sequence[str]) -> float | None:
 
 
 def lost_at(*, answerable: bool, refused: bool, readable: bool | None, right: bool, stale: bool) -> LostAt:
-    """The first stage at which a probe failed; `none` where it was answered right. `readable`: whether the generator
-    could read all that the answer needs, None where that is not known; `stale`: whether the answer gives a fact that is
-    no longer true."""
+    """The first stage at which a probe failed.
+
+    Args:
+        answerable: whether the conversation holds the answer.
+        refused: whether the answer refuses.
+        readable: whether the generator could read all that the answer needs; None where that is not known.
+        right: whether the answer is right.
+        stale: whether the answer gives a fact that is no longer true.
+
+    Returns:
+        The stage; `none` where the probe was answered right.
+    """
     if right:
         return "none"
     if not answerable:
@@ -293,8 +327,15 @@ class Bin:
 
 
 def retention(recalls: Iterable[Recall]) -> dict[str, tuple[Bin, ...]]:
-    """Bins by `turns` and by `updates`, all of them, in order. The intervals (Wilson, 1927) take facts of one
-    conversation for independent."""
+    """How long facts are kept.
+
+    Args:
+        recalls: of facts that probes asked for.
+
+    Returns:
+        All bins by `turns` and by `updates`, in order. The intervals (Wilson, 1927) take facts of one conversation for
+        independent.
+    """
     found = list(recalls)
     return {
         "turns": _bins(found, TURNS, lambda recall: recall.turns),
@@ -313,7 +354,15 @@ def _bins(
 
 
 def wilson(k: int, n: int) -> tuple[float, float] | tuple[None, None]:
-    """95 % score interval of a share k / n (Wilson, 1927), without a correction for continuity."""
+    """The 95 % score interval of a share (Wilson, 1927), without a correction for continuity.
+
+    Args:
+        k: successes.
+        n: trials.
+
+    Returns:
+        (low, high), 0..1; None without trials.
+    """
     if not n:
         return None, None
     share, spread = k / n, Z * Z / n

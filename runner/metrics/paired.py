@@ -1,23 +1,22 @@
 """Two runs over the same cases: is the difference of a metric more than chance?
 
-A metric has a value v and a weight w (mostly 1) for each case and run; its mean is sum(w v) / sum(w), and
-the difference is that of the candidate minus that of the baseline.
+A metric has a value v and a weight w (mostly 1) for each case and run. Its mean is sum(w v) / sum(w), and the
+difference is the mean of the candidate minus that of the baseline.
 
-- interval: where the range of the values is known, that of runner.metrics.bounded over the differences of cases, or
-  over their influences on a difference of two ratios where cases weigh differently in the two runs. Elsewhere BCa over
-  cases that are drawn together with both of their values (runner.metrics.statistics); from 5,000
-  cases on with more than 1,000 that differ, the quantiles of the bootstrap come from its variance and skewness (Cornish
-  and Fisher, 1937; DiCiccio and Efron, 1992), which is closer to them than 2,000 resamples are
-- p: if the change made no difference, each case could as well have its two results the other way round
-  (Fisher's randomisation test, two-sided). All ways of swapping are tried for up to 12 cases that differ. Where all
-  that differ do so by the same (right or wrong, for instance), p is that of the binomial distribution (McNemar, 1947).
-  For others, and for any number where cases weigh differently, p = (b + 1) / (n + 1) over n random ones, b of which
-  give a difference at least as large (Phipson and Smyth, 2010); where none does, 2 exp(-S^2 / 2 sum d^2) for the sum
-  S of the differences d is an upper limit of the p over all ways (Hoeffding, 1963), and p is the smaller of the two,
-  so that it can bear an adjustment for many comparisons. With more than 1,000 that differ, p is read off the normal
-  distribution with the exact variance of the swapped sums, which is symmetric, so the error is of order 1/n,
-  or 1/sqrt(n) where differences have few sizes.
-- effect size: mean over standard deviation of the differences of cases (Cohen's d_z)
+- interval: if the range of the values is known, that of runner.metrics.bounded, over the differences of cases, or over
+  their influences on a difference of two ratios if cases weigh differently in the two runs. Otherwise a BCa bootstrap
+  that draws cases with both of their values (runner.metrics.statistics). For 5,000 cases or more of which more than
+  1,000 differ, the quantiles of the bootstrap are computed from its variance and skewness (Cornish and Fisher, 1937;
+  DiCiccio and Efron, 1992), which is closer to them than 2,000 resamples are
+- p: if the change made no difference, the two results of each case could be swapped (Fisher's randomisation test,
+  two-sided). All swaps are tried for up to 12 cases that differ. If all of these differ by the same amount (right or
+  wrong, for example), p is that of the binomial distribution (McNemar, 1947). Otherwise, and whenever cases weigh
+  differently, p = (b + 1) / (n + 1) over n random swaps, b of which give a difference at least as large (Phipson and
+  Smyth, 2010). If none does, 2 exp(-S^2 / 2 sum d^2), for the sum S of the differences d, is an upper limit of p over
+  all swaps (Hoeffding, 1963), and the smaller of the two is taken, so that p stays useful after an adjustment for many
+  comparisons. If more than 1,000 cases differ, p is that of the normal distribution with the exact variance of the
+  swapped sums. This distribution is symmetric, so the error is of order 1/n, or 1/sqrt(n) if differences have few sizes
+- effect size: the mean over the standard deviation of the differences of cases (Cohen's d_z)
 - detectable: the difference that a test at .05 would find with a power of 80 % (2.80 standard errors)
 """
 
@@ -47,7 +46,7 @@ POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedResult:
     """One metric over `n` cases that both runs scored. `low` and `high` are None where the interval is unknown:
     differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None where
     they are undefined: for one case, or where all differences are equal. Where cases weigh differently, there is no
@@ -78,10 +77,19 @@ class Paired:
         return self.low is not None and self.high is not None and -margin <= self.low and self.high <= margin
 
 
-def compare_means(baseline: Floats, candidate: Floats, *, seed: int, ranges: Floats | None = None) -> list[Paired]:
-    """Many metrics over the same cases: float64 [n_cases, n_metrics] each, finite, n_cases >= 1.
+def compare_means(
+    baseline: Floats, candidate: Floats, *, seed: int, ranges: Floats | None = None
+) -> list[PairedResult]:
+    """Compare many metrics over the same cases.
 
-    ranges   lowest and highest value of a metric, float64 [n_metrics, 2]; infinite where unknown (default: all are)
+    Args:
+        baseline: float64 [n_cases, n_metrics], finite, n_cases >= 1.
+        candidate: the same for the other run.
+        seed: of tests that draw.
+        ranges: lowest and highest value of a metric, float64 [n_metrics, 2]; infinite where unknown (default: all are).
+
+    Returns:
+        One result a metric, in order.
     """
     differences = candidate - baseline
     intervals = difference_intervals(differences, seed=seed, ranges=_of_differences(baseline, candidate, ranges))
@@ -102,29 +110,38 @@ def compare_weighted(
     *,
     seed: int,
     ends: tuple[float, float] = (-math.inf, math.inf),
-) -> Paired | None:
-    """One metric whose cases weigh differently, perhaps in each run: float64 [n_cases] each, weights >= 0.
+) -> PairedResult | None:
+    """Compare one metric whose cases weigh differently, perhaps in each run. A case counts where its weight is above 0
+    in either run.
 
-    A case counts where its weight is above 0 in either run. `ends`: lowest and highest value. None
-    when one of the runs has no such case.
+    Args:
+        baseline: float64 [n_cases].
+        candidate: float64 [n_cases].
+        baseline_weights: float64 [n_cases], >= 0.
+        candidate_weights: float64 [n_cases], >= 0.
+        seed: of tests that draw.
+        ends: lowest and highest value of the metric, where they are known.
+
+    Returns:
+        The result; None when one of the runs has no case with a weight.
     """
-    used = (baseline_weights > 0) | (candidate_weights > 0)
-    weights = [baseline_weights[used], candidate_weights[used]]
+    has_weight = (baseline_weights > 0) | (candidate_weights > 0)
+    weights = [baseline_weights[has_weight], candidate_weights[has_weight]]
     if any(weight.sum() == 0 for weight in weights):
         return None
     sums = [
-        np.column_stack([value[used] * weight, weight])
+        np.column_stack([value[has_weight] * weight, weight])
         for value, weight in zip((baseline, candidate), weights, strict=True)
     ]
     parts = np.hstack(sums)  # [n, 4]: w v and w of the baseline, then of the candidate
     total = parts.sum(axis=0)
     difference = _ratio_difference(total[None])[0]
     low, high, error = _weighted_interval(parts, float(difference), seed)
-    sides = [value[used][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
+    sides = [value[has_weight][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
     if bounded.fits(np.concatenate(sides)[:, None], np.array([ends]))[0]:
         low, high = _bounded_ratios(parts, float(difference), *ends)
-    return Paired(
-        n=int(used.sum()),
+    return PairedResult(
+        n=int(has_weight.sum()),
         baseline=float(total[0] / total[1]),
         candidate=float(total[2] / total[3]),
         difference=float(difference),
@@ -137,10 +154,15 @@ def compare_weighted(
 
 
 def difference_intervals(differences: Floats, *, seed: int, ranges: Floats | None = None) -> Floats:
-    """95 % intervals of the mean of every column, float64 [n_metrics, 2], NaN where nothing tells.
+    """95 % intervals of the mean difference of every column.
 
-    differences   float64 [n_cases, n_metrics]
-    ranges        of the differences, float64 [n_metrics, 2]; infinite where unknown (default: all are)
+    Args:
+        differences: float64 [n_cases, n_metrics].
+        seed: of a bootstrap.
+        ranges: of the differences, float64 [n_metrics, 2]; infinite where unknown (default: all are).
+
+    Returns:
+        (low, high), float64 [n_metrics, 2]; NaN where the interval is unknown.
     """
     if len(differences) < LARGE:
         return statistics.mean_intervals(differences, ranges=ranges, seed=seed)
@@ -163,7 +185,15 @@ def _of_differences(baseline: Floats, candidate: Floats, ranges: Floats | None) 
 
 
 def swap_p(differences: Floats, *, seed: int) -> Floats:
-    """Two-sided p of every column, float64 [n_metrics] in (0, 1]; differences float64 [n_cases, n_metrics]."""
+    """Two-sided p of a sign-flip test of every column.
+
+    Args:
+        differences: float64 [n_cases, n_metrics].
+        seed: of flips that are drawn.
+
+    Returns:
+        float64 [n_metrics], in (0, 1].
+    """
     observed = np.abs(differences.sum(axis=0))
     differing = (differences != 0).sum(axis=0)
     p_values = np.ones(differences.shape[1])
@@ -183,7 +213,14 @@ def swap_p(differences: Floats, *, seed: int) -> Floats:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """p adjusted for their number (Holm, 1979), in the same order; never below p, at most 1."""
+    """Adjust p values for their number (Holm, A simple sequentially rejective multiple test procedure, 1979).
+
+    Args:
+        chances: p values.
+
+    Returns:
+        Adjusted p values in the same order; never below p, at most 1.
+    """
     adjusted = [0.0] * len(chances)
     highest = 0.0
     for rank, place in enumerate(sorted(range(len(chances)), key=lambda place: chances[place])):
@@ -194,7 +231,15 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 def mcnemar_p(lost: int, won: int) -> float:
     """Exact two-sided p that a case which changed is as likely to have changed for the worse as for the better
-    (McNemar, 1947; binomial form)."""
+    (McNemar, 1947; binomial form).
+
+    Args:
+        lost: cases that became wrong.
+        won: cases that became right.
+
+    Returns:
+        p, in (0, 1].
+    """
     fewer, n = min(lost, won), lost + won
     if n > MANY:
         from scipy.special import bdtr
@@ -206,12 +251,12 @@ def mcnemar_p(lost: int, won: int) -> float:
     return min(1.0, 2 * ways / (1 << n))
 
 
-def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
+def _summarise(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> PairedResult:
     n = len(differences)
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
     spread = spread if spread > ROUNDING * float(np.abs(differences).max()) else 0.0
     difference = statistics.mean(differences) or 0.0
-    return Paired(
+    return PairedResult(
         n=n,
         baseline=statistics.mean(baseline) or 0.0,
         candidate=statistics.mean(candidate) or 0.0,

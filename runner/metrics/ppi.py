@@ -28,7 +28,7 @@ Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectedMean:
     """A mean with its interval, and how much the judge counted in it."""
 
     value: float
@@ -39,51 +39,67 @@ class Corrected:
 
 def corrected_mean(
     human: Floats,
-    judged: Floats,
-    others: Floats,
+    judge: Floats,
+    unlabelled: Floats,
     groups: Codes | None = None,
     weight: float | None = None,
     confidence: float = 0.95,
-) -> Corrected | None:
-    """None with fewer than two groups of labelled cases or two others: nothing tells how far a mean may be off.
+) -> CorrectedMean | None:
+    """The mean of human scores over a run, from those of labelled cases and those of the judge.
 
-    human, judged   scores of the labelled cases, float64 [n]
-    others          the judge's scores of other cases from where the labelled ones come from, float64 [N]
-    groups          numbers from 0, one a labelled case (default: each by itself)
-    weight          w above (default: tuned)
+    Args:
+        human: scores of the labelled cases, float64 [n].
+        judge: the judge's scores of the same cases, float64 [n].
+        unlabelled: the judge's scores of other cases from where the labelled ones come from, float64 [N].
+        groups: numbers from 0, one a labelled case (default: each by itself).
+        weight: w above (default: tuned).
+        confidence: of the interval.
+
+    Returns:
+        The mean with its interval; None with fewer than two groups of labelled cases or two others, which do not show
+        how far a mean may be off.
     """
     from scipy.stats import t
 
     codes = np.arange(len(human)) if groups is None else groups
     n_groups = len(np.unique(codes))
-    if n_groups < 2 or len(others) < 2:
+    if n_groups < 2 or len(unlabelled) < 2:
         return None
-    of_human, of_judge = _totals(human, codes), _totals(judged, codes)
+    of_human, of_judge = _totals(human, codes), _totals(judge, codes)
     scale = n_groups / (n_groups - 1) / len(human) ** 2
-    known, unknown = scale * float(of_judge @ of_judge), float(np.var(others, ddof=1)) / len(others)
+    known, unknown = scale * float(of_judge @ of_judge), float(np.var(unlabelled, ddof=1)) / len(unlabelled)
     if weight is None:
         weight = scale * float(of_human @ of_judge) / (known + unknown) if known > 0 else 0.0
-    value = float(human.mean() + weight * (others.mean() - judged.mean()))
+    value = float(human.mean() + weight * (unlabelled.mean() - judge.mean()))
     left = of_human - weight * of_judge
     variance = scale * float(left @ left) + weight**2 * unknown
     margin = float(t.ppf((1 + confidence) / 2, n_groups - 1)) * math.sqrt(variance)
-    return Corrected(value, value - margin, value + margin, weight)
+    return CorrectedMean(value, value - margin, value + margin, weight)
 
 
-def labels_to_halve(human: Floats, judged: Floats, others: Floats, groups: Codes | None = None) -> int | None:
-    """How many more labelled cases like these would halve the interval of `corrected_mean`; None where that cannot be
-    told. With m times as many groups, var(mean(Y)), cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are,
-    the others stay; the weight is tuned anew."""
+def labels_to_halve(human: Floats, judge: Floats, unlabelled: Floats, groups: Codes | None = None) -> int | None:
+    """How many more labels would halve the interval of `corrected_mean`. With m times as many groups, var(mean(Y)),
+    cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are, the others stay; the weight is tuned anew.
+
+    Args:
+        human: scores of the labelled cases, float64 [n].
+        judge: the judge's scores of the same cases, float64 [n].
+        unlabelled: the judge's scores of other cases, float64 [N].
+        groups: numbers from 0, one a labelled case (default: each by itself).
+
+    Returns:
+        A number of cases; None where it cannot be told.
+    """
     from scipy.stats import t
 
     codes = np.arange(len(human)) if groups is None else groups
     n_groups = len(np.unique(codes))
-    if n_groups < 2 or len(others) < 2:
+    if n_groups < 2 or len(unlabelled) < 2:
         return None
-    of_human, of_judge = _totals(human, codes), _totals(judged, codes)
+    of_human, of_judge = _totals(human, codes), _totals(judge, codes)
     scale = n_groups / (n_groups - 1) / len(human) ** 2
     own, shared, known = (scale * float(a @ b) for a, b in ((of_human,) * 2, (of_human, of_judge), (of_judge,) * 2))
-    unknown = float(np.var(others, ddof=1)) / len(others)
+    unknown = float(np.var(unlabelled, ddof=1)) / len(unlabelled)
 
     def margin(times: float) -> float:
         variance = own / times - ((shared / times) ** 2 / (known / times + unknown) if known > 0 else 0.0)

@@ -60,7 +60,13 @@ class ProfileChoice(Protocol):
     memory: Mapping[str, float]
 
     def among(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
-        """The profile for a trace of a domain; `profiles` are all by name, `default` among them."""
+        """Args:
+            profiles: all profiles by name, `default` among them.
+            domain: of a trace.
+
+        Returns:
+            The profile by which the trace is scored.
+        """
 
 
 class Profile:
@@ -117,7 +123,15 @@ def shipped_profiles() -> Mapping[str, Profile]:
 
 
 def profile_by_name(name: str) -> ProfileChoice:
-    """A profile that comes with the program, or `auto`. Raises InputError for another name."""
+    """Args:
+        name: of a profile that comes with the program, or `auto`.
+
+    Returns:
+        The choice of profiles.
+
+    Raises:
+        InputError: there is no profile of this name.
+    """
     if name == AUTO:
         return AutoProfile()
     if name not in shipped_profiles():

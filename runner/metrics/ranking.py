@@ -104,24 +104,45 @@ KNOWN = 1_000  # different rankings whose values are kept, a KB each
 
 
 def rank_ids(scores: Mapping[Id, float]) -> list[Id]:
-    """Ids by score descending, ties by id descending. Strings of code points sort as their UTF-8 bytes do."""
+    """Order ids as trec_eval does.
+
+    Args:
+        scores: id -> score.
+
+    Returns:
+        Ids by score descending, ties by id descending. Strings of code points sort as their UTF-8 bytes do.
+    """
     return [document for _, document in sorted(zip(scores.values(), scores, strict=True), reverse=True)]
 
 
 def ranking_metrics(
     ranked_ids: Sequence[str], relevance: Mapping[str, int], cutoffs: Sequence[int]
 ) -> dict[str, float | None]:
-    """`{"precision@1": …, "recall@1": …}` for every measure and cutoff (>= 1).
+    """Every measure at every cutoff, for one query.
 
-    `ranked_ids` are document ids, best first; `relevance` maps every judged id to its grade. All values
-    are None when no judged document is relevant.
+    Args:
+        ranked_ids: ids of documents, best first, without repeats.
+        relevance: judged id -> grade.
+        cutoffs: >= 1.
+
+    Returns:
+        `{"precision@1": …, "recall@1": …}`, 0..1; all None when no judged document is relevant.
     """
     found = relevant_hits(ranked_ids, relevance, max(cutoffs, default=0))
     return dict(zip(_names(tuple(cutoffs)), values_at(found, tuple(cutoffs)), strict=True))
 
 
 def relevant_hits(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth: int) -> Found:
-    """The hits of a ranking for `values_at`, for cutoffs up to `depth`."""
+    """The hits of a ranking, for `values_at`.
+
+    Args:
+        ranked_ids: ids of documents, best first.
+        relevance: judged id -> grade.
+        depth: the largest cutoff.
+
+    Returns:
+        The relevant documents among the first `depth`, and all grades above 0, the best first.
+    """
     grades = {id: grade for id, grade in relevance.items() if grade > 0}
     best = tuple(sorted(grades.values(), reverse=True))
     if grades.keys().isdisjoint(ranked_ids):
@@ -133,8 +154,16 @@ def relevant_hits(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth
 
 @lru_cache(maxsize=KNOWN)
 def values_at(found: Found, cutoffs: tuple[int, ...]) -> tuple[float | None, ...]:
-    """Every measure at every cutoff, cutoff by cutoff; None when no judged document is relevant. Kept, since few
-    questions have many relevant documents, and most rankings hold them at the ranks of another one."""
+    """Every measure at every cutoff. Results are kept: few questions have many relevant documents, and most rankings
+    hold them at the ranks of another one.
+
+    Args:
+        found: what `relevant_hits` returned.
+        cutoffs: >= 1.
+
+    Returns:
+        Values 0..1, cutoff by cutoff; None when no judged document is relevant.
+    """
     hits, best = found
     if not best:
         return (None,) * (len(cutoffs) * len(MEASURES))
@@ -155,13 +184,18 @@ def score_rankings(
     ideal: NDArray[np.integer[Any]],
     cutoffs: Sequence[int],
 ) -> dict[str, NDArray[np.float64]]:
-    """The same for many queries at once: `{"precision@1": float64 [n_queries], …}`.
+    """Every measure at every cutoff, for many queries at once.
 
-    grades      [n_queries, depth]  grade of the document at each rank, best first, each document once;
-                                    0 for unjudged documents and past the end of a ranking
-    n_relevant  [n_queries]         relevant documents judged for the query; NaN results where 0
-    ideal       [n_queries, width]  judged grades in descending order, padded with 0; `width` may stop
-                                    at the largest cutoff
+    Args:
+        grades: [n_queries, depth], grade of the document at each rank, best first, each document once; 0 for unjudged
+            documents and past the end of a ranking.
+        n_relevant: [n_queries], relevant documents judged for the query.
+        ideal: [n_queries, width], judged grades in descending order, padded with 0; `width` may stop at the largest
+            cutoff.
+        cutoffs: >= 1.
+
+    Returns:
+        `{"precision@1": float64 [n_queries], …}`; NaN where a query has no relevant document.
     """
     depth = max(cutoffs, default=0)
     n_queries = len(grades)
@@ -171,7 +205,7 @@ def score_rankings(
     hit = (np.arange(len(query)) - first[query] + 1, rank, grades[query, column])
     gains = [np.broadcast_to(measure.gain(*hit), rank.shape) for measure in MEASURES]
     dcg = _cumulative_gain(ideal[:, :depth])
-    scored = n_relevant > 0
+    has_relevant = n_relevant > 0
     results = {}
     for k in cutoffs:
         within = rank <= k
@@ -179,7 +213,7 @@ def score_rankings(
         for measure, gain in zip(MEASURES, gains, strict=True):
             total = np.bincount(queries, weights=gain[within], minlength=n_queries)
             norm = measure.norm(k, n_relevant, dcg[:, min(k, dcg.shape[1]) - 1])
-            results[f"{measure.name}@{k}"] = np.divide(total, norm, out=np.full(n_queries, np.nan), where=scored)
+            results[f"{measure.name}@{k}"] = np.divide(total, norm, out=np.full(n_queries, np.nan), where=has_relevant)
     return results
 
 

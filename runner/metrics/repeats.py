@@ -38,9 +38,17 @@ def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
 
 
 def average_scores(parts: Sequence[Scores], spread: Sequence[str] = (), right: str = "") -> Scores:
-    """Several answers to one question as one: (weighted) means over the answers to which a metric applies, and the
-    spread of the metrics named. Labels are those of the first; `right` names the metric that says whether it was
-    answered right. What is unscored of one answer is unscored of the question."""
+    """Several answers to one question as one.
+
+    Args:
+        parts: the scores of each answer, at least one.
+        spread: metrics whose standard deviation over the answers is a value of its own.
+        right: the metric that says whether the question was answered right.
+
+    Returns:
+        (Weighted) means over the answers to which a metric applies, and the spreads. Labels are those of the first
+        answer. What is unscored of one answer is unscored of the question.
+    """
     values: dict[str, float | None] = {}
     weights: dict[str, float] = {}
     for name in dict.fromkeys(name for part in parts for name in part.values):

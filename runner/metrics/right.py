@@ -1,15 +1,15 @@
-"""Whether a system did right by a question: the number that decides.
+"""Whether a system answered a question right: the metric that decides.
 
-A question is decided by the first of these that applies, and its row says by which (`right_by`):
+The first of these rules that applies decides a question; its row names the rule (`right_by`):
 
-declined     the system said that it has no answer: right where there is none, wrong where there is one
-answered     it answered a question that has no answer: wrong
-not_judged   the model that should have held the answer against the known ones did not do so: nobody knows
-correctness  a model held the answer against the known ones: right above `high`
-known_answer no model did: right where a known answer, or every fact that was expected, is found in it
-stand_in     no answer is known: right where the judge finds it faithful and relevant, both above `high`. This stands in
-             for the truth, which nobody wrote down
-unknown      nothing can tell
+declined     the system said that it has no answer: right if the question has none, wrong if it has one
+answered     the system answered a question that has no answer: wrong
+not_judged   the model that should have compared the answer with the known ones failed: undecided
+correctness  a model compared the answer with the known ones: right if its score is above `high`
+known_answer no model compared them: right if the answer contains a known answer, or every expected fact
+stand_in     no answer is known: right if the judge scores faithfulness and relevancy above `high`. This takes the place
+             of a reference that nobody wrote
+unknown      nothing can decide
 """
 
 from __future__ import annotations

@@ -32,8 +32,14 @@ _NORMAL = NormalDist()
 
 
 def mean(values: Floats, weights: Floats | None = None) -> float | None:
-    """The (weighted) mean, never outside the values, sums rounded once (independent of order); None
-    without values."""
+    """Args:
+        values: of any number.
+        weights: >= 0, one a value (default: all equal).
+
+    Returns:
+        The (weighted) mean, never outside the values, with sums rounded once, so that order changes nothing; None
+        without values.
+    """
     if len(values) == 0:
         return None
     total = math.fsum(values if weights is None else values * weights)
@@ -42,8 +48,16 @@ def mean(values: Floats, weights: Floats | None = None) -> float | None:
 
 
 def percentiles(values: Sequence[float], ranks: Sequence[float]) -> tuple[float | None, ...]:
-    """Percentiles (0..100) by linear interpolation between the two nearest values, as numpy's default:
-    the p-th of n sorted values stands at index p/100 * (n - 1). None for each without values."""
+    """Percentiles by linear interpolation between the two nearest values, as numpy's default: the p-th of n sorted
+    values stands at index p/100 * (n - 1).
+
+    Args:
+        values: in any order.
+        ranks: 0..100.
+
+    Returns:
+        One value a rank; None for each without values.
+    """
     if len(values) == 0:
         return tuple(None for _ in ranks)
     return tuple(float(value) for value in np.percentile(np.asarray(values, dtype=np.float64), ranks))
@@ -57,12 +71,19 @@ def mean_intervals(
     seed: int,
     resamples: int = RESAMPLES,
 ) -> Floats:
-    """95 % intervals of the means of many columns over the same cases, float64 [n_columns, 2]; NaN where nothing tells:
-    one case or equal values of a column without a range.
+    """95 % intervals of the means of many columns over the same cases.
 
-    values, weights   float64 [n_cases, n_columns], finite, n_cases >= 1, weights > 0
-    ranges            lowest and highest value of a column, float64 [n_columns, 2]; infinite where unknown (default: all
-                      are). A range that a value lies outside of is none
+    Args:
+        values: float64 [n_cases, n_columns], finite, n_cases >= 1.
+        weights: float64 [n_cases, n_columns], > 0 (default: all equal).
+        ranges: lowest and highest value of a column, float64 [n_columns, 2]; infinite where unknown (default: all are).
+            A range that a value lies outside of is none.
+        seed: of a bootstrap.
+        resamples: of a bootstrap.
+
+    Returns:
+        (low, high), float64 [n_columns, 2]; NaN where the interval is unknown: one case, or equal values of a column
+        without a range.
     """
     intervals = np.full((values.shape[1], 2), np.nan)
     is_bounded = np.zeros(len(intervals), dtype=bool) if ranges is None else fits(values, ranges)
@@ -88,9 +109,15 @@ def bca_interval(resampled: Floats, value: float, without: Floats) -> tuple[floa
 
 
 def resampled_sums(parts: Floats, *, seed: int, resamples: int = RESAMPLES) -> Floats:
-    """Sums of every column over samples of the cases with replacement, float64 [resamples, n_columns], exact.
+    """Sums of every column over samples of the cases with replacement, exact.
 
-    parts   float64 [n_cases, n_columns], finite, n_cases >= 1
+    Args:
+        parts: float64 [n_cases, n_columns], finite, n_cases >= 1.
+        seed: of the samples.
+        resamples: their number.
+
+    Returns:
+        float64 [resamples, n_columns].
     """
     exact = _on_exact_grid(parts)
     sums = []
@@ -101,7 +128,16 @@ def resampled_sums(parts: Floats, *, seed: int, resamples: int = RESAMPLES) -> F
 
 
 def resampled_counts(n_cases: int, *, seed: int, resamples: int = RESAMPLES) -> Iterator[Floats]:
-    """How often each case is drawn, float64 [rows, n_cases] in blocks of bounded size, `resamples` rows in all."""
+    """How often each case is drawn.
+
+    Args:
+        n_cases: >= 1.
+        seed: of the samples.
+        resamples: their number.
+
+    Yields:
+        float64 [rows, n_cases] in blocks of bounded size, `resamples` rows in all.
+    """
     random = np.random.default_rng(seed)
     rows = max(1, _BLOCK // n_cases)
     for start in range(0, resamples, rows):

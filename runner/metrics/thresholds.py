@@ -87,7 +87,14 @@ def unescape_key(key: str) -> str:
 
 
 def read(tree: Mapping[Any, Any]) -> tuple[list[Threshold], list[Problem]]:
-    """Read the mapping `threshold` of a configuration; null entries are ignored."""
+    """Read the mapping `threshold` of a configuration.
+
+    Args:
+        tree: metric -> value, or dimension -> slice -> metric -> value; null entries are ignored.
+
+    Returns:
+        The thresholds, and problems of the mapping.
+    """
     thresholds: list[Threshold] = []
     problems: list[Problem] = []
     for path, limit in _leaves(tree, ()):
@@ -173,7 +180,16 @@ def _no_slice(threshold: Threshold, known: Collection[str]) -> str:
 
 
 def check(thresholds: Sequence[Threshold], summary: Mapping[str, Any], catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Against the metrics and slices of a summary, for `thresholds` of summary.json."""
+    """Compare a summary with thresholds.
+
+    Args:
+        thresholds: values that a run is to reach.
+        summary: the content of summary.json.
+        catalogue: the metrics of the run.
+
+    Returns:
+        One record a threshold, for `thresholds` of summary.json.
+    """
     return [asdict(_result(threshold, summary, catalogue)) for threshold in thresholds]
 
 
@@ -204,6 +220,11 @@ def _result(threshold: Threshold, summary: Mapping[str, Any], catalogue: Catalog
 
 
 def exit_code(records: Sequence[Mapping[str, Any]]) -> int:
-    """1: a threshold names what the run does not have, 4: one is not reached, 0."""
+    """Args:
+        records: what `check` returned.
+
+    Returns:
+        1 where a threshold names what the run does not have, 4 where one is not reached, else 0.
+    """
     statuses = {record["status"] for record in records}
     return 1 if "unknown" in statuses else 4 if statuses & {"not_reached", "no_value"} else 0

@@ -72,18 +72,33 @@ RULES = (SINGLE_THOUGHT, RECOVERY, ONE_TOOL)
 
 
 def complexity(types: Sequence[str]) -> float:
-    """0..1: half for all four types of steps, .3 for a recovery from an error, .2 for every 20 steps."""
+    """Args:
+        types: of the steps, in order.
+
+    Returns:
+        0..1: half for all four types of steps, .3 for a recovery from an error, .2 for every 20 steps.
+    """
     recovery = 0.3 if "error_recovery" in types else 0.0
     return min(1.0, len(set(types)) / len(TYPES) * 0.5 + recovery + len(types) / LONG * 0.2)
 
 
 def novelty(nearest: float | None) -> float:
-    """`nearest`: the largest cosine to a trace before; None where there was none to look at."""
+    """Args:
+        nearest: the largest cosine to an earlier trace; None where there was none to compare with.
+
+    Returns:
+        1 - nearest, UNKNOWN_NOVELTY without an earlier trace.
+    """
     return UNKNOWN_NOVELTY if nearest is None else 1.0 - nearest
 
 
 def diversity(tools: Sequence[str | None]) -> float:
-    """0..1: different tools for each step, times 3. One entry a step, None without a tool."""
+    """Args:
+        tools: of the steps; None for a step without a tool.
+
+    Returns:
+        0..1: different tools for each step, times 3.
+    """
     return min(1.0, _n_different(tools) / max(1, len(tools)) * 3)
 
 
@@ -100,8 +115,17 @@ def weighted_sum(dimensions: Mapping[str, float], weights: Mapping[str, float]) 
 def apply_rules(
     score: float, types: Sequence[str], tools: Sequence[str | None], success: bool
 ) -> tuple[float, tuple[str, ...]]:
-    """The score after the rules, 0..1, and those that fired, in their order; each is tried independently of the
-    others."""
+    """Apply the rules to a score, each independently of the others.
+
+    Args:
+        score: the weighted sum, 0..1.
+        types: of the steps, in order.
+        tools: of the steps; None for a step without a tool.
+        success: whether the task was done; None where it is unknown.
+
+    Returns:
+        The score after the rules, 0..1, and the names of the rules that fired, in their order.
+    """
     fired = []
     if len(types) == 1 and types[0] == "thought":
         score = 0.1

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from runner.config.arguments import shell, unquote
+from runner.config.arguments import shell, without_additions
 from runner.errors import installing
 from runner.llm.calls import FILE as CALLS
 from runner.metrics.paired import FEWEST
@@ -22,7 +22,7 @@ from runner.report import thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
 from runner.report.case import case_brief
 from runner.report.comparison_words import Record, chance, interval, list_items, signed_number
-from runner.report.diagnosis import withheld
+from runner.report.diagnosis import withheld_note
 from runner.report.document import Document
 from runner.report.page import FILE
 from runner.report.panels import cost, data_problems, ending, has_answers, notes, panel, panels_of_scores
@@ -168,14 +168,14 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
         if record["metrics"]:
             yield say("brief.same", n=f"{record['n_common']:,}")
         return
-    first, *others = entries
+    first, *further_entries = entries
     cells = [cell for cell in first["cells"] if "difference" in cell]
     decided = [cell for cell in cells if cell["verdict"] in (BETTER, WORSE)]
     values = {"metric": label(sweep, first["name"]), "baseline": baseline, "n": f"{first['n']:,}"}
     key = "differs" if decided else "few" if first["n"] < FEWEST else "open"
     yield say(f"brief.{key}", **values, fewest=FEWEST, runs=_differences(sweep, decided or cells))
     for verdict in (BETTER, WORSE):
-        if names_of := [line for entry in others if (line := _runs_that_are(verdict, sweep, entry))]:
+        if names_of := [line for entry in further_entries if (line := _runs_that_are(verdict, sweep, entry))]:
             yield say(f"brief.{verdict}", baseline=baseline, metrics=list_items(names_of, say))
 
 
@@ -214,7 +214,7 @@ def _failing(document: Document, run: str, *, more_failed: bool = False) -> list
     say, stages = document.say, sorted(stages_of(document), key=lambda entry: -entry[1])[:STAGES]
     if not stages:
         return []
-    if (untrusted := withheld(document)) is not None:
+    if (untrusted := withheld_note(document)) is not None:
         return [untrusted]
     named = _questions(document, [stage for stage, _ in stages])
     rows: list[list[str | Cell]] = [
@@ -329,7 +329,7 @@ def _repeat_words(run: Mapping[str, Any]) -> list[str]:
         return []
     folders = [word for folder in run.get("config_folders") or () for word in ("--config-dir", folder)]
     words = run.get("overrides") or ()
-    repeated = [unquote(word) for word in words if not word.lstrip("+").startswith(WRITES)]
+    repeated = [without_additions(word) for word in words if not word.lstrip("+").startswith(WRITES)]
     return [*folders, *repeated] if repeated else []
 
 

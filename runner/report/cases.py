@@ -22,7 +22,7 @@ from runner.report.outputs import RIGHT, outcome
 from runner.report.page import clean, details, language_tag
 from runner.report.worst import merit
 from runner.system.folder import lines_at, reader
-from runner.system.shared_record import noted
+from runner.system.shared_record import note_once
 from runner.words.wording import Wording
 
 LISTED = 100_000  # cases; the worst ones of more
@@ -41,24 +41,24 @@ Stored = list[list[Any]]
 
 
 def cases(
-    document: Document, changes: Mapping[str, str], most: int = LISTED, *, listed: Cases | None = None
+    document: Document, changes: Mapping[str, str], most: int = LISTED, *, case_list: Cases | None = None
 ) -> Section:
-    """`changes` maps ids to `lost` or `won`, where a comparison says so; `most` are listed. `listed`: what `cases_of`
-    returned for them."""
-    say, listed = document.say, cases_of(document, changes, most) if listed is None else listed
-    if not listed.n:
+    """`changes` maps ids to `lost` or `won`, where a comparison says so; `most` are listed. `case_list`: what
+    `cases_of` returned for them."""
+    say, case_list = document.say, cases_of(document, changes, most) if case_list is None else case_list
+    if not case_list.n:
         return Section("cases", say("html.cases"), [Note(say("metrics.none"))], PAGE)
-    store = _store(document, listed)
+    store = _store(document, case_list)
     table = blocks.Cases(
         say("html.cases"),
-        _headers(document, listed),
+        _headers(document, case_list),
         say("html.cases.text"),
-        [Filter(kind, say(f"html.cases.{kind}"), list(_options(listed, kind, say))) for kind in _kinds(listed)],
-        [_row(number, row, document, listed) for number, row in listed.rows(range(min(SHOWN, len(listed))))],
+        [Filter(kind, say(f"html.cases.{kind}"), list(_options(case_list, kind, say))) for kind in _kinds(case_list)],
+        [_row(number, row, document, case_list) for number, row in case_list.rows(range(min(SHOWN, len(case_list))))],
         say("html.cases.more"),
-        _data(document, listed, store),
+        _data(document, case_list, store),
     )
-    notes = [Note(text, "quiet") for text in _omission_notes(listed, store, say)]
+    notes = [Note(text, "quiet") for text in _omission_notes(case_list, store, say)]
     return Section("cases", say("html.cases"), [Note(say("html.cases.explain")), *notes, table], PAGE)
 
 
@@ -161,7 +161,7 @@ class _Columns:
         self._merits.append(merit(row, self._catalogue))
         self._places.append(place)
         self._ids.append(clean(str(row.get("id")), QUESTION))
-        self._questions.append(noted(output, "question", lambda: _question(output)))
+        self._questions.append(note_once(output, "question", lambda: _question(output)))
         chosen = (outcome(row), str(row.get("language") or ""), self._changes.get(str(row.get("id")), ""))
         for names, name in zip(self._choices.values(), chosen, strict=True):
             names.add(name)
@@ -319,15 +319,15 @@ class Store:
             if text not in numbers:
                 numbers[text] = len(numbers)
                 new.append(text)
-        stored = [[numbers[title], _number_texts(body, numbers)] for title, body in document]
-        size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
+        packed = [[numbers[title], _number_texts(body, numbers)] for title, body in document]
+        size = len(orjson.dumps(new)) + len(orjson.dumps(packed)) + len(str(place)) + 4
         if size > self.left:
             for text in new:
                 del numbers[text]
             return False
         self.left -= size
         self.texts += new
-        self.documents.setdefault(str(place), []).extend(stored)
+        self.documents.setdefault(str(place), []).extend(packed)
         return True
 
 

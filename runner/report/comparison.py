@@ -28,7 +28,7 @@ from runner.report.blocks import (
     Warnings,
     section,
 )
-from runner.report.comparison_flips import flips, right
+from runner.report.comparison_flips import flips, right_rule
 from runner.report.comparison_metrics import main, secondary, table, yes_no
 from runner.report.comparison_words import (
     MARKS,
@@ -45,7 +45,7 @@ from runner.report.comparison_words import (
     k_of,
     list_items,
     of_role,
-    own,
+    own_wording,
     plain,
     reason_text,
     rule_name,
@@ -110,7 +110,7 @@ def _sections_of_one(number: int, record: Record, say: Wording) -> Iterator[Sect
 
 def panels(record: Record, say: Wording) -> list[RenderableType]:
     """For the terminal."""
-    return renderables(_in_short(record, own(say, record)), dense=True)
+    return renderables(_in_short(record, own_wording(say, record)), dense=True)
 
 
 def comparison_view(folder: Path, run: Mapping[str, Any]) -> list[RenderableType]:
@@ -125,7 +125,7 @@ def of_run(record: Record, say: Wording) -> list[Section]:
     first, *rest = of_page(record, say)
     in_markdown = ("main", "verdict")
     blocks = [b if not isinstance(b, Section) or b.id in in_markdown else replace(b, media=PAGE) for b in first.blocks]
-    full = Note(own(say, record)("compare.full"), media=MARKDOWN)
+    full = Note(own_wording(say, record)("compare.full"), media=MARKDOWN)
     return [replace(first, blocks=[*blocks, full]), *(replace(part, media=PAGE) for part in rest)]
 
 
@@ -134,7 +134,7 @@ def of_page(record: Record, say: Wording) -> list[Section]:
     by_id = {each.id: each for each in sections(record, say)}
     verdict = Section(
         "comparison",
-        own(say, record)("head.compare", baseline=record["baseline"]["label"]),
+        own_wording(say, record)("head.compare", baseline=record["baseline"]["label"]),
         [*head(record, say).blocks, *(each for id, each in by_id.items() if id not in TOLD)],
     )
     compared = by_id["compared"]
@@ -147,7 +147,7 @@ def of_page(record: Record, say: Wording) -> list[Section]:
 
 def head(record: Record, say: Wording) -> Section:
     """The title of a comparison, and the warnings about it."""
-    say = own(say, record)
+    say = own_wording(say, record)
     labels = {side: record[side]["label"] for side in SIDES}
     return Section("", say("compare.title", **labels), [Warnings(list(_notes(record, say)))])
 
@@ -164,7 +164,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
 
 def sections(record: Record, say: Wording) -> list[Section]:
     """The sections of a comparison in their order, without those that have nothing to say."""
-    say = own(say, record)
+    say = own_wording(say, record)
     candidates = (
         main(record, say),
         gate(record, say),
@@ -210,7 +210,7 @@ def _flips_in_short(record: Record, say: Wording) -> Iterator[Note]:
     counts = [f"{say(f'compare.flips.{kind}')}: {len(counted[kind])}" for kind in ("lost", "won")]
     yield Note(f"{say('compare.head.flips')}: {', '.join(counts)}")
     if counted["lost"] or counted["won"]:
-        yield Note(right(record, say), "quiet")
+        yield Note(right_rule(record, say), "quiet")
 
 
 def _overview(records: Sequence[Record], say: Wording) -> Section:
@@ -218,7 +218,7 @@ def _overview(records: Sequence[Record], say: Wording) -> Section:
         [
             Cell(record["candidate"]["label"], href=f"comparison-{number}", is_data=True),
             Cell(say.name("verdict", record["verdict"]), "strong", verdict=record["verdict"]),
-            _in_a_line(record, own(say, record)),
+            _in_a_line(record, own_wording(say, record)),
         ]
         for number, record in enumerate(records)
     ]

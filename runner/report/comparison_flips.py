@@ -31,7 +31,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
     """What decides between right and wrong, and how flips are shown if there are any."""
     counted = record["flips"]
     every = [*counted["lost"], *counted["won"]]
-    yield Note(right(record, say), "quiet")
+    yield Note(right_rule(record, say), "quiet")
     if every:
         yield Note(say("compare.flips.order"), "quiet")
     if any(flip["judge_noise"] for flip in every):
@@ -43,7 +43,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
         yield Note(say("compare.flips.one_text", side=say(f"compare.{side}")), "quiet")
 
 
-def right(record: Record, say: Wording) -> str:
+def right_rule(record: Record, say: Wording) -> str:
     """What tells right from wrong."""
     by = record["flips"]["by"]
     if by != "lost_at":

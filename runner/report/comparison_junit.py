@@ -18,7 +18,7 @@ from runner.report.comparison_words import (
     changes,
     gate_lines,
     headline,
-    own,
+    own_wording,
     reason_text,
     rule_name,
     unfired_lines,
@@ -58,7 +58,7 @@ def write_junit(path: Path, records: Sequence[Record], say: Wording, run: Docume
 
 
 def _suite(root: Element, record: Record, say: Wording) -> None:
-    say = own(say, record)
+    say = own_wording(say, record)
     name = say("compare.panel", baseline=record["baseline"]["label"], candidate=record["candidate"]["label"])
     suite = SubElement(root, "testsuite", name=_clean(name))
     comparable = _case(suite, "comparable")

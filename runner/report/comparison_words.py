@@ -17,7 +17,7 @@ NAMED = 5  # items in a sentence
 MARKS = {"better": "▲", "worse": "▼"}
 
 
-def own(say: Wording, record: Record) -> Wording:
+def own_wording(say: Wording, record: Record) -> Wording:
     """The words of the evaluations, about the metrics that the runs declared."""
     return say.of(record["candidate"].get("evaluation_type")).about(catalogue_in(record))
 
@@ -140,7 +140,7 @@ def headline(record: Record, say: Wording) -> str:
     verdict = record["verdict"]
     undecided = groups["better"] and verdict in ("inconclusive", "within_noise", "too_few")
     text = say("compare.say.undecided" if undecided else f"compare.say.{verdict}", **values)
-    others = [
+    other_metrics = [
         f"{label(entry, record, say)} {say.name('verdict', entry['verdict'])}"
         for verdict in ("within_noise", "inconclusive", "too_few")
         for entry in groups[verdict]
@@ -148,8 +148,8 @@ def headline(record: Record, say: Wording) -> str:
     lines = [text]
     if verdict == "worse" and groups["better"]:
         lines.append(say("compare.say.despite", **values))
-    if others and (undecided or verdict in ("better", "worse", "mixed")):
-        lines.append(say("compare.say.too", others=", ".join(others)))
+    if other_metrics and (undecided or verdict in ("better", "worse", "mixed")):
+        lines.append(say("compare.say.too", others=", ".join(other_metrics)))
     return " ".join([*lines, *_against(record, say)])
 
 

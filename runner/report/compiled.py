@@ -21,7 +21,7 @@ def compiled_templates() -> BytecodeCache:
     """A cache for an environment of Jinja. Nothing is kept where Python keeps no modules either."""
     from jinja2.bccache import BytecodeCache
 
-    class Compiled(BytecodeCache):
+    class TemplateCache(BytecodeCache):
         def load_bytecode(self, bucket: Bucket) -> None:
             """Fill the bucket from its file, if there is one."""
             with suppress(Exception), _path(bucket).open("rb") as file:  # a damaged file is made again
@@ -34,7 +34,7 @@ def compiled_templates() -> BytecodeCache:
             with suppress(OSError), replacing(_path(bucket), redacts=False) as scratch:
                 scratch.write_bytes(bucket.bytecode_to_string())
 
-    return Compiled()
+    return TemplateCache()
 
 
 def _path(bucket: Bucket) -> Path:

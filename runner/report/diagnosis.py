@@ -87,7 +87,7 @@ def pattern(document: Document) -> Section | None:
         is_judged = applies(document.metrics.get("mean_faithfulness"))
         blocks: tuple[Block, ...] = (*_failures(document), Note(say("diagnosis.none") if is_judged else ""))
     elif untrusted := failing(document.summary, JUDGED):
-        blocks = (*_failures(document), _withheld("diagnosis.withheld", untrusted, say))
+        blocks = (*_failures(document), _note_on_judge("diagnosis.withheld", untrusted, say))
     else:
         blocks = (*_failures(document), *_pattern(run, document), *_patterns(run, document))
     return section("diagnosis", say("head.diagnosis"), *blocks)
@@ -111,7 +111,7 @@ def _failures(document: Document) -> Iterator[Note]:
     say, stages = document.say, stages_of(document)
     if not stages:
         return
-    if (untrusted := withheld(document)) is not None:
+    if (untrusted := withheld_note(document)) is not None:
         yield untrusted
         return
     stage, count = max(stages, key=lambda entry: entry[1])
@@ -125,10 +125,10 @@ def _failures(document: Document) -> Iterator[Note]:
     yield Note(say.texts.get(f"lost_meaning.{stage}", ""), media=EVERYWHERE)
 
 
-def withheld(document: Document) -> Note | None:
+def withheld_note(document: Document) -> Note | None:
     """The note in place of the stages, where a judge that fails its control items decided questions."""
     untrusted = failing(document.summary, _deciding(document))
-    return _withheld("diagnosis.undecided", untrusted, document.say) if untrusted else None
+    return _note_on_judge("diagnosis.undecided", untrusted, document.say) if untrusted else None
 
 
 def _deciding(document: Document) -> list[str]:
@@ -138,7 +138,7 @@ def _deciding(document: Document) -> list[str]:
     return [*correctness, *(JUDGED if ways.get("stand_in") else ())]
 
 
-def _withheld(key: str, rubrics: Sequence[str], say: Wording) -> Note:
+def _note_on_judge(key: str, rubrics: Sequence[str], say: Wording) -> Note:
     return Note(say(key, rubrics=", ".join(rubric(name, say) for name in rubrics)), "alarm", EVERYWHERE)
 
 

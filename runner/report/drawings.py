@@ -31,7 +31,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed(Span):
+class MarginScale(Span):
     """An interval of a difference: zero and the practical margin on the same scale."""
 
     zero: float
@@ -88,7 +88,7 @@ def span_of(value: Value, width: int = BAR) -> Span | None:
     return Span(width, *(_x(share, width) for share in (low, value.value, high)))
 
 
-def ends_of(difference: Difference) -> Signed:
+def ends_of(difference: Difference) -> MarginScale:
     """A difference in pixels; its scale reaches from -widest to +widest."""
 
     def x(value: float) -> float:
@@ -97,7 +97,7 @@ def ends_of(difference: Difference) -> Signed:
     low = difference.value if difference.low is None else difference.low
     high = difference.value if difference.high is None else difference.high
     margin = difference.margin
-    return Signed(SIGNED, x(low), x(difference.value), x(high), x(0), x(-margin), x(margin))
+    return MarginScale(SIGNED, x(low), x(difference.value), x(high), x(0), x(-margin), x(margin))
 
 
 def plot_of(chart: Chart, width: int = WIDE) -> Plot:

@@ -135,7 +135,7 @@ def _words(variant: Variant, say: Wording) -> str:
     return of_a_case or word(metric.label, say.language)
 
 
-def short(name: str, k: int | None, say: Wording) -> str:
+def short_label(name: str, k: int | None, say: Wording) -> str:
     """Its label where a column is narrow; may have line breaks."""
     variant = say.catalogue.variant(name)
     text = word(variant.metric.short, say.language) if variant.metric is not None and variant.is_whole else ""
@@ -147,7 +147,7 @@ def rubric(name: str, say: Wording) -> str:
     if "#" in name:
         own, _, number = name.rpartition("#")
         return f"{rubric(own, say)} #{number}"
-    return say.texts.get(f"rubric.{name}") or short(name, None, say).replace("\n", " ")
+    return say.texts.get(f"rubric.{name}") or short_label(name, None, say).replace("\n", " ")
 
 
 def grade_of(value: Value, say: Wording) -> Grade | None:
@@ -207,6 +207,6 @@ def interval(low: float | None, high: float | None, digits: int = 4) -> str:
     return "" if low is None or high is None else f"[{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def narrow(text: str) -> str:
+def drop_zero(text: str) -> str:
     """Numbers below 1 without the 0 before their point."""
     return _ZERO.sub(".", text)

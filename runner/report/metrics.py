@@ -37,7 +37,7 @@ def _table(document: Document, values: Sequence[Value]) -> Table:
     return Table(headers, rows, say("head.metrics"), _groups(values, say), range(1, 5 if counted else 4))
 
 
-def _row(document: Document, value: Value, counted: bool, graded: bool) -> list[str | Cell]:
+def _row(document: Document, value: Value, shows_count: bool, graded: bool) -> list[str | Cell]:
     say, grade = document.say, metric.grade_of(value, document.say)
     cells: list[str | Cell] = [
         label(value.name, document.k, say),
@@ -45,7 +45,7 @@ def _row(document: Document, value: Value, counted: bool, graded: bool) -> list[
         interval(value.low, value.high),
         f"{value.n_scored}/{value.n}",
     ]
-    if counted:
+    if shows_count:
         cells.append(four(value.scored_only, say) if value.partly_scored else "")
     if graded:
         bad = grade == "needs_work"

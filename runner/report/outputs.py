@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from runner.system.folder import lines_at
 from runner.system.shared import make_once
-from runner.system.shared_record import noted
+from runner.system.shared_record import note_once
 
 PARTS = ("retrieved", "answer")  # parts of the output of a case
 RIGHT = frozenset({"none", "ok", "True"})  # among the outcomes of a case
@@ -56,7 +56,7 @@ def _with_known_ids(columns: Outputs, known: Sequence[str]) -> Outputs:
 
 def _read(path: Path, among: Container[str] | None) -> Outputs:
     places, right = dict[str, int](), list[bool]()
-    sums, used = dict.fromkeys(PARTS, 0), set[str]()
+    sums, seen_parts = dict.fromkeys(PARTS, 0), set[str]()
     for place, row in lines_at(path):
         id = str(row.get("id"))
         if id in places or (among is not None and id not in among):
@@ -64,9 +64,9 @@ def _read(path: Path, among: Container[str] | None) -> Outputs:
         places[id] = place
         right.append(is_right(row))
         for name, number in _numbers(id, row.get("output")).items():
-            used.add(name)
+            seen_parts.add(name)
             sums[name] = (sums[name] + number) % 2**128
-    digests = {name: f"{sums[name]:032x}" for name in PARTS if name in used}
+    digests = {name: f"{sums[name]:032x}" for name in PARTS if name in seen_parts}
     return Outputs([*places], np.array([*places.values()], np.int64), np.array(right, bool), digests)
 
 
@@ -88,7 +88,7 @@ def is_right(row: Mapping[str, Any]) -> bool:
 
 def _numbers(id: str, output: Any) -> Mapping[str, int]:
     """Part of an output -> hash of it for its case."""
-    return noted(output, ("outputs", id), lambda: {name: _number(id, value) for name, value in _parts(output)})
+    return note_once(output, ("outputs", id), lambda: {name: _number(id, value) for name, value in _parts(output)})
 
 
 def _parts(output: Any) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from runner.system.folder import lines
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class CommonCases:
     """`done` maps folders of runs to the number of cases that have a result there, `metrics` to estimates over
     the `n` cases that have one in all of them (nothing where `n` is 0)."""
 
@@ -33,7 +33,7 @@ class Paired:
 
 def pair_runs(
     sweep: Path, folders: Iterable[str], names: Collection[str], seed: int, catalogue: Catalogue
-) -> Paired | None:
+) -> CommonCases | None:
     """`names` are metrics as summary.json calls them. None unless at least two of the runs have results."""
     files = {folder: sweep / folder / "per_item.jsonl" for folder in folders}
     ids = {
@@ -50,7 +50,7 @@ def pair_runs(
         for folder in ids
         if shared
     }
-    return Paired(len(shared), {folder: len(ids_of_run) for folder, ids_of_run in ids.items()}, estimates)
+    return CommonCases(len(shared), {folder: len(ids_of_run) for folder, ids_of_run in ids.items()}, estimates)
 
 
 def _rows(path: Path, ids: Collection[str], names: Collection[str]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -22,11 +22,14 @@ Run = Mapping[str, Any]  # run.json
 class Pipeline:
     """What the cases of an evaluation pass through, as a report names it. `choices`: the conf groups whose choices it
     lists, in this order. `failures`: failure stages, behind those of retrieval and answers (runner.report.run.STAGES).
-    `between`: timed stages that happen between cases, not once in each."""
+    `between`: timed stages that happen between cases, not once in each. `replaced`: the choices that a running system
+    (`system`) replaces. `warnings`: swept setting -> the key of a warning about runs that differ in it."""
 
     choices: tuple[str, ...] = ("dataset", "retriever", "reranker", "tokenizer", "embedder", "generator", "judge")
     failures: tuple[str, ...] = ()
     between: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    warnings: Mapping[str, str] = field(default_factory=dict)
 
 
 class Reporting(Protocol):
@@ -48,22 +51,43 @@ class Reporting(Protocol):
 
     @staticmethod
     def run_facts(run: Run) -> Iterable[tuple[str, str]]:
-        """(NAME, value) of what else ran, beside the choices of its pipeline; `ran.NAME` is the word for it."""
+        """Args:
+            run: the content of run.json.
+
+        Returns:
+            (NAME, value) of what else ran, beside the choices of its pipeline; `ran.NAME` is the word for it.
+        """
         ...
 
     @staticmethod
     def sections(document: Document) -> Iterable[Section | None]:
-        """Sections of the report of a run, between its metrics and its failure stages."""
+        """Args:
+            document: a run.
+
+        Returns:
+            Sections of its report, between the metrics and the failure stages; None is left out.
+        """
         ...
 
     @staticmethod
     def sweep_sections(sweep: Sweep) -> Iterable[Section | None]:
-        """Sections of the report of a sweep, over its completed runs."""
+        """Args:
+            sweep: a sweep with completed runs.
+
+        Returns:
+            Sections of its report; None is left out.
+        """
         ...
 
     @staticmethod
     def case_facts(row: Mapping[str, Any], say: Wording) -> Iterable[Fact]:
-        """Facts of one row of per_item.jsonl: additional ones, or replacements of runner's (see Fact)."""
+        """Args:
+            row: of per_item.jsonl.
+            say: the words of the report.
+
+        Returns:
+            Facts of the case: additional ones, or replacements of runner's (see Fact).
+        """
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from runner.config.arguments import command_of
@@ -34,7 +34,6 @@ from runner.words.wording import Wording
 
 UNFINISHED = ("partial", "failed", "running")
 MAIN_CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "system", "judge")
-OF_A_SYSTEM = ("retriever", "agent", "reranker", "tokenizer", "embedder", "generator")  # idle where one runs elsewhere
 STAGES = (
     "not_in_corpus", "not_retrieved", "below_k", "wrong_answer", "answered_unanswerable", "refused_answerable",
     "wrong_unexplained", "refused_unexplained",
@@ -71,16 +70,16 @@ def command(document: Document) -> str:
 def notes(document: Document) -> Iterator[Note]:
     """What a reader must know before the numbers."""
     say, status, cases = document.say, document.run.get("status"), document.cases
-    measured = document.summary.get("measured")
+    is_measured = document.summary.get("measured")
     if document.run.get("reference"):
         yield Note(say(f"reference.{document.run['reference']}"), "alarm")
-    if measured:
+    if is_measured:
         yield Note(say("note.measured", total=cases["total"]), "alarm")
     elif status in UNFINISHED:
         yield Note(say(f"note.{status}", done=cases["done"], total=cases["total"]), "alarm")
     if document.run.get("error_message"):
         yield Note(say("note.message", message=in_language(document.run["error_message"], say.language)))
-    if status in UNFINISHED and cases["pending"] and not measured:
+    if status in UNFINISHED and cases["pending"] and not is_measured:
         is_refused = REFUSED.search(str(document.run.get("error_message")))
         yield Note(say("note.goes_on_corrected" if is_refused else "note.goes_on"))
     for warning in warnings(document.summary, say):
@@ -101,7 +100,7 @@ def facts(document: Document) -> list[tuple[str, str]]:
         "sweep": run.get("sweep_id"),
         "status": say.name("status", str(run.get("status"))),
         "evaluation": run.get("evaluation_type"),
-        **_choose(choices, document.offer.pipeline.choices),
+        **_choose(choices, document.offer.pipeline.choices, document.offer.pipeline.replaced),
         **dict(document.offer.run_facts(run)),
         "models": models_line(run, say),
         "k": None if k is None else str(k),
@@ -123,17 +122,17 @@ def _main_facts(document: Document) -> list[tuple[str, str]]:
         "status": say.name("status", str(run.get("status"))),
         "cases": cases_line(document.summary, say) if document.summary else None,
         "k": None if document.k is None else str(document.k),
-        **_choose(choices, MAIN_CHOICES),
+        **_choose(choices, MAIN_CHOICES, document.offer.pipeline.replaced),
         "models": models_line(run, say),
         "created": _minute(run.get("created_at")),
     }
     return [(say(f"ran.{name}"), str(value)) for name, value in values.items() if value]
 
 
-def _choose(choices: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The choices of a run, without components that a running system replaces, and without the system where there is
+def _choose(choices: Mapping[str, Any], names: Iterable[str], replaced: Collection[str]) -> dict[str, Any]:
+    """The choices of a run, without those that a running system has replaced, and without the system where there is
     none."""
-    idle = ("system",) if choices.get("system", "none") == "none" else OF_A_SYSTEM
+    idle = ("system",) if choices.get("system", "none") == "none" else replaced
     return {name: choices.get(name) for name in names if name not in idle}
 
 
@@ -219,13 +218,13 @@ def _waterfall(
     rows: list[list[str]], stages: list[tuple[str, int]], total: int, say: Wording
 ) -> Iterator[list[str | Cell]]:
     yield [say("html.questions"), Cell("", drawing=Stretch(0, 1, "whole")), f"{total:,}", "100.0%"]
-    left = total
+    remaining = total
     for (name, _, share, meaning), (_, count) in zip(rows, stages, strict=True):
-        left -= count
-        stretch = Stretch(left / total, count / total, "loss")
+        remaining -= count
+        stretch = Stretch(remaining / total, count / total, "loss")
         yield [Cell(name, detail=meaning), Cell("", drawing=stretch), f"−{count:,}", share]
-    right = Cell("", drawing=Stretch(0, left / total, "rest"))
-    yield [Cell(say("html.right"), "strong"), right, f"{left:,}", f"{left / total:.1%}"]
+    right = Cell("", drawing=Stretch(0, remaining / total, "rest"))
+    yield [Cell(say("html.right"), "strong"), right, f"{remaining:,}", f"{remaining / total:.1%}"]
 
 
 def unanswerable(document: Document) -> Section | None:

@@ -86,14 +86,14 @@ def _table(sweep: Sweep, record: Record) -> Table:
     headers = [say("search.run"), *labels, *on_held_out]
     direction = -1 if sweep.say.catalogue.direction(record["metrics"][0]) == "lower" else 1
     found = record["values"]
-    ranked = sorted(found, key=lambda name: (found[name] is None, -direction * (found[name] or [0])[0]))
+    runs = sorted(found, key=lambda name: (found[name] is None, -direction * (found[name] or [0])[0]))
     rows = [
         [
             run_label(sweep, name),
             *_values(sweep, found[name], labels),
             *_values(sweep, record["held_out"].get(name), labels),
         ]
-        for name in ranked
+        for name in runs
     ]
     return Table(headers, rows, say("search.title"), right=range(1, len(headers)), media=FILES)
 

@@ -30,23 +30,23 @@ AFTER: tuple[Callable[[Document], Section | None], ...] = (
 )  # what every run has, behind its metrics and what its evaluation brings
 
 
-def report_of(document: Document, wanted: Media = FILES) -> list[Section]:
+def report_of(document: Document, media: Media = FILES) -> list[Section]:
     """The head, then the sections in the order of reading. What is long and of one medium only is made where that is
-    among the `wanted`."""
+    among `media`."""
     sections = [
         run.head(document),
         *_without_none([right.right(document), thresholds.thresholds(document)]),
         metrics.metrics(document),
-        *_comparison(document, wanted),
+        *_comparison(document, media),
     ]
     sections += _without_none(document.offer.sections(document))
     sections += _without_none(tell(document) for tell in AFTER)
-    changes = _changes(document) if "html" in wanted else {}
-    listed = cases.cases_of(document, changes) if "html" in wanted else None
-    if "markdown" in wanted:
-        sections += _without_none([case.worst(document, None if listed is None else listed.ordered)])
-    if listed is not None:
-        sections.append(cases.cases(document, changes, listed=listed))
+    changes = _changes(document) if "html" in media else {}
+    case_list = cases.cases_of(document, changes) if "html" in media else None
+    if "markdown" in media:
+        sections += _without_none([case.worst(document, None if case_list is None else case_list.ordered)])
+    if case_list is not None:
+        sections.append(cases.cases(document, changes, case_list=case_list))
     return sections
 
 

@@ -13,9 +13,10 @@ from runner.metrics.catalogue import DECLARED, catalogue_in, together
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
-from runner.report.paired import Paired, pair_runs
+from runner.report.paired import CommonCases, pair_runs
+from runner.report.reporting import offer_of
 from runner.report.trust import warnings
-from runner.report.usage import Spent, Use, total, uses
+from runner.report.usage import Consumption, Use, total, uses
 from runner.system.folder import case_counts, open_run, open_sweep, read_json
 from runner.words.wording import LANGUAGES, Wording, wording_of
 
@@ -50,7 +51,7 @@ class Cell:
         return self.summary.get("metrics") or {}
 
     @property
-    def spent(self) -> tuple[Spent, Spent]:
+    def spent(self) -> tuple[Consumption, Consumption]:
         """(asked of servers, answered from the cache)"""
         return total(use.live for use in self.uses), total(use.cached for use in self.uses)
 
@@ -108,7 +109,7 @@ class Sweep:
     head: Mapping[str, Any]
     cells: Sequence[Cell]
     say: Wording
-    paired: Paired | None = None
+    paired: CommonCases | None = None
     comparison: Mapping[str, Any] | None = None
     references: Sequence[Cell] = ()
 
@@ -177,11 +178,10 @@ class Sweep:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about the judges of the runs, and about calling differences of their scores better or worse; each
-        once."""
-        is_weighed = "profile" in self.params and any(cell.summary.get("trace") for cell in self.cells)
-        texts = [text for cell in self.cells for text in warnings(cell.summary, self.say)]
-        return list(dict.fromkeys([*([self.say("trace.weighed")] if is_weighed else []), *texts]))
+        """Warnings of the evaluations about runs that differ in a setting, then those about the judges; each once."""
+        by_setting = [each for cell in self.cells for each in offer_of(cell.run).pipeline.warnings.items()]
+        own = [self.say(key) for name, key in by_setting if name in self.params]
+        return list(dict.fromkeys([*own, *(text for cell in self.cells for text in warnings(cell.summary, self.say))]))
 
 
 def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[str]:
@@ -192,7 +192,7 @@ def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[
     return [*catalogue.names_for(names, "sweeps"), *undeclared]
 
 
-def coverage(sweep: Sweep, compared: Paired) -> str:
+def coverage(sweep: Sweep, compared: CommonCases) -> str:
     """Over which cases the means are."""
     say = sweep.say
     if compared.same:
@@ -213,8 +213,8 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
     """`comparison`: in place of what summary.json has. Raises InputError when `folder` is no sweep folder. Cells that
     never started have no metrics."""
     head = open_sweep(folder)
-    listed = head.get("cells") or []
-    overrides = [_pairs(cell.get("overrides") or ()) for cell in listed]
+    entries = head.get("cells") or []
+    overrides = [_pairs(cell.get("overrides") or ()) for cell in entries]
     differing = [
         name
         for name in dict.fromkeys(name for pairs in overrides for name in pairs)
@@ -224,25 +224,25 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
     records = {record.get("folder"): record for kind in ("cells", "references") for record in written.get(kind) or ()}
     cells = [
         _cell(folder, cell, {name: pairs[name] for name in differing if name in pairs}, records)
-        for cell, pairs in zip(listed, overrides, strict=True)
+        for cell, pairs in zip(entries, overrides, strict=True)
     ]
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
     kinds = {cell.run.get("evaluation_type") for cell in cells}
     say = LANGUAGES[language or written.get("language") or "en"].of(kinds.pop() if len(kinds) == 1 else None)
     say = say.about(_catalogue(cells, written))
     compared = comparison or written.get("comparison")
-    references = [_cell(folder, listed, {}, records) for listed in head.get("references") or ()]
+    references = [_cell(folder, entries, {}, records) for entries in head.get("references") or ()]
     return Sweep(head, cells, say, _pair(folder, cells, written.get("paired"), say.catalogue), compared, references)
 
 
-def _catalogue(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
+def _catalogue(cells: Sequence[Cell], record: Mapping[str, Any]) -> Catalogue:
     """The metrics that the runs declared. Where their folders are gone, those in an earlier summary.json. Raises
     InputError where only that has them and it is damaged."""
     there = [catalogue_in(cell.run) for cell in cells if cell.run.get("config")]
-    if there and DECLARED not in written:
+    if there and DECLARED not in record:
         return together(there)
     try:
-        return together([*there, catalogue_in(written)])
+        return together([*there, catalogue_in(record)])
     except ValueError as error:
         if there:
             return together(there)
@@ -250,8 +250,8 @@ def _catalogue(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
 
 
 def _pair(
-    folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None, catalogue: Catalogue
-) -> Paired | None:
+    folder: Path, cells: Sequence[Cell], record: Mapping[str, Any] | None, catalogue: Catalogue
+) -> CommonCases | None:
     """The pairing; where folders of runs are gone, that of an earlier summary.json."""
     compared = [cell for cell in cells if cell.status in ("completed", "partial")]
     if all(cell.status == "completed" for cell in compared):
@@ -259,27 +259,27 @@ def _pair(
     seed = next((cell.run["config"]["seed"] for cell in compared if "seed" in (cell.run.get("config") or {})), 0)
     names = columns([cell.metrics for cell in compared], catalogue)
     common = pair_runs(folder, [cell.folder for cell in compared], names, seed, catalogue)
-    return Paired(**written) if common is None and written else common
+    return CommonCases(**record) if common is None and record else common
 
 
 def _cell(
-    folder: Path, listed: Mapping[str, Any], params: Mapping[str, str], records: Mapping[str, Mapping[str, Any]]
+    folder: Path, entry: Mapping[str, Any], params: Mapping[str, str], records: Mapping[str, Mapping[str, Any]]
 ) -> Cell:
     """A cell from the folder of the run. Where that is gone (or was never made), from an earlier summary.json; of a
     record, which holds no more, from its snapshot."""
     run: Mapping[str, Any]
     summary: Mapping[str, Any]
     try:
-        opened = open_run(folder / str(listed["folder"]))
+        opened = open_run(folder / str(entry["folder"]))
         run, summary = opened.run, opened.summary
     except InputError:
-        if (snapshot := folder / str(listed["folder"]) / SNAPSHOT).is_file():
-            return _cell_of(read_json(snapshot, "snapshot"), listed, params)
-        record = records.get(str(listed["folder"]), {})
+        if (snapshot := folder / str(entry["folder"]) / SNAPSHOT).is_file():
+            return _cell_of(read_json(snapshot, "snapshot"), entry, params)
+        record = records.get(str(entry["folder"]), {})
         run = {"id": record.get("run_id"), "fingerprint": record.get("fingerprint")}
         summary = {name: value for name, value in record.items() if name not in OF_A_CELL}
         summary["facts"] = {name: record.get(name) for name in ("baselines", "judge_health")}
-    return _make_cell(listed, params, run, summary)
+    return _make_cell(entry, params, run, summary)
 
 
 def _cell_of(snapshot: Mapping[str, Any], listed: Mapping[str, Any], params: Mapping[str, str]) -> Cell:
@@ -290,15 +290,15 @@ def _cell_of(snapshot: Mapping[str, Any], listed: Mapping[str, Any], params: Map
 
 
 def _make_cell(
-    listed: Mapping[str, Any], params: Mapping[str, str], run: Mapping[str, Any], summary: Mapping[str, Any]
+    entry: Mapping[str, Any], params: Mapping[str, str], run: Mapping[str, Any], summary: Mapping[str, Any]
 ) -> Cell:
     return Cell(
-        str(listed["folder"]),
-        listed.get("overrides") or (),
+        str(entry["folder"]),
+        entry.get("overrides") or (),
         params,
-        str(listed.get("status") or run.get("status") or "pending"),
-        listed.get("exit_code"),
-        listed.get("error_message"),
+        str(entry.get("status") or run.get("status") or "pending"),
+        entry.get("exit_code"),
+        entry.get("error_message"),
         run,
         {name: value for name, value in summary.items() if name != "slices"},
     )

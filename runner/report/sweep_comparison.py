@@ -63,7 +63,7 @@ def in_order(sweep: Sweep, entries: Iterable[Record]) -> list[Record]:
 
 def heading(sweep: Sweep, name: str) -> str:
     """Of a narrow column."""
-    short = metric.short(name, sweep.k, sweep.say)
+    short = metric.short_label(name, sweep.k, sweep.say)
     return short if short != label(sweep, name) else short.replace(" ", "\n")
 
 
@@ -105,7 +105,7 @@ def obstacles(sweep: Sweep) -> Iterator[str]:
             yield say("sweep.not_comparable", **values)
 
 
-def same(sweep: Sweep) -> str:
+def same_line(sweep: Sweep) -> str:
     """Runs over different samples have other values in the table: only what they share is compared."""
     record = sweep.comparison or {}
     metrics = ", ".join(label(sweep, entry["name"]) for entry in record["metrics"] if entry["same"])
@@ -125,7 +125,7 @@ def judged_metrics(sweep: Sweep) -> list[str]:
     return [name for name in sweep.metrics if "judge" in (sweep.say.catalogue.variant(name).depends or ())]
 
 
-def alike(sweep: Sweep) -> Iterator[str]:
+def alike_lines(sweep: Sweep) -> Iterator[str]:
     """The runs that put out the very same."""
     for group in (sweep.comparison or {}).get("alike", ()):
         parts = ", ".join(sweep.say(f"sweep.alike_{part}") for part in group["parts"])
@@ -195,7 +195,7 @@ def against(sweep: Sweep) -> Section | None:
     if not has_others(sweep):
         return None
     say, record, entries = sweep.say, sweep.comparison or {}, differing_metrics(sweep)
-    common = [Note(line) for line in [*warnings(sweep), *alike(sweep), same(sweep)] if line]
+    common = [Note(line) for line in [*warnings(sweep), *alike_lines(sweep), same_line(sweep)] if line]
     values = {"n": record["n_common"], "margin": plain(record["margin"])}
     explained = [Note(say("sweep.against_full", **values), "quiet"), Note(near_best(sweep), "quiet")] if entries else []
     title = say("sweep.against", run=run_label(sweep, record["baseline"]))
@@ -290,8 +290,8 @@ def _difference(sweep: Sweep, entry: Record, folder: str) -> Cell:
     if not differs(cell):
         return Cell(f"0 {EQUAL}")
     ends = [cell[name] for name in ("ci_low", "ci_high") if cell[name] is not None]
-    limits = " ".join(metric.narrow(f"{end:+.2f}").replace("-", "−") for end in ends)
-    p = metric.narrow(chance(cell["p_holm"], sweep.say).replace(" ", ""))
+    limits = " ".join(metric.drop_zero(f"{end:+.2f}").replace("-", "−") for end in ends)
+    p = metric.drop_zero(chance(cell["p_holm"], sweep.say).replace(" ", ""))
     first = f"{signed_number(cell['difference'], sweep.say, 3)} {mark}"
     return Cell(first, verdict=verdict or "", short="\n".join([first, *([f"[{limits}]"] if limits else []), f"p {p}"]))
 

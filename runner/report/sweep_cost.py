@@ -6,7 +6,7 @@ from runner.report import usage
 from runner.report.blocks import EVERYWHERE, TERMINAL, Cell, Fit, Note, Section, Stack, Table, section
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep
-from runner.report.usage import Spent
+from runner.report.usage import Consumption
 from runner.words.wording import Wording
 
 HEADERS = ("case", "requests", "tokens", "usd", "cached", "usd_saved")
@@ -70,7 +70,7 @@ def _unanswered_lines(sweep: Sweep) -> list[str]:
     )
 
 
-def _total(sweep: Sweep) -> tuple[Spent, Spent]:
+def _total(sweep: Sweep) -> tuple[Consumption, Consumption]:
     live, cached = zip(*(cell.spent for cell in sweep.runs), strict=True)
     return usage.total(live), usage.total(cached)
 
@@ -82,6 +82,6 @@ def _cells(run: Run, say: Wording) -> list[str]:
     return [cost, *_amounts(*run.spent, say)]
 
 
-def _amounts(live: Spent, cached: Spent, say: Wording) -> list[str]:
+def _amounts(live: Consumption, cached: Consumption, say: Wording) -> list[str]:
     costs = usage.money(live, say), usage.money(cached, say)
     return [f"{live.requests:,}", usage.count(live.tokens), costs[0], f"{cached.requests:,}", costs[1]]

@@ -139,7 +139,7 @@ def _view(sweep: Sweep, view: View, folder: Path, mark: str) -> Iterator[Block]:
     headers = [say("sweep.folder"), *params, say("sweep.status"), *(metric.label(name, sweep.k, say) for name in names)]
     start = 2 + len(params)
     left = [Stack(name, (place,)) for place, name in enumerate(params, start=1)] or [Stack(headers[0], (0,))]
-    short = [Stack(metric.short(name, sweep.k, say), (start + place,)) for place, name in enumerate(names)]
+    short = [Stack(metric.short_label(name, sweep.k, say), (start + place,)) for place, name in enumerate(names)]
     fit = Fit([*left, *short], len(left))
     rows = [_row(sweep, view, cell, folder, mark) for cell in sweep.cells]
     media = EVERYWHERE if names else FILES
@@ -176,7 +176,7 @@ def _value(sweep: Sweep, view: View, cell: Run, name: str, mark: str) -> Cell:
     """The cell of a value; in the terminal, with four digits over a narrow interval."""
     value = metric.value_of(view.metrics[cell.folder], name)
     stands_out = sweep.stands_out(view, cell.folder, name)
-    limits = metric.narrow(metric.interval(value.low, value.high, digits=2)).replace(", ", " ")
+    limits = metric.drop_zero(metric.interval(value.low, value.high, digits=2)).replace(", ", " ")
     short = f"{mark if stands_out else ''}{metric.four(value.value, sweep.say)}{limits and chr(10)}{limits}"
     return replace(measured_cell(value, sweep.say, is_best=stands_out), short=short)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
+from runner.llm.messages import Role
 from runner.words.wording import Wording
 
-ROLES = ("system", "memory", "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset")
+ROLES: tuple[str, ...] = get_args(Role)
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Consumption:
     """`usd` covers the requests whose price is known; `unpriced` names the models of the others."""
 
     requests: int = 0
@@ -36,9 +37,9 @@ class Use:
 
     role: str
     model: str
-    live: Spent
-    cached: Spent
-    unanswered: Spent = field(default_factory=Spent)
+    live: Consumption
+    cached: Consumption
+    unanswered: Consumption = field(default_factory=Consumption)
 
 
 def uses(summary: Mapping[str, Any]) -> list[Use]:
@@ -64,10 +65,10 @@ def of_a_case(summary: Mapping[str, Any], roles: Collection[str] | None = None) 
     return None if None in usd else math.fsum(usd) / n, tokens / n
 
 
-def total(parts: Iterable[Spent]) -> Spent:
+def total(parts: Iterable[Consumption]) -> Consumption:
     """The sum of what was spent."""
     spending = list(parts)
-    return Spent(
+    return Consumption(
         requests=sum(part.requests for part in spending),
         input_tokens=sum(part.input_tokens for part in spending),
         output_tokens=sum(part.output_tokens for part in spending),
@@ -97,7 +98,7 @@ def price_dates(run: Mapping[str, Any], used: Iterable[str]) -> Iterator[tuple[s
             yield name, str(date)
 
 
-def money(spent: Spent, say: Wording) -> str:
+def money(spent: Consumption, say: Wording) -> str:
     """An unknown price is said to be unknown, and is never 0."""
     if not spent.unpriced:
         return dollars(spent.usd)
@@ -118,7 +119,7 @@ def count(number: int) -> str:
     return f"{number:,}" if number < 1_000_000 else f"{number / 1e6:,.2f} M"
 
 
-def spending(spent: Spent, say: Wording) -> str:
+def spending(spent: Consumption, say: Wording) -> str:
     """`$0.0132 (1,124 requests, 1.21 M tokens)`"""
     return say("cost.line", cost=money(spent, say), requests=f"{spent.requests:,}", tokens=count(spent.tokens))
 
@@ -132,11 +133,11 @@ def unanswered_notes(uses: Iterable[Use], say: Wording, words: str) -> list[str]
     return [say(words, cost=cost, attempts=f"{lost.requests:,}", tokens=count(lost.tokens))]
 
 
-def _spending(model: str, entry: Mapping[str, Any] | None) -> Spent:
+def _spending(model: str, entry: Mapping[str, Any] | None) -> Consumption:
     if not entry or not entry.get("requests"):
-        return Spent()
+        return Consumption()
     usd = entry.get("usd")
-    return Spent(
+    return Consumption(
         requests=entry["requests"],
         input_tokens=entry.get("input_tokens") or 0,
         output_tokens=entry.get("output_tokens") or 0,

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import ComponentError
-from runner.protocols import Workspace, offered
+from runner.protocols import Workspace, attribute_of
 from runner.records import Chunk, Corpus
 from runner.text.passages import passage
 from runner.text.tokens import by_script
@@ -71,7 +71,7 @@ def answer_models() -> Mapping[str, AnswerModel]:
 
 def answer_model(retriever: object) -> AnswerModel | None:
     """The model that a retriever offers. Raises ComponentError for an unknown name."""
-    name = offered(retriever, "answer_model")
+    name = attribute_of(retriever, "answer_model")
     if name is not None and name not in answer_models():
         known = f"expected one of {', '.join(answer_models())}, or None"
         raise ComponentError(f"{type(retriever).__name__}: answer_model: {known}; found {name!r}")

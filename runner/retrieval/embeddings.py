@@ -32,13 +32,17 @@ Vectors = dict[bytes, NDArray[np.float32]]
 Rows = Sequence[NDArray[np.floating[Any]]] | NDArray[np.floating[Any]]
 
 
-class Done(Protocol):
-    """Receives the vectors of a batch by its number; `sent_by` is the server's name of its model."""
+class BatchSink(Protocol):
+    """Receives the vectors of a batch by its number; `sent_by` is the server's name of its model.
+
+    def keep(number: int, rows: Rows, sent_by: str = "", /) -> None:
+        vectors[number] = rows
+    """
 
     def __call__(self, number: int, rows: Rows, sent_by: str = "", /) -> None: ...
 
 
-Compute = Callable[[Sequence[list[str]], Done], None]
+Compute = Callable[[Sequence[list[str]], BatchSink], None]
 
 SCHEMA = """
 CREATE TABLE model (description TEXT PRIMARY KEY);
@@ -115,13 +119,14 @@ class EmbeddingStore:
         compute: Compute,
         *,
         batch_size: int,
-        stored: Callable[[list[str]], None] = lambda texts: None,
+        note_stored: Callable[[list[str]], None] = lambda texts: None,
     ) -> NDArray[np.float32]:
         """float32 [n_texts, dim], rows of length 1, or of zeros for blank texts.
 
         `compute(batches, done)` gets batches of at most `batch_size` texts without blank, repeated and stored ones. It
         calls `done(number, vectors)` for each finished batch, from any thread; the vectors are then on disk, whatever
-        happens to the other batches. `stored` is called with the texts whose vectors came from the store, each once.
+        happens to the other batches. `note_stored` is called with the texts whose vectors came from the store, each
+        once.
         Raises EvaluationError for an invalid vector, and StopRunError where another model answers under this name.
         """
         digests = [_digest(text, kind) for text in texts]
@@ -129,7 +134,7 @@ class EmbeddingStore:
         with self._databases() as databases:
             vectors = self._read_stored(databases, list(text_by_digest))
             if found := [text_by_digest[digest] for digest in vectors if digest not in self._seen]:
-                stored(found)
+                note_stored(found)
             missing = [digest for digest in text_by_digest if digest not in vectors and digest not in self._refused]
             batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
 
@@ -305,7 +310,7 @@ class ServerCheck:
 def in_turn(compute: Callable[[list[str]], NDArray[np.float32]]) -> Compute:
     """A `compute` that handles one batch after the other."""
 
-    def all_batches(batches: Sequence[list[str]], done: Done) -> None:
+    def all_batches(batches: Sequence[list[str]], done: BatchSink) -> None:
         for number, batch in enumerate(batches):
             done(number, compute(batch))
 

@@ -144,15 +144,13 @@ class FaissIndex:
         """How many vectors there are."""
         return int(self._index.ntotal)
 
-    def nearest(
-        self, vectors: NDArray[np.float32], wanted: int, passing: NDArray[np.bool_] | None = None
-    ) -> list[Hits]:
+    def nearest(self, vectors: NDArray[np.float32], depth: int, passing: NDArray[np.bool_] | None = None) -> list[Hits]:
         """The nearest vectors of each query, among those that are `passing`."""
         import faiss
 
         faiss.omp_set_num_threads(1)
         among = None if passing is None else faiss.IDSelectorBitmap(np.packbits(passing, bitorder="little"))
-        scores, numbers = _search(self._index, self._settings, vectors, wanted, among)
+        scores, numbers = _search(self._index, self._settings, vectors, depth, among)
         return [self._hits(row[row >= 0], own[row >= 0]) for row, own in zip(numbers, scores, strict=True)]
 
     def _hits(self, numbers: NDArray[np.int64], scores: NDArray[np.float32]) -> Hits:

@@ -47,7 +47,7 @@ def facets_of_chunks(corpus: Corpus) -> list[tuple[str, ...]]:
     return [by_document[id] for id in corpus.documents_of(corpus.ids)]
 
 
-def passing(facets: Sequence[Sequence[str]], where: Where, setting: str) -> NDArray[np.bool_]:
+def passing_mask(facets: Sequence[Sequence[str]], where: Where, setting: str) -> NDArray[np.bool_]:
     """Which chunks pass a filter, bool [n_chunks]. Raises InputError where none does."""
     left = np.array([all(any(one in own for one in group) for group in where) for own in facets], dtype=bool)
     if not left.any():
@@ -56,14 +56,14 @@ def passing(facets: Sequence[Sequence[str]], where: Where, setting: str) -> NDAr
 
 
 def _why_none(facets: Sequence[Sequence[str]], where: Where) -> str:
-    known = {facet for own in facets for facet in own}
-    names = sorted({facet.partition("=")[0] for facet in known})
+    values = {facet for own in facets for facet in own}
+    names = sorted({facet.partition("=")[0] for facet in values})
     for group in where:
         name = group[0].partition("=")[0]
         if name not in names:
             return f"no document has a value of '{name}'{did_you_mean(name, names)}"
-        if known.isdisjoint(group):
-            there = sorted(facet.partition("=")[2] for facet in known if facet.partition("=")[0] == name)
+        if values.isdisjoint(group):
+            there = sorted(facet.partition("=")[2] for facet in values if facet.partition("=")[0] == name)
             return f"no document has {' or '.join(group)}{did_you_mean(group[0].partition('=')[2], there)}"
     return "no document has all of these values"
 

@@ -23,7 +23,7 @@ NamedBy = Literal["ids", "texts", "unidentified", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedContexts:
     """The identified contexts of a reply. `by`: how they were identified; `unidentified` where one of them was not.
     `strange`: unknown ids, or beginnings of unknown texts."""
 
@@ -53,9 +53,9 @@ class Naming:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
 
-    def of(self, query: Query, reply: SystemReply) -> Named:
+    def of(self, query: Query, reply: SystemReply) -> NamedContexts:
         if reply.contexts is None:
-            return Named(Ranking((), (), ()), (), "nothing", has_texts=False)
+            return NamedContexts(Ranking((), (), ()), (), "nothing", has_texts=False)
         named = list(reply.contexts)
         places = [self._place(each, query) for each in named]
         contexts = tuple(self._contexts(named, places))
@@ -65,7 +65,7 @@ class Naming:
             for each, place in zip(named, places, strict=True)
             if place.by in ("strange", "nothing")
         )
-        return Named(_ranking(named, places), contexts, by, bool(contexts) or not named, strange)
+        return NamedContexts(_ranking(named, places), contexts, by, bool(contexts) or not named, strange)
 
     def _place(self, context: NamedContext, query: Query) -> _Place:
         if context.id is not None and (known := self._known_id(context.id, query)) is not None:

@@ -128,7 +128,7 @@ class _Spool:
         self._terms = array("i")  # of the chunks since the last batch
         self._written = 0  # chunks
         self._frequencies = array("q")
-        self._batches: list[_Stored] = []
+        self._batches: list[_BatchReader] = []
 
     def add(self, terms: Sequence[str]) -> None:
         """Take in the terms of the next chunk."""
@@ -146,7 +146,7 @@ class _Spool:
         firsts = np.flatnonzero(np.diff(keys, prepend=-1))
         numbers, places = np.divmod(keys[firsts], n_chunks)
         times = np.diff(firsts, append=len(keys))
-        self._batches.append(_Stored(self._file.fileno(), self._file.tell(), len(firsts)))
+        self._batches.append(_BatchReader(self._file.fileno(), self._file.tell(), len(firsts)))
         for column in (numbers, places + self._written, times):
             self._file.write(column.astype(np.int32).tobytes())
         self._file.flush()
@@ -172,7 +172,7 @@ class _Spool:
 
 
 @dataclass(slots=True)
-class _Stored:
+class _BatchReader:
     """The counts of one batch in a file: `size` terms, then their chunks, then how many times."""
 
     descriptor: int

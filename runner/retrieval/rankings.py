@@ -12,7 +12,7 @@ from runner import __version__
 from runner.data.identity import gold_digest
 from runner.llm.metering import by_role
 from runner.metrics.ranking import Found
-from runner.protocols import Reference, Workspace, offered
+from runner.protocols import Reference, Workspace, attribute_of
 from runner.records import Context, Corpus, Query, Ranking, RoleCost
 from runner.retrieval.ranking_files import FORMAT, RankingFiles, RankingWriter
 from runner.retrieval.searching import Searcher
@@ -24,7 +24,7 @@ HITS_KEPT = 1_000_000  # hits that a sweep keeps in memory for its cells, about 
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedQuery:
     """The ranking of one query (empty where `error` says why there is none).
 
     `error` is "timeout" for a query over its deadline. `latency_ms`: set where a live search was timed alone, in this
@@ -37,8 +37,8 @@ class Ranked:
     cost: Mapping[str, RoleCost] = field(default_factory=dict)
 
 
-class Rankings(Mapping[str, Ranked]):
-    """Query id -> Ranked, in the order of the queries; entries are read on access.
+class Rankings(Mapping[str, RankedQuery]):
+    """Query id -> RankedQuery, in the order of the queries; entries are read on access.
 
     `reused`: the rankings were read from disk, and latencies are those of the run that made them. `errors`: query id ->
     error.
@@ -64,10 +64,10 @@ class Rankings(Mapping[str, Ranked]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 
-    def __getitem__(self, query_id: str) -> Ranked:
+    def __getitem__(self, query_id: str) -> RankedQuery:
         place = self._places[query_id]
         error = self.errors.get(query_id)
-        return Ranked(self._files.ranking(place), self._files.latency_ms(place), error, self._files.cost(place))
+        return RankedQuery(self._files.ranking(place), self._files.latency_ms(place), error, self._files.cost(place))
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Reading:
     """Results of one ranking that do not depend on k, computed on demand: `found` are the relevant documents by prefix,
     `record` for the row, `contexts` by place (None: without a text)."""
 
-    entry: Ranked
+    entry: RankedQuery
     documents: Documents
     answer_score: float | None
     found: dict[str, Found] = field(default_factory=dict)
@@ -115,23 +115,23 @@ def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace)
         "format": FORMAT,
         "corpus": searcher.corpus.fingerprint,
         "retriever": workspace.identity(retriever),
-        "provenance": offered(retriever, "provenance"),
+        "provenance": attribute_of(retriever, "provenance"),
         "queries": query_fingerprint(queries, isinstance(retriever, Reference)),
         "depth": searcher.depth,
     }
-    asked_anew = str(offered(retriever, "sweep"))
+    asked_anew = str(attribute_of(retriever, "sweep"))
     mark = Path("rankings", f"{fingerprint(key)[:32]}.sweep")
-    if sweep := asked_anew or _text_of(workspace.stored / mark):
+    if sweep := asked_anew or _text_of(workspace.stored_root / mark):
         key["sweep"] = sweep
     query_ids = case_ids(queries)
-    built = []
+    is_built = []
 
     def build(folder: Path) -> None:
         with RankingWriter(folder, len(queries)) as writer:
             errors = _search(searcher, queries, writer)
         if errors:
             raise _IncompleteError(Rankings(query_ids, RankingFiles(folder), errors, reused=False))
-        built.append(folder)
+        is_built.append(folder)
 
     try:
         folder = workspace.folder("rankings", key, build)
@@ -139,7 +139,7 @@ def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace)
         return incomplete.rankings
     if asked_anew:
         _keep_mark(workspace.root / mark, asked_anew)
-    return Rankings(query_ids, RankingFiles(folder), {}, reused=not built)
+    return Rankings(query_ids, RankingFiles(folder), {}, reused=not is_built)
 
 
 def _keep_mark(path: Path, sweep: str) -> None:

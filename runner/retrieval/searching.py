@@ -1,36 +1,40 @@
-"""Searches all queries: a timed probe, the rest in batches, and a deadline for every attempt."""
+"""Searches all queries: a timed probe, the rest in batches, and a deadline for every attempt.
+
+Searching is one set of coroutines. A retriever in this process is searched in a thread, and nothing in them is awaited.
+One that asks a server (RemoteRetriever) is awaited on the event loop of the run, several batches at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, describe_unexpected
 from runner.llm.metering import Entries, asking_for, metering
-from runner.protocols import CachedRetriever, Retriever, offered
+from runner.protocols import CachedRetriever, RemoteRetriever, Retriever, attribute_of
 from runner.records import Corpus, Query, Ranking
-from runner.system.stopwatch import stopwatch
-from runner.system.threads import Worker
+from runner.system.stopwatch import deadline, stopwatch
+from runner.system.threads import LoopCalls, Worker, finish, in_thread, together
 
 T = TypeVar("T")
 
 PROBE = 1000  # queries that are searched alone and timed; the others go in batches
 BATCH = 64
 ASKING_BATCH = 1024  # queries a batch of a retriever that calls a model with many texts in a request
-ASKING_PROBE = 200  # most timed queries of such a retriever, since they run one after the other
+ASKING_PROBE = 200  # most timed queries of a retriever that waits for a model or a server: they run one after the other
 AGENT_PROBE = 20  # most timed queries of a retriever that waits for several model replies a query
-ASKING_ATTEMPTS = 8  # multiple of timeout_ms for a search that may call a model: its requests are retried
+ASKING_ATTEMPTS = 8  # multiple of timeout_ms for a search that asks a model or a server: its requests are retried
 TIMEOUT = "timeout"
 EMPTY = Ranking((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The result of one query. `latency_ms`: set where a live search was timed alone and nothing was retried, without
     time in queues. `asked`: cost of the models, by role."""
 
@@ -45,8 +49,10 @@ class Searcher:
 
     Up to `probe` queries, drawn with `seed`, are searched one at a time and timed, after `warmup` untimed searches
     (none where a search may cost something); the others are searched in batches. The probe has at most ASKING_PROBE
-    queries where a search may call a model, and AGENT_PROBE where the retriever works on several questions at once
-    (`concurrency`).
+    queries where a search may call a model or asks a server, and AGENT_PROBE where the retriever works on several
+    questions at once (`concurrency`).
+
+    `loop`: where a RemoteRetriever is awaited, `concurrency` batches at once; without it, its `search` is called.
     """
 
     def __init__(
@@ -59,86 +65,129 @@ class Searcher:
         seed: int,
         probe: int = PROBE,
         warmup: int = 1,
+        loop: LoopCalls | None = None,
     ) -> None:
         self.retriever, self.corpus, self.depth = retriever, corpus, depth
         self._cached = retriever if isinstance(retriever, CachedRetriever) and retriever.caches else None
-        if self._cached is not None:
-            probe = min(probe, AGENT_PROBE if offered(retriever, "concurrency") > 1 else ASKING_PROBE)
-        self._probe_size, self._warmup, self._seed = probe, warmup, seed
-        self._timeout_s = timeout_ms / 1000 * (1 if self._cached is None else ASKING_ATTEMPTS)
+        self._loop = loop
+        is_remote = loop is not None and isinstance(retriever, RemoteRetriever) and retriever.is_remote
+        self._remote = retriever if is_remote and isinstance(retriever, RemoteRetriever) else None
+        self._concurrency = int(attribute_of(retriever, "concurrency"))
+        self._probe_size, self._warmup, self._seed = min(probe, self._most_timed), warmup, seed
+        waits = self._cached is not None or self._remote is not None
+        self._timeout_s = timeout_ms / 1000 * (ASKING_ATTEMPTS if waits else 1)
         self._batch_size = BATCH if self._cached is None else ASKING_BATCH
         self._worker = Worker()
 
-    def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, Found]]:
+    @property
+    def _most_timed(self) -> int:
+        if self._cached is None and self._remote is None:
+            return PROBE
+        return AGENT_PROBE if self._remote is None and self._concurrency > 1 else ASKING_PROBE
+
+    def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, SearchResult]]:
         """Search each query once; yields (place in `queries`, result), the timed probe first."""
         chosen = np.random.default_rng(self._seed).permutation(len(queries))[: self._probe_size]
         timed = sorted(chosen.tolist())
         untimed = sorted(set(range(len(queries))) - set(timed))
+        n_at_once = self._batch_size
+        if self._remote is not None:
+            n_at_once = max(ASKING_BATCH, self._concurrency * self._batch_size)
         try:
-            self._warm_up([queries[place] for place in timed])
-            yield from self._probe(queries, timed)
-            for start in range(0, len(untimed), self._batch_size):
-                places = untimed[start : start + self._batch_size]
-                batch = [queries[place] for place in places]
-                yield from zip(places, self._search_deeper(batch, self._batch(batch, self._first_depth)), strict=True)
+            self._run(self._warm_up([queries[place] for place in timed]))
+            for place in timed:
+                yield place, self._run(self._timed(queries[place]))
+            for start in range(0, len(untimed), n_at_once):
+                places = untimed[start : start + n_at_once]
+                yield from zip(places, self._run(self._untimed([queries[place] for place in places])), strict=True)
         finally:
             self._worker.close()
 
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return finish(coroutine) if self._loop is None or self._remote is None else self._loop.run(coroutine)
+
     # --- one at a time, on the clock --------------------------------------------------------------
 
-    def _probe(self, queries: Sequence[Query], places: Sequence[int]) -> Iterator[tuple[int, Found]]:
-        for place in places:
-            query = queries[place]
-            live = self._cached is None or not self._cached.is_cached([query])[0]
-            found = self._single(query, self._first_depth)
-            if not live:
-                found = replace(found, latency_ms=None)
-            yield place, self._search_deeper([query], [found])[0]
+    async def _timed(self, query: Query) -> SearchResult:
+        live = self._cached is None or not self._cached.is_cached([query])[0]
+        found = await self._single(query, self._first_depth)
+        if not live:
+            found = replace(found, latency_ms=None)
+        return (await self._search_deeper([query], [found]))[0]
 
-    def _warm_up(self, queries: Sequence[Query]) -> None:
+    async def _warm_up(self, queries: Sequence[Query]) -> None:
         """Search the first `warmup` queries, or let a retriever with a cache prepare itself."""
         if self._cached is None:
             for query in queries[: self._warmup]:
-                self._single(query, self._first_depth)
+                await self._single(query, self._first_depth)
         elif self._warmup and not all(self._cached.is_cached(queries)):
-            self._attempt(self._cached.warm_up, self._timeout_s)
+            await self._attempt(self._prepare_cached, self._timeout_s)
 
-    def _single(self, query: Query, depth: int) -> Found:
-        def search_timed() -> Found:
+    async def _prepare_cached(self) -> None:
+        if self._cached is not None and self._remote is None:
+            self._cached.warm_up()
+        elif self._cached is not None and self._remote is not None:
+            await in_thread(self._cached.warm_up)
+            await self._remote.search_async([], 1)  # connects
+
+    async def _single(self, query: Query, depth: int) -> SearchResult:
+        async def search_timed() -> SearchResult:
             with stopwatch() as watch:
-                found = self._search([query], depth)[0]
+                found = (await self._search([query], depth))[0]
                 latency_ms = watch.ms
             return replace(found, latency_ms=latency_ms if watch.live else None)
 
-        found = self._attempt(search_timed, self._timeout_s)
-        return found if isinstance(found, Found) else Found(error=found)
+        found = await self._attempt(search_timed, self._timeout_s)
+        return found if isinstance(found, SearchResult) else SearchResult(error=found)
 
     # --- many at a time ---------------------------------------------------------------------------
 
-    def _batch(self, queries: Sequence[Query], depth: int) -> list[Found]:
+    async def _untimed(self, queries: Sequence[Query]) -> list[SearchResult]:
+        """Search in batches, of a remote retriever `concurrency` at once."""
+        starts = range(0, len(queries), self._batch_size)
+        waiting, found = iter(starts), dict[int, list[SearchResult]]()
+
+        async def work() -> None:
+            for start in waiting:
+                batch = queries[start : start + self._batch_size]
+                found[start] = await self._search_deeper(batch, await self._batch(batch, self._first_depth))
+
+        if self._remote is None:
+            await work()
+        else:
+            await together(work() for _ in range(self._concurrency))
+        return [each for start in starts for each in found[start]]
+
+    async def _batch(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
         """Search a batch; where it fails or is late, search its queries one by one, so that a bad query fails alone.
 
         A batch that may cost money gets the time of all its queries: to give it up would mean to pay twice.
         """
         timeout_s = self._timeout_s * (1 if self._cached is None else len(queries))
-        found = self._attempt(lambda: self._search(queries, depth), timeout_s)
+        found = await self._attempt(lambda: self._search(queries, depth), timeout_s)
         if isinstance(found, str):
-            return [replace(self._single(query, depth), latency_ms=None) for query in queries]
+            return [replace(await self._single(query, depth), latency_ms=None) for query in queries]
         return found
 
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Found]:
+    async def _search(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
         alone = asking_for(queries[0].id) if len(queries) == 1 else nullcontext()
         with metering(owners={query.text: query.id for query in queries}) as meter, alone:
-            rankings = self.retriever.search(queries, depth)
+            if self._remote is None:
+                rankings = self.retriever.search(queries, depth)
+            else:
+                rankings = await self._remote.search_async(queries, depth)
         if len(rankings) != len(queries):
             raise EvaluationError(f"the retriever returned {len(rankings)} rankings for {len(queries)} queries")
         asked = meter.of_each([query.id for query in queries])
-        return [Found(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
+        return [SearchResult(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
 
-    def _attempt(self, function: Callable[[], T], timeout_s: float) -> T | str:
+    async def _attempt(self, search: Callable[[], Coroutine[Any, Any, T]], timeout_s: float) -> T | str:
         """The result or the error. A configuration error raises, since it holds for all queries."""
         try:
-            return self._worker.call(function, timeout_s)
+            if self._remote is None:
+                return self._worker.call(lambda: finish(search()), timeout_s)
+            async with deadline(timeout_s):
+                return await search()
         except TimeoutError as error:
             return str(error) or TIMEOUT
         except (InputError, StopRunError):
@@ -154,7 +203,7 @@ class Searcher:
         per_document = ceil(len(self.corpus.chunks) / max(1, len(self.corpus.documents)))
         return self.depth * min(max(1, per_document), 4)
 
-    def _search_deeper(self, queries: Sequence[Query], searched: list[Found]) -> list[Found]:
+    async def _search_deeper(self, queries: Sequence[Query], searched: list[SearchResult]) -> list[SearchResult]:
         """Search again, twice as deep each time, for queries with too few documents and more chunks to come."""
         depth = self._first_depth
         while depth < len(self.corpus.chunks):
@@ -162,7 +211,8 @@ class Searcher:
             if not places:
                 break
             depth *= 2
-            for place, deeper in zip(places, self._batch([queries[place] for place in places], depth), strict=True):
+            batch = await self._batch([queries[place] for place in places], depth)
+            for place, deeper in zip(places, batch, strict=True):
                 before = searched[place]
                 latency_ms = before.latency_ms if deeper.error is None else None
                 searched[place] = replace(deeper, latency_ms=latency_ms, asked={**deeper.asked, **before.asked})

@@ -24,7 +24,7 @@ from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
 from runner.metrics.ranking import MEASURES, METRICS, Found, relevant_hits, values_at
-from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, TextTelling, Workspace, offered
+from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, TextTelling, Workspace, attribute_of
 from runner.records import (
     Answer,
     CaseSet,
@@ -40,10 +40,10 @@ from runner.records import (
     trajectory_record,
 )
 from runner.retrieval.answerability import HITS, NO_TERMS, AnswerModel, answer_model, cover_by, terms_of
-from runner.retrieval.naming import Named, Naming
+from runner.retrieval.naming import NamedContexts, Naming
 from runner.retrieval.rankings import (
     Documents,
-    Ranked,
+    RankedQuery,
     Rankings,
     Reading,
     Readings,
@@ -55,7 +55,7 @@ from runner.retrieval.searching import Searcher
 from runner.system.shared import are_several, make_once, settings_of
 from runner.system.shared_record import shared_record
 from runner.system.store import fingerprint
-from runner.system.threads import in_thread
+from runner.system.threads import LoopCalls, in_thread
 from runner.text.refusals import refusal_for
 
 UNNAMED = re.compile(r"context-\d+")  # a context given as a text alone, of an unknown document
@@ -65,7 +65,7 @@ TIMED_OUT = "the query was not answered within timeout_ms"
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class RetrievalResult:
     """The retrieval result of one query: chunks, their documents, and the k contexts."""
 
     ranking: Ranking
@@ -79,7 +79,7 @@ class Retrieved:
     """Whether it is known what stands in what was found: ids alone, without a corpus, do not tell."""
     is_known: bool = True
     """Whether it is known what was found: of another system perhaps the answer alone is."""
-    named: Named | None = None
+    named: NamedContexts | None = None
     """What a running system says that it answered from; None: the retriever found it."""
     reading: Reading | None = None
     """What was worked out of the ranking before, by this cell or another one of its sweep."""
@@ -91,7 +91,7 @@ class Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class _HashedData:
     """A data set, and hashes of its parts and of its documents."""
 
     data: DataSet
@@ -99,10 +99,10 @@ class _Loaded:
     digests: Mapping[str, str]
 
 
-def _load(dataset: Dataset) -> _Loaded:
+def _load(dataset: Dataset) -> _HashedData:
     data = dataset.load()
     identity = {"documents": documents_identity(data.corpus), **queries_identity(data.queries)}
-    return _Loaded(data, identity, document_digests(data.corpus.documents))
+    return _HashedData(data, identity, document_digests(data.corpus.documents))
 
 
 class Retrieval:
@@ -139,25 +139,25 @@ class Retrieval:
     def load(self) -> CaseSet[Query]:
         """Read and hash the data, once for all cells of a sweep."""
         settings, load = settings_of(self.dataset), partial(_load, self.dataset)
-        loaded = load() if settings is None else make_once("data", settings, load, portable=True)
-        data, self.corpus = loaded.data, loaded.data.corpus
+        dataset = load() if settings is None else make_once("data", settings, load, portable=True)
+        data, self.corpus = dataset.data, dataset.data.corpus
         identity = {
-            **loaded.identity,
+            **dataset.identity,
             "corpus": data.corpus.fingerprint,
-            "models": fingerprint(offered(self.retriever, "provenance")),
+            "models": fingerprint(attribute_of(self.retriever, "provenance")),
         }
-        return CaseSet(data.queries, data.problems, identity, loaded.digests)
+        return CaseSet(data.queries, data.problems, identity, dataset.digests)
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         started = time.perf_counter()
         index = await self.index(workspace)
         indexed = time.perf_counter()
         try:
-            self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+            async with LoopCalls() as loop:
+                self.rankings = await in_thread(rank_all, self._searcher(loop), cases, workspace)
             self._texts = await in_thread(self._told_texts, self.rankings)
         finally:
-            if isinstance(self.retriever, Closing):
-                await in_thread(self.retriever.close)
+            await self.close()
         self._readings = self._shared_readings(self.rankings, cases)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
@@ -185,7 +185,7 @@ class Retrieval:
         """The readings shared with other cells; None for a single run, and for rankings that are not stored."""
         if not are_several() or rankings.errors:
             return None
-        model = offered(self.retriever, "answer_model")
+        model = attribute_of(self.retriever, "answer_model")
         depends = query_fingerprint(queries, True), self.corpus.fingerprint, model, rankings.identity, bool(self._texts)
         return make_once("readings", depends, Readings)
 
@@ -194,11 +194,11 @@ class Retrieval:
         counts = {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks)}
         return Preparation({"index": counts} if self.corpus.documents else {})
 
-    def of_reply(self, query: Query, reply: SystemReply) -> Retrieved:
+    def of_reply(self, query: Query, reply: SystemReply) -> RetrievalResult:
         """The contexts that a running system reports; it may have answered from all of them."""
         named = self._naming.of(query, reply)
         found = documents(named.ranking, self.corpus)
-        return Retrieved(
+        return RetrievalResult(
             named.ranking, found, named.contexts, has_texts=named.has_texts, is_known=named.is_ranked, named=named
         )
 
@@ -214,7 +214,12 @@ class Retrieval:
             self._terms = await in_thread(terms_of, self.corpus, workspace)
         return facts
 
-    def _searcher(self) -> Searcher:
+    async def close(self) -> None:
+        """Close connections and files of the retriever; a later search opens them again."""
+        if isinstance(self.retriever, Closing):
+            await in_thread(self.retriever.close)
+
+    def _searcher(self, loop: LoopCalls) -> Searcher:
         return Searcher(
             self.retriever,
             self.corpus,
@@ -222,22 +227,24 @@ class Retrieval:
             timeout_ms=self.timeout_ms,
             seed=self.seed,
             warmup=self.warmup,
+            loop=loop,
         )
 
-    async def look_up(self, query: Query) -> Retrieved:
+    async def look_up(self, query: Query) -> RetrievalResult:
         """Search for a query that is not part of the data set; its ranking is not stored. Raises what
         `charged_result` raises."""
-        ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
-        return self._result(query, self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error)))
+        async with LoopCalls() as loop:
+            ((_, entry),) = await in_thread(lambda: list(self._searcher(loop).search_all([query])))
+        return self._result(query, self._read(query, RankedQuery(entry.ranking, entry.latency_ms, entry.error)))
 
-    def charged_result(self, query: Query) -> Retrieved:
+    def charged_result(self, query: Query) -> RetrievalResult:
         """The result of a query; charges the case for the cost of its ranking. Raises TimeoutError or EvaluationError
         where the query could not be ranked."""
         reading = self._reading(query)
         charge(reading.entry.cost)
         return self._result(query, reading)
 
-    def result_of(self, query: Query) -> Retrieved:
+    def result_of(self, query: Query) -> RetrievalResult:
         """As `charged_result`, without a charge, for another look at the result."""
         return self._result(query, self._reading(query))
 
@@ -253,20 +260,20 @@ class Retrieval:
             self._readings.keep(query.id, reading)
         return reading
 
-    def _read(self, query: Query, entry: Ranked) -> Reading:
+    def _read(self, query: Query, entry: RankedQuery) -> Reading:
         if entry.error is not None:
             charge(entry.cost)
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
         of_documents = documents(entry.ranking, self.corpus)
         return Reading(entry, of_documents, self._answer_score(query, entry.ranking, of_documents))
 
-    def _result(self, query: Query, reading: Reading) -> Retrieved:
+    def _result(self, query: Query, reading: Reading) -> RetrievalResult:
         entry, ranking = reading.entry, reading.entry.ranking
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         contexts = self._contexts(query, reading)
-        is_known = bool(ranking.ids) or not offered(self.retriever, "foreign_ids") or not _is_answer_alone(query)
+        is_known = bool(ranking.ids) or not attribute_of(self.retriever, "foreign_ids") or not _is_answer_alone(query)
         has_texts = is_known and (bool(contexts) or not ranking.ids or query.given.contexts is not None)
-        return Retrieved(
+        return RetrievalResult(
             ranking,
             reading.documents,
             contexts,
@@ -311,24 +318,24 @@ class Retrieval:
     def _is_reference(self) -> bool:
         return isinstance(self.retriever, Reference)
 
-    def gives_up(self, found: Retrieved) -> bool:
+    def gives_up(self, found: RetrievalResult) -> bool:
         """Whether retrieval alone declares the query unanswerable: its best hit is not relevant enough, or an agent
         gave a message in place of an answer."""
         if found.ranking.trajectory is not None:
             return found.message is not None
         return diagnosis.predicted_unanswerable(found.answer_score, self.min_score)
 
-    def refusal(self, query: Query, retrieved: Retrieved, generator: Generator) -> Answer | None:
+    def refusal(self, query: Query, retrieved: RetrievalResult, generator: Generator) -> Answer | None:
         """The answer where the generator is not called: an agent's message, or a fixed sentence where the best hit is
         below the generator's `refuse_below`; None where the generator must be called."""
         if retrieved.message is not None:
             return Answer(retrieved.message, refused=True)
-        least = offered(generator, "refuse_below")
+        least = attribute_of(generator, "refuse_below")
         if least is None or not diagnosis.predicted_unanswerable(retrieved.answer_score, least):
             return None
         return Answer(refusal_for(query), refused=True)
 
-    def scores(self, query: Query, retrieved: Retrieved, *, declined: bool | None = None) -> Scores:
+    def scores(self, query: Query, retrieved: RetrievalResult, *, declined: bool | None = None) -> Scores:
         """Ranking metrics at k and at the cutoffs (those of chunks and of legs with a prefix), whether the query was
         rightly declared unanswerable, and what an agent did for it.
 
@@ -351,11 +358,11 @@ class Retrieval:
             labels |= trajectory_labels(trajectory)
         return Scores(values, weights=weights, labels=labels)
 
-    def _has_chunks(self, found: Retrieved) -> bool:
+    def _has_chunks(self, found: RetrievalResult) -> bool:
         """Whether chunks are known; a running system may name documents only."""
         return found.named is None or any(map(self.corpus.chunk_by_id.__contains__, found.ranking.ids))
 
-    def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
+    def _of_ranking(self, query: Query, found: RetrievalResult) -> dict[str, float | None]:
         known = {} if found.reading is None else found.reading.found
         values = self._at_cutoffs("", found.documents.ids, query.relevance, known)
         if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(found):
@@ -367,7 +374,7 @@ class Retrieval:
     def lost_at(
         self,
         query: Query,
-        retrieved: Retrieved,
+        retrieved: RetrievalResult,
         *,
         declined: bool | None = None,
         right: bool | None = None,
@@ -377,20 +384,20 @@ class Retrieval:
         if declined is None and retrieved.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
-        known = self.corpus.document_by_id
+        known_ids = self.corpus.document_by_id
         is_open = not gold or not retrieved.is_known  # it is unknown whether retrieval failed
         if is_open and query.answerable:
             return _unexplained_stage(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
-            gold_in_corpus=is_open or not self.corpus.documents or any(id in known for id in gold),
+            gold_in_corpus=is_open or not self.corpus.documents or any(id in known_ids for id in gold),
             gold_rank=1 if is_open else self._gold_rank(retrieved, gold, is_answered=declined is not None),
             k=self.k,
             refused=self.gives_up(retrieved) if declined is None and not query.answerable else declined,
             right=right,
         )
 
-    def _gold_rank(self, found: Retrieved, gold: Set[str], *, is_answered: bool) -> int | None:
+    def _gold_rank(self, found: RetrievalResult, gold: Set[str], *, is_answered: bool) -> int | None:
         """The rank of the first gold document; for an answered question, among the contexts that the generator saw."""
         gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
         if gold_rank is not None and is_answered and found.has_texts:
@@ -423,14 +430,15 @@ class Retrieval:
         prefix: str,
         ids: Sequence[str],
         relevance: Mapping[str, int],
-        known: MutableMapping[str, Found],
+        hits_by_prefix: MutableMapping[str, Found],
     ) -> dict[str, float | None]:
-        """Values by their names in rows. The relevant documents, which do not depend on k, are added to `known`."""
-        if prefix not in known:
+        """Values by their names in rows. The relevant documents, which do not depend on k, are added to
+        `hits_by_prefix`."""
+        if prefix not in hits_by_prefix:
             depth = self.cutoffs[-1] if self._readings is None else self.depth
-            known[prefix] = relevant_hits(ids, relevance, depth)
+            hits_by_prefix[prefix] = relevant_hits(ids, relevance, depth)
         names, values_of = self._row_names(prefix)
-        return dict(zip(names, values_of(values_at(known[prefix], tuple(self.cutoffs))), strict=True))
+        return dict(zip(names, values_of(values_at(hits_by_prefix[prefix], tuple(self.cutoffs))), strict=True))
 
     def _row_names(self, prefix: str) -> tuple[Sequence[str], ValuesOf]:
         """The names in a row, cutoff by cutoff, k first, and what chooses their values."""
@@ -469,11 +477,11 @@ def relevant_chunks(query: Query, corpus: Corpus) -> dict[str, int]:
             start = document.text.find(span.text or "\0")
             end = start + len(span.text or "")
         if 0 <= start < end:
-            relevant |= dict.fromkeys(_overlapping(corpus, span.document_id, start, end), 1)
+            relevant |= dict.fromkeys(_chunks_in_span(corpus, span.document_id, start, end), 1)
     return relevant
 
 
-def _overlapping(corpus: Corpus, document_id: str, start: int, end: int) -> list[str]:
+def _chunks_in_span(corpus: Corpus, document_id: str, start: int, end: int) -> list[str]:
     chunks = corpus.chunks_of(document_id)
     return [chunk.id for chunk in chunks if overlap((chunk.start, chunk.end), (start, end))]
 
@@ -485,7 +493,7 @@ def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def record_of(
-    query: Query, retrieved: Retrieved, corpus: Corpus, k: int, more: Mapping[str, Any] | None = None
+    query: Query, retrieved: RetrievalResult, corpus: Corpus, k: int, more: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any]:
     """The part of a row that comes from retrieval: the question with the turns before it, its gold documents with their
     ranks, the best max(k, 10) hits, the trajectory of an agent, and the places of gold chunks that are labelled by id,
@@ -505,7 +513,7 @@ def record_of(
     return record
 
 
-def _record(query: Query, retrieved: Retrieved, corpus: Corpus, depth: int) -> dict[str, Any]:
+def _record(query: Query, retrieved: RetrievalResult, corpus: Corpus, depth: int) -> dict[str, Any]:
     history = [{"role": turn.role, "text": turn.text} for turn in query.history]
     trajectory = retrieved.ranking.trajectory
     return {
@@ -522,7 +530,7 @@ def _record(query: Query, retrieved: Retrieved, corpus: Corpus, depth: int) -> d
     }
 
 
-def _chunk_gold(query: Query, retrieved: Retrieved, corpus: Corpus) -> dict[str, Any]:
+def _chunk_gold(query: Query, retrieved: RetrievalResult, corpus: Corpus) -> dict[str, Any]:
     """`labels`: the place of each labelled chunk, [document, start, end], null for an unknown chunk; `spans`: chunks
     that are relevant by a span; `chunks`: the places of all chunks of these documents, with the rank of those in the
     ranking."""
@@ -541,7 +549,7 @@ def _chunk_gold(query: Query, retrieved: Retrieved, corpus: Corpus) -> dict[str,
     }
 
 
-def _gold_ranks(query: Query, retrieved: Retrieved) -> dict[str, Any]:
+def _gold_ranks(query: Query, retrieved: RetrievalResult) -> dict[str, Any]:
     """`gold_ranks`: the rank of each gold document, null where the ranking lacks it; `ranked`: number of documents in
     the ranking. Empty where the retrieved documents are unknown."""
     gold = [id for id, grade in query.relevance.items() if grade > 0]
@@ -551,7 +559,7 @@ def _gold_ranks(query: Query, retrieved: Retrieved) -> dict[str, Any]:
     return {"gold_ranks": {id: ranks.get(id) for id in gold}, "ranked": len(ranks)}
 
 
-def _hits(found: Retrieved, corpus: Corpus, places: range) -> list[dict[str, Any]]:
+def _hits(found: RetrievalResult, corpus: Corpus, places: range) -> list[dict[str, Any]]:
     """The documents at these places in the form of a row."""
     best = found.documents
     return [

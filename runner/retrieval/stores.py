@@ -24,8 +24,8 @@ import asyncio
 import os
 import random
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar, cast, runtime_checkable
@@ -39,8 +39,9 @@ from typing_extensions import TypedDict
 from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
 from runner.llm.address import NOT_SHOWN, address_problem, variable_problem
 from runner.retrieval.filters import Where
+from runner.system.stopwatch import in_line
 from runner.system.store import fingerprint
-from runner.system.threads import LoopThread
+from runner.system.threads import LoopThread, together
 
 T = TypeVar("T")
 H = TypeVar("H", "Hits", "WordHits")
@@ -48,7 +49,8 @@ Kind = Literal["flat", "hnsw", "ivf", "ivf_pq"]
 NAME = re.compile(r"runner_[0-9a-f]{24}")  # names of our collections; `clean stores` ignores others
 LAYOUT = 2  # version of the stored points, part of the collection name
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # seconds before a further attempt
-FIND_BATCH = 64  # queries in one search
+VECTORS_A_REQUEST = 8  # queries in one request: the reply holds the vectors of all hits, a megabyte a query as JSON
+TEXTS_A_REQUEST = 64  # the same of queries whose hits are numbers
 RECALL_SAMPLE = 200  # points of which the recall of an index is measured
 
 
@@ -80,6 +82,11 @@ class IndexSettings:
             return {"kind": self.kind, "links": self.links, "effort": self.effort}
         lists = {"lists": self.lists} if self.kind in ("ivf", "ivf_pq") else {}
         return {"kind": self.kind, **lists, **({"code_bytes": self.code_bytes} if self.kind == "ivf_pq" else {})}
+
+    @property
+    def reported(self) -> Mapping[str, Any]:
+        """The settings of this kind on which the index and its recall depend."""
+        return {"kind": self.kind} if self.kind == "flat" else asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,7 @@ class WordHits:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredCollection:
     """A collection in a store. `made`: its time of creation, None where it is unknown."""
 
     name: str
@@ -162,11 +169,13 @@ class Stored:
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """How requests to a store are made: points a batch, the deadline of one attempt, and the number of retries.
-    `place`: the address for messages; `setting`: the key of the address in conf."""
+    `max_concurrency`: searches in flight on the event loop of a run; 0 of a store in this process, which threads search
+    with one request at a time. `place`: the address for messages; `setting`: the key of the address in conf."""
 
     batch_size: int = 512
     timeout_ms: int = 30_000
     retries: int = 3
+    max_concurrency: int = 0
     place: str = ""
     setting: str = "store"
 
@@ -180,6 +189,7 @@ def _validator(problem: Callable[[str], str | None]) -> AfterValidator:
     return AfterValidator(check)
 
 
+InFlight = Annotated[int, Field(ge=1, le=256)]  # searches at once
 Address = Annotated[str, _validator(address_problem)]  # http:// or https://, without a user, a password and parameters
 Variable = Annotated[str, _validator(variable_problem)]  # the NAME of an environment variable
 
@@ -192,7 +202,7 @@ def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
     return [Problem(setting, message)]
 
 
-def lacking(store: str, packages: str, error: Exception) -> InputError:
+def missing_packages(store: str, packages: str, error: Exception) -> InputError:
     """The error for packages that are not installed; the extra has the name of the store."""
     word = "packages" if " and " in packages else "package"
     return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
@@ -206,8 +216,11 @@ def refusal_error(transfer: Transfer, setting: str, reason: str) -> StopRunError
     )
 
 
+REQUESTS = ("batch_size", "timeout_ms", "retries", "max_concurrency")  # settings of a server that no result depends on
+
+
 class TransferSettings(TypedDict, total=False):
-    """The settings of every store on a server (`**transfer: Unpack[TransferSettings]`)."""
+    """The settings of every store that takes requests (`**transfer: Unpack[TransferSettings]`)."""
 
     batch_size: Annotated[int, Field(ge=1, le=10_000)]
     timeout_ms: Annotated[int, Field(ge=1)]
@@ -220,20 +233,45 @@ class AwayError(EvaluationError):
 
 class OpenCollection(Protocol):
     """A connected collection. Its methods raise AwayError where the same request may succeed later, and StopRunError
-    where it will not; a deadline cancels them."""
+    where it will not; a deadline cancels them.
+
+        class ServerCollection:
+            def __init__(self, client: Client, n_points: int) -> None:
+                self.client, self.n_points = client, n_points
+
+            async def add(self, points: Points) -> None:
+                await self.client.put(points.start, points.vectors)
+
+            async def finish(self) -> None:
+                await self.client.build_index()
+
+            async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
+                return [await self.client.nearest(vector, depth) for vector in vectors]
+
+            async def close(self) -> None:
+                await self.client.close()
+    """
 
     @property
     def n_points(self) -> int:
         """Number of points; a collection whose fill was interrupted has those with the lowest numbers."""
 
     async def add(self, points: Points) -> None:
-        """Add points, or replace those with the same numbers."""
+        """Args:
+        points: to add; those with known numbers are replaced.
+        """
 
     async def finish(self) -> None:
         """Called after all points were added, for example to build an index."""
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
-        """The `depth` nearest points of each query (float32 [n_queries, dim])."""
+        """Args:
+            vectors: queries, float32 [n_queries, dim].
+            depth: how many points to return for each, from 1.
+
+        Returns:
+            The nearest points of each query, nearest first.
+        """
 
     async def close(self) -> None:
         """Close files and connections."""
@@ -257,8 +295,18 @@ class Store(Protocol):
     transfer: Transfer
 
     async def open(self, collection: Collection) -> OpenCollection:
-        """Open the collection of this name, or create it. Raises AwayError and StopRunError as its methods do, and
-        StopRunError where its vectors have another length."""
+        """Open a collection, or create it.
+
+        Args:
+            collection: its name, its size, the length of its vectors, and its index.
+
+        Returns:
+            The open collection.
+
+        Raises:
+            AwayError: the store did not answer; the same request may succeed later.
+            StopRunError: the store refuses, or the vectors there have another length.
+        """
 
 
 @runtime_checkable
@@ -293,10 +341,22 @@ class Filtering(Protocol):
 
 
 class Among(Protocol):
-    """A collection of a store that filters."""
+    """A collection of a store that filters.
+
+    class ServerCollection:
+        async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
+            return await self.client.nearest(vectors, depth, facets=where)
+    """
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
-        """Like `search`, among the points that have a facet of each group."""
+        """Args:
+            vectors: queries, float32 [n_queries, dim].
+            depth: how many points to return for each, from 1.
+            where: groups of facets; a point passes with a facet of each group.
+
+        Returns:
+            The nearest of the points that pass, nearest first.
+        """
 
 
 @runtime_checkable
@@ -317,11 +377,25 @@ class WordSearching(Protocol):
 
 
 class WordSearch(Protocol):
-    """A collection of texts that are ranked by their words."""
+    """A collection of texts that are ranked by their words.
+
+    class ServerCollection:
+        async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
+            return [await self.client.match(text, depth, facets=where) for text in texts]
+    """
 
     async def search_words(self, texts: Sequence[str], depth: int, where: Where) -> Sequence[WordHits]:
-        """The `depth` best texts of each query, among those that have a facet of each group. A text that shares no
-        term with the query is no hit. Raises EvaluationError for a query that it cannot take."""
+        """Args:
+            texts: queries.
+            depth: how many texts to return for each, from 1.
+            where: groups of facets, as for `search_among`.
+
+        Returns:
+            The best texts of each query, by descending score. A text that shares no term with the query is no hit.
+
+        Raises:
+            EvaluationError: the store cannot take a query.
+        """
 
 
 @runtime_checkable
@@ -341,11 +415,21 @@ class Telling(Protocol):
         """Whether it does."""
 
 
-class Told(Protocol):
-    """A collection of a store that gives texts back."""
+class TextCollection(Protocol):
+    """A collection of a store that gives texts back.
+
+    class ServerCollection:
+        async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
+            return [row.text for row in await self.client.rows(numbers)]
+    """
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
-        """The texts of these points, in this order."""
+        """Args:
+            numbers: of points.
+
+        Returns:
+            Their texts, in this order.
+        """
 
 
 @runtime_checkable
@@ -353,18 +437,29 @@ class Keeping(Protocol):
     """A store whose collections can be listed and deleted (`python -m runner clean stores`).
 
     class ServerStore:
-        async def stored(self, root: Path) -> Sequence[Stored]:
-            return [Stored(each.name, each.count) for each in await self.client.all() if NAME.fullmatch(each.name)]
+        async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
+            there = await self.client.all()
+            return [StoredCollection(each.name, each.count) for each in there if NAME.fullmatch(each.name)]
 
         async def drop(self, name: str, root: Path) -> None:
             await self.client.delete(name)
     """
 
-    async def stored(self, root: Path) -> Sequence[Stored]:
-        """The collections that this program made."""
+    async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
+        """Args:
+            root: the folder of a store that keeps files.
+
+        Returns:
+            The collections that this program made.
+        """
 
     async def drop(self, name: str, root: Path) -> None:
-        """Delete a collection."""
+        """Delete a collection.
+
+        Args:
+            name: of the collection.
+            root: the folder of a store that keeps files.
+        """
 
 
 OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Filtering, WordSearching, Telling, Keeping)}
@@ -375,7 +470,7 @@ def collection_name(content: Mapping[str, Any]) -> str:
     return f"runner_{fingerprint([LAYOUT, content])[:24]}"
 
 
-def away(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
+def unreachable_error(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
     """The error for a store that did not answer in so many attempts."""
     return StopRunError(
         f"{transfer.setting}: the store at {transfer.place} cannot be reached: {reason} (asked {attempts} times); is "
@@ -391,14 +486,27 @@ def of_another_length(name: str, dim: int, wanted: int, transfer: Transfer) -> S
     )
 
 
+Find = Callable[["OpenCollection", int, int], Coroutine[Any, Any, Sequence[H]]]
+
+
+@dataclass
+class _Line:
+    """The connection of one event loop to a collection. `turns`: of requests."""
+
+    turns: asyncio.Semaphore
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    opened: OpenCollection | None = None
+
+
 class StoreIndex:
-    """One collection of a store, with blocking methods for a thread beside the event loop. A search after `close` opens
-    it again. Requests run in an event loop of its own."""
+    """One collection of a store. Each event loop that searches it has a connection of its own. The blocking methods are
+    for threads: their requests run in a loop in a thread of this object. A search after `close` opens the collection
+    again."""
 
     def __init__(self, store: Store, collection: Collection) -> None:
         self._store, self._collection = store, collection
         self._loop = LoopThread()
-        self._open: OpenCollection | None = None
+        self._lines: dict[asyncio.AbstractEventLoop, _Line] = {}
 
     @property
     def dim(self) -> int:
@@ -410,9 +518,13 @@ class StoreIndex:
         """Number of points of the complete collection."""
         return self._collection.size
 
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine that searches, for a thread without an event loop."""
+        return self._loop.run(coroutine)
+
     def fill(self, points: Points, *, anew: bool = False) -> int:
         """Send the points that the store lacks, or all with `anew`, and return their number. Raises StopRunError."""
-        return self._loop.run(self._fill(points, anew=anew))
+        return self.run(self._fill(points, anew=anew))
 
     def facts(self, vectors: NDArray[np.float32]) -> dict[str, Any]:
         """Facts for the report of a collection filled with these vectors, with the recall of an approximate index."""
@@ -423,48 +535,32 @@ class StoreIndex:
             return facts
 
         def search(queries: NDArray[np.float32], depth: int) -> Sequence[Sequence[int]]:
-            return [hits.numbers.tolist() for hits in self.nearest(queries, depth)]
+            return [hits.numbers.tolist() for hits in self.run(self.nearest(queries, depth))]
 
         return {**facts, "recall_at_10": Recall(vectors, collection.index.seed).of(search)}
 
     def is_whole(self) -> bool:
         """Whether it has all points."""
-        return self._loop.run(self._ensure_open()).n_points >= self.size
+        return self.run(self._ensure_open()).n_points >= self.size
 
-    def nearest(self, vectors: NDArray[np.float32], wanted: int, where: Where = ()) -> list[Hits]:
-        """The nearest points of each query that pass a filter; a batch of queries is one request. Raises
-        StopRunError."""
+    async def nearest(self, vectors: NDArray[np.float32], wanted: int, where: Where = ()) -> list[Hits]:
+        """The nearest points of each query that pass a filter. Raises StopRunError."""
 
-        async def find(opened: OpenCollection, start: int) -> Sequence[Hits]:
-            batch = vectors[start : start + FIND_BATCH]
+        async def find(opened: OpenCollection, start: int, end: int) -> Sequence[Hits]:
             if where:
-                return await cast("Among", opened).search_among(batch, wanted, where)
-            return await opened.search(batch, wanted)
+                return await cast("Among", opened).search_among(vectors[start:end], wanted, where)
+            return await opened.search(vectors[start:end], wanted)
 
-        return self._in_batches(find, len(vectors))
+        return await self._in_requests(find, len(vectors), VECTORS_A_REQUEST)
 
-    def ranked(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
+    async def rank_words(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
         """The best texts of a collection with `words` for each query. Raises StopRunError, and EvaluationError for a
         query that the store cannot take."""
 
-        async def find(opened: OpenCollection, start: int) -> Sequence[WordHits]:
-            return await cast("WordSearch", opened).search_words(texts[start : start + FIND_BATCH], wanted, where)
+        async def find(opened: OpenCollection, start: int, end: int) -> Sequence[WordHits]:
+            return await cast("WordSearch", opened).search_words(texts[start:end], wanted, where)
 
-        return self._in_batches(find, len(texts))
-
-    def _in_batches(self, find: Callable[[OpenCollection, int], Awaitable[Sequence[H]]], n_queries: int) -> list[H]:
-        """What `find` returns for the queries from a place on, FIND_BATCH at a time."""
-
-        async def ask(start: int) -> Sequence[H]:
-            async def search() -> Sequence[H]:
-                return await find(await self._ensure_open(), start)
-
-            return self._check_hits(await self._retry(search), min(FIND_BATCH, n_queries - start))
-
-        async def ask_all() -> list[H]:
-            return [hits for start in range(0, n_queries, FIND_BATCH) for hits in await ask(start)]
-
-        return self._loop.run(ask_all())
+        return await self._in_requests(find, len(texts), TEXTS_A_REQUEST)
 
     def texts(self, numbers: Sequence[int]) -> list[str]:
         """The texts of points, in this order. Raises StopRunError."""
@@ -473,7 +569,7 @@ class StoreIndex:
             batch = numbers[start : start + self._store.transfer.batch_size]
 
             async def read() -> Sequence[str]:
-                return await cast("Told", await self._ensure_open()).texts(batch)
+                return await cast("TextCollection", await self._ensure_open()).texts(batch)
 
             texts = await self._retry(read)
             if len(texts) != len(batch):
@@ -485,36 +581,68 @@ class StoreIndex:
             size = self._store.transfer.batch_size
             return [text for start in range(0, len(numbers), size) for text in await ask(start)]
 
-        return self._loop.run(ask_all())
+        return self.run(ask_all())
 
     def close(self) -> None:
-        """Close the connection; a later search opens the collection again."""
-        if self._open is not None:
-            self._loop.run(self._forget())
+        """Close the connections. Not for the thread of an event loop that has searched."""
+        for loop, line in list(self._lines.items()):
+            if loop.is_running():
+                asyncio.run_coroutine_threadsafe(self._forget(line), loop).result()
+        self._lines.clear()
         self._loop.close()
 
     # --- requests -----------------------------------------------------------------------------------
 
-    async def _ensure_open(self) -> OpenCollection:
-        if self._open is None:
-            self._open = await self._retry(lambda: self._store.open(self._collection))
-        return self._open
+    def _line(self) -> _Line:
+        loop = asyncio.get_running_loop()
+        if loop not in self._lines:
+            self._lines[loop] = _Line(asyncio.Semaphore(max(1, self._store.transfer.max_concurrency)))
+        return self._lines[loop]
 
-    async def _forget(self) -> None:
-        opened, self._open = self._open, None
+    async def _ensure_open(self) -> OpenCollection:
+        line = self._line()
+        async with line.opening:
+            if line.opened is None:
+                line.opened = await self._retry(lambda: self._store.open(self._collection))
+            return line.opened
+
+    async def _forget(self, line: _Line) -> None:
+        async with line.opening:
+            opened, line.opened = line.opened, None
         if opened is not None:
             await opened.close()
 
+    async def _in_requests(self, find: Find[H], n_queries: int, n_a_request: int) -> list[H]:
+        """What `find` returns for parts of the queries (from a place to before another one), one request each."""
+        line = self._line()
+        await self._ensure_open()
+
+        async def ask(start: int) -> Sequence[H]:
+            end = min(start + n_a_request, n_queries)
+
+            async def search() -> Sequence[H]:
+                return await find(await self._ensure_open(), start, end)
+
+            with in_line():
+                await line.turns.acquire()
+            try:
+                return self._check_hits(await self._retry(search), end - start)
+            finally:
+                line.turns.release()
+
+        parts = await together(ask(start) for start in range(0, n_queries, n_a_request))
+        return [hits for part in parts for hits in part]
+
     async def _fill(self, whole: Points, *, anew: bool) -> int:
-        opened = await self._ensure_open()
+        collection = await self._ensure_open()
         size = self._store.transfer.batch_size
-        there = 0 if anew else opened.n_points
+        there = 0 if anew else collection.n_points
         first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
             points = whole.part(start, start + size)
-            await self._retry(lambda points=points: opened.add(points))  # type: ignore[misc]
+            await self._retry(lambda points=points: collection.add(points))  # type: ignore[misc]
         if there < self.size:
-            await self._retry(opened.finish, is_long=True)
+            await self._retry(collection.finish, is_long=True)
         return self.size - first
 
     async def _retry(self, ask: Callable[[], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
@@ -532,7 +660,7 @@ class StoreIndex:
             if attempt < transfer.retries:
                 await asyncio.sleep(wait_s * random.uniform(0.5, 1))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
-        raise away(transfer, reason, transfer.retries + 1)
+        raise unreachable_error(transfer, reason, transfer.retries + 1)
 
     def _check_hits(self, hits_of_queries: Sequence[H], n_queries: int) -> Sequence[H]:
         """Check the hits of a store: unknown numbers would become wrong scores later."""

@@ -229,10 +229,10 @@ def _side_of(folder: Path) -> Side:
 
 def reason_of(record: Record, language: str = "en") -> str:
     """Why the exit code of a comparison is not 0, in one line."""
-    from runner.report.comparison_words import gate_lines, own, warnings
+    from runner.report.comparison_words import gate_lines, own_wording, warnings
     from runner.words.wording import LANGUAGES
 
-    say = own(LANGUAGES[language], record)
+    say = own_wording(LANGUAGES[language], record)
     lines = warnings(record, say) if record["exit_code"] == 5 else gate_lines(record, say)
     return f"{lines[0]} {say('compare.see')}" if lines else ""
 

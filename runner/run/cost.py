@@ -13,8 +13,8 @@ from runner.config.compose import Cell
 from runner.config.options import used_keys
 from runner.errors import ConfigError, InputError, StopRunError
 from runner.llm.models import Models, models_among
-from runner.llm.rehearsal import Expected
-from runner.run.planning import Planned, plan_cells
+from runner.llm.rehearsal import ExpectedRequests
+from runner.run.planning import CommandPlan, plan_cells
 from runner.system import terminal
 from runner.words.wording import LANGUAGES, wording
 
@@ -30,14 +30,14 @@ def agree_on_cost(cells: Sequence[Cell], times: int = 1) -> None:
     plan_cells(cells, lambda planned: agree(replace(planned, cells=[*planned.cells] * times), models, cfg))
 
 
-def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
+def agree(plan: CommandPlan, models: Models, cfg: DictConfig) -> None:
     """Raises ConfigError for missing keys, StopRunError where cache=replay lacks a reply, and InputError where the
     person at the terminal refuses."""
-    _check(planned, models)
+    _check(plan, models)
     from runner.run.plan_report import cost_line
 
-    terminal.note(cost_line(planned, cfg.report.language))
-    total = planned.total
+    terminal.note(cost_line(plan, cfg.report.language))
+    total = plan.total
     for line in _beyond(total, cfg):
         terminal.note(line)
     if _is_much(total, cfg) and sys.stdin.isatty() and sys.stderr.isatty():
@@ -46,7 +46,7 @@ def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
             raise InputError("not started; budget.confirm_over=null starts without asking")
 
 
-def _check(planned: Planned, models: Models) -> None:
+def _check(planned: CommandPlan, models: Models) -> None:
     missing_replies = planned.live + planned.asked
     if missing_replies and models.cache_mode == "replay":
         missing = ", ".join(f"{count:,} of {model}" for model, count in sorted(missing_replies.items()))
@@ -55,21 +55,21 @@ def _check(planned: Planned, models: Models) -> None:
         raise ConfigError(problems)
 
 
-def _beyond(total: Expected, cfg: DictConfig) -> list[str]:
+def _beyond(total: ExpectedRequests, cfg: DictConfig) -> list[str]:
     """The budget limits that the plan exceeds."""
     say = LANGUAGES[cfg.report.language]
-    planned = {
+    amount_by_limit = {
         "usd": None if total.nano_usd is None else total.nano_usd / 1e9,
         "tokens": total.input_tokens + total.output_tokens,
         "requests": total.live,
     }
     return [
         say("progress.beyond", name=name, limit=cfg.budget[name])
-        for name, amount in planned.items()
+        for name, amount in amount_by_limit.items()
         if amount is not None and cfg.budget[name] is not None and amount > cfg.budget[name]
     ]
 
 
-def _is_much(total: Expected, cfg: DictConfig) -> bool:
+def _is_much(total: ExpectedRequests, cfg: DictConfig) -> bool:
     limit = cfg.budget.confirm_over
     return limit is not None and total.nano_usd is not None and total.nano_usd / 1e9 > limit

@@ -18,7 +18,7 @@ from runner.errors import InputError, RunnerError, StopRunError, describe_unexpe
 from runner.llm.metering import asking_for, charge, metering, so_far
 from runner.protocols import Case, Evaluation, Rejudging
 from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status, Timing
-from runner.run.inflight import PATIENCE_S, Flight, Place, patient
+from runner.run.inflight import PATIENCE_S, Flight, Place, tell_when_quiet
 from runner.system.journal import LARGEST
 from runner.system.stopwatch import Watch, deadline, stopwatch
 from runner.system.threads import together
@@ -67,7 +67,7 @@ async def run_cases(
     seconds and the cases in flight. `earlier` returns the unfinished row that an earlier command left for a case."""
     crew = _Crew(evaluation, cases, limits, record, earlier)
     try:
-        async with patient(
+        async with tell_when_quiet(
             lambda: crew.flight.ended, lambda quiet_s: tell(quiet_s, crew.flight.slowest()), limits.patience_s
         ):
             await together(crew.work() for _ in range(limits.concurrency))
@@ -175,7 +175,7 @@ async def _restore(evaluation: Evaluation[Any, Any], case: Case, earlier: Mappin
     """The output that an earlier row holds; None where the case must be run."""
     if earlier["output"] is None or not _can_rejudge(evaluation):
         return None
-    return await evaluation.restored(case, earlier)
+    return await evaluation.restore(case, earlier)
 
 
 def _whole_judgements(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, Judgement]:
@@ -186,7 +186,7 @@ def _whole_judgements(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 def _can_rejudge(evaluation: Evaluation[Any, Any]) -> TypeGuard[Rejudging]:
     """The same as `isinstance` with the protocol, at a tenth of its cost."""
-    return callable(getattr(evaluation, "restored", None)) and callable(getattr(evaluation, "judge_missing", None))
+    return callable(getattr(evaluation, "restore", None)) and callable(getattr(evaluation, "judge_missing", None))
 
 
 @dataclass(frozen=True, slots=True)

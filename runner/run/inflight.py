@@ -41,7 +41,9 @@ class Flight:
 
 
 @asynccontextmanager
-async def patient(last: Callable[[], float], tell: Callable[[float], None], patience_s: float) -> AsyncIterator[None]:
+async def tell_when_quiet(
+    last: Callable[[], float], tell: Callable[[float], None], patience_s: float
+) -> AsyncIterator[None]:
     """While the body runs, call `tell` with the seconds since `last` (time.perf_counter) each time that `patience_s`
     have passed since `last` and since the previous call."""
 

@@ -25,7 +25,7 @@ from runner.run.progress import shown_elsewhere
 from runner.run.run import ROWS, execute
 from runner.run.serving import PROGRESS
 from runner.run.state import read_state, write_state
-from runner.run.watching import Watched, watching
+from runner.run.watching import WatchedRows, watching
 from runner.run.waves import Wave
 from runner.system import redaction, terminal
 from runner.system.collector import collect
@@ -236,7 +236,7 @@ def _watch(
         return nullcontext()
     named = [word.removeprefix(SUBFOLDER) for word in words if word.startswith(SUBFOLDER)]
     names = jobs or named or [str(number) for number in range(len(plan.cells))]
-    watched = [Watched(folder / name / ROWS, folder / name / PROGRESS) for name in names]
+    watched = [WatchedRows(folder / name / ROWS, folder / name / PROGRESS) for name in names]
     say = LANGUAGES[plan.language]
     return watching(watched, say("progress.elsewhere", n=len(watched)), say)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from runner.llm.projection import KINDS, Kind, Projection
-from runner.llm.rehearsal import Expected
-from runner.run.planning import CellPlan, Planned
+from runner.llm.rehearsal import ExpectedRequests
+from runner.run.planning import CellPlan, CommandPlan
 from runner.words.wording import Wording, wording
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def plan_view(planned: Planned, language: str) -> list[RenderableType]:
+def plan_view(planned: CommandPlan, language: str) -> list[RenderableType]:
     """The output of `plan`: requests, tokens and cost of the command, then of a month of use."""
     return [*_asked_view(planned, language), *_projections(planned, language)]
 
 
-def _projections(planned: Planned, language: str) -> Iterator[RenderableType]:
+def _projections(planned: CommandPlan, language: str) -> Iterator[RenderableType]:
     """The projections to show: one for all runs, unless the sweep changes it."""
     from runner.run.plan_report import projection_view
 
@@ -34,64 +34,64 @@ def _projections(planned: Planned, language: str) -> Iterator[RenderableType]:
         yield from projection_view(projection, list(dict.fromkeys(asked)), language)
 
 
-def _asked_view(planned: Planned, language: str) -> list[RenderableType]:
+def _asked_view(plan: CommandPlan, language: str) -> list[RenderableType]:
     from rich.text import Text
 
     say = wording(language, "plan")
-    if not any(cell.expected or cell.stopped for cell in planned.cells):
+    if not any(cell.expected or cell.stopped for cell in plan.cells):
         return [Text(say("nothing"))]
-    lines = [Text(line) for line in _lines(planned, say)]
-    return [_table(planned, say), Text(), *lines] if any(cell.expected for cell in planned.cells) else [*lines]
+    lines = [Text(line) for line in _lines(plan, say)]
+    return [_table(plan, say), Text(), *lines] if any(cell.expected for cell in plan.cells) else [*lines]
 
 
-def _table(planned: Planned, say: Wording) -> Table:
+def _table(plan: CommandPlan, say: Wording) -> Table:
     from rich.table import Table
 
-    first = 1 if len(planned.cells) == 1 else 0  # a single run needs no name
+    first = 1 if len(plan.cells) == 1 else 0  # a single run needs no name
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for number, column in enumerate(say("columns").split(",")[first:], start=first):
         table.add_column(column, justify="left" if number < 3 else "right", no_wrap=number > 2, overflow="fold")
-    for number, cell in enumerate(planned.cells):
+    for number, cell in enumerate(plan.cells):
         for account, expected in sorted(cell.expected.items(), key=lambda item: item[0].role):
             names = (_run_name(cell, number), account.role, account.model)
             table.add_row(*names[first:], *_numbers(expected, say))
-    table.add_row(*(say("all"), "", "")[: 3 - first], *_numbers(planned.total, say), style="bold")
+    table.add_row(*(say("all"), "", "")[: 3 - first], *_numbers(plan.total, say), style="bold")
     return table
 
 
-def cost_line(planned: Planned, language: str) -> str:
+def cost_line(plan: CommandPlan, language: str) -> str:
     """`1,124 requests to models (…), about 1,210,000 tokens, $0.21, about 7 minutes`, and what is saved."""
-    say, total = wording(language, "plan"), planned.total
+    say, total = wording(language, "plan"), plan.total
     saved = total.saved
     if not total.live + saved:
         return say("nothing")
     if not total.live:
         return say("none", stored=f"{saved:,}")
-    services = list(_to_services(planned, say))
-    if not planned.live:
-        line = "; ".join(services) + say("takes", time=_duration(planned.seconds, say))
+    services = list(_to_services(plan, say))
+    if not plan.live:
+        line = "; ".join(services) + say("takes", time=_duration(plan.seconds, say))
         return f"{line}; {_savings(total, say)}" if saved else line
     line = say(
         "line",
-        live=_total(planned.live, planned, say),
-        models=_counts(planned.live),
+        live=_total(plan.live, plan, say),
+        models=_counts(plan.live),
         tokens=f"{total.input_tokens + total.output_tokens:,}",
         usd=usd(total.nano_usd, say),
-        time=_duration(planned.seconds, say),
+        time=_duration(plan.seconds, say),
     )
     return "; ".join([line, *services, *([_savings(total, say)] if saved else [])])
 
 
-def _to_services(planned: Planned, say: Wording) -> Iterator[str]:
+def _to_services(plan: CommandPlan, say: Wording) -> Iterator[str]:
     """The requests to services, whose cost is unknown."""
-    if planned.asked:
-        yield say("system", asked=_total(planned.asked, planned, say), systems=_counts(planned.asked))
-    if planned.remembered:
-        requests = _total(planned.remembered, planned, say)
-        yield say("memory", requests=requests, services=_counts(planned.remembered))
+    if plan.asked:
+        yield say("system", asked=_total(plan.asked, plan, say), systems=_counts(plan.asked))
+    if plan.remembered:
+        requests = _total(plan.remembered, plan, say)
+        yield say("memory", requests=requests, services=_counts(plan.remembered))
 
 
-def _savings(total: Expected, say: Wording) -> str:
+def _savings(total: ExpectedRequests, say: Wording) -> str:
     return say("saved", requests=f"{total.saved:,}", usd=usd(total.saved_nano_usd, say))
 
 
@@ -99,7 +99,7 @@ def _counts(requests: Counter[str]) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in sorted(requests.items()))
 
 
-def _total(requests: Counter[str], planned: Planned, say: Wording) -> str:
+def _total(requests: Counter[str], planned: CommandPlan, say: Wording) -> str:
     total = f"{requests.total():,}"
     return say("about", count=total) if planned.is_estimated else total
 
@@ -111,16 +111,16 @@ def usd(nano: int | None, say: Wording) -> str:
     return f"${nano / 1e9:,.2f}" if nano >= 10**9 else f"${nano / 1e9:.4f}"
 
 
-def _lines(planned: Planned, say: Wording) -> Iterator[str]:
+def _lines(plan: CommandPlan, say: Wording) -> Iterator[str]:
     from runner.llm.tokens import is_exact
     from runner.run.planning import SECONDS
 
-    for number, cell in enumerate(planned.cells):
+    for number, cell in enumerate(plan.cells):
         if cell.stopped:
-            key = "it_stopped" if len(planned.cells) == 1 else "stopped"
+            key = "it_stopped" if len(plan.cells) == 1 else "stopped"
             yield say(key, run=_run_name(cell, number), reason=cell.stopped)
-    yield cost_line(planned, say.language)
-    if planned.live:
+    yield cost_line(plan, say.language)
+    if plan.live:
         yield say("assumed", counted=say("counted" if is_exact() else "estimated"), seconds=SECONDS)
 
 
@@ -128,7 +128,7 @@ def _run_name(cell: CellPlan, number: int) -> str:
     return " ".join(cell.swept) or str(number)
 
 
-def _numbers(expected: Expected, say: Wording) -> list[str]:
+def _numbers(expected: ExpectedRequests, say: Wording) -> list[str]:
     counts = (expected.live, expected.saved, expected.input_tokens, expected.output_tokens)
     return [*(f"{count:,}" for count in counts), say("?") if expected.nano_usd is None else usd(expected.nano_usd, say)]
 

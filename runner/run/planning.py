@@ -19,8 +19,8 @@ from runner.llm.ledger import Account
 from runner.llm.messages import SERVICES
 from runner.llm.models import Models, models_among
 from runner.llm.projection import Projection
-from runner.llm.rehearsal import Expected, Rehearsal
-from runner.protocols import Case, JudgeChecking, Workspace, offered
+from runner.llm.rehearsal import ExpectedRequests, Rehearsal
+from runner.protocols import Case, JudgeChecking, Workspace, attribute_of
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
 from runner.run.run import select_cases
 from runner.run.serving import open_evaluation
@@ -41,7 +41,7 @@ class CellPlan:
 
     swept: Sequence[str]
     n_cases: int
-    expected: Mapping[Account, Expected]
+    expected: Mapping[Account, ExpectedRequests]
     stopped: str | None = None
     projection: Projection | None = None
     is_estimated: bool = False
@@ -57,16 +57,16 @@ class CellPlan:
 
 
 @dataclass(frozen=True)
-class Planned:
+class CommandPlan:
     """The plan of a command. `concurrency`: requests in flight at once."""
 
     cells: Sequence[CellPlan]
     concurrency: int
 
     @property
-    def total(self) -> Expected:
+    def total(self) -> ExpectedRequests:
         """Requests and cost of all cells."""
-        total = Expected()
+        total = ExpectedRequests()
         for cell in self.cells:
             for expected in cell.expected.values():
                 total.add(expected)
@@ -105,7 +105,7 @@ class Planned:
         return +counts
 
 
-def plan_cells(cells: Sequence[Cell], agree: Callable[[Planned], None] | None = None) -> Planned:
+def plan_cells(cells: Sequence[Cell], agree: Callable[[CommandPlan], None] | None = None) -> CommandPlan:
     """Load, index and rank as the runs will, then rehearse all cases. Nothing is stored where runs look for it, except
     with `agree`: it raises where the runs will not follow; otherwise they get what was built here.
 
@@ -120,7 +120,7 @@ def plan_cells(cells: Sequence[Cell], agree: Callable[[Planned], None] | None = 
         scratches = {root: opened.enter_context(scratch_for(root, rehearsal)) for root in roots}
         may_estimate = agree is not None and len(cells) == 1
         runs = [_plan(cell, number, scratches, may_estimate=may_estimate) for number, cell in enumerate(cells)]
-        planned = Planned(runs, min(int(cell.cfg.max_concurrency) for cell in cells))
+        planned = CommandPlan(runs, min(int(cell.cfg.max_concurrency) for cell in cells))
         if agree is not None:
             agree(planned)
             for scratch in scratches.values():
@@ -133,14 +133,14 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], *, may_est
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
     cases = select_cases(built.root.load().cases, options)
-    projection = offered(built.root, "projection")
+    projection = attribute_of(built.root, "projection")
     if models is None:
         return CellPlan(cell.swept, len(cases), {}, projection=projection)
     root = Path(options.cache_dir)
     rehearsal = scratches[root].rehearsal
     with models.rehearsing(rehearsal, str(number)):
         workspace = scratches[root].workspace(Store(root, built.identities, cold=options.cold_start))
-        is_sampled = may_estimate and models.cache_mode != "replay" and offered(built.root, "is_separable")
+        is_sampled = may_estimate and models.cache_mode != "replay" and attribute_of(built.root, "is_separable")
         sample = _sample(len(cases)) if is_sampled else ()
         rehearsed = asyncio.run(rehearse(built.root, models, cases, workspace, rehearsal, sample))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
@@ -154,7 +154,7 @@ def _sample(n_cases: int) -> Sequence[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class RunRehearsal:
     """`stopped`: why the run would stop before the first case."""
 
     stopped: str | None = None
@@ -168,17 +168,17 @@ async def rehearse(
     workspace: Workspace,
     rehearsal: Rehearsal,
     sample: Sequence[int] = (),
-) -> Rehearsed:
+) -> RunRehearsal:
     """Run the cases with requests that are counted into `rehearsal` instead of sent. `sample`: places of cases from
     which the requests of all are estimated, where they can be."""
-    async with models.opened(), open_evaluation(evaluation):
+    async with models.open(), open_evaluation(evaluation):
         try:
             await evaluation.prepare(cases, workspace)
         except StopRunError as error:
             if not (isinstance(workspace, RehearsalWorkspace) and workspace.is_made_up):
-                return Rehearsed(str(error))  # made-up vectors say nothing about the real run
+                return RunRehearsal(str(error))  # made-up vectors say nothing about the real run
         except ComponentError as error:
-            return Rehearsed(str(error))
+            return RunRehearsal(str(error))
         if isinstance(evaluation, JudgeChecking):
             with suppress(ComponentError):  # it will end the run; the cases are counted nevertheless
                 await evaluation.check_judge()
@@ -190,7 +190,7 @@ async def rehearse(
             await _rehearse_cases(evaluation, Part(cases, others))
     if (aside := models.replies_set_aside) is not None:
         terminal.note(current_wording()("progress.aside.replies", aside=aside))
-    return Rehearsed(is_estimated=is_estimated)
+    return RunRehearsal(is_estimated=is_estimated)
 
 
 async def _rehearse_cases(evaluation: Any, cases: Iterable[Case]) -> None:

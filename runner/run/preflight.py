@@ -8,10 +8,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from typing_extensions import get_protocol_members
 
-from runner.config.components import Built, build, keys
+from runner.config.components import BuiltComponents, build, keys
 from runner.config.compose import Cell
 from runner.config.hydra_internals import key_of, value_of
-from runner.config.schema import load, misspelt
+from runner.config.schema import load, similar_attributes
 from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
@@ -50,7 +50,7 @@ def _note_misspelt(cells: Sequence[Cell]) -> None:
 
     asked = get_protocol_members(Reporting)
     for target in dict.fromkeys(str(cell.cfg.evaluation._target_) for cell in cells):
-        for name, near in misspelt(load(target), frozenset(), frozenset({Reporting})).items():
+        for name, near in similar_attributes(load(target), frozenset(), frozenset({Reporting})).items():
             if near in asked:
                 say = LANGUAGES[cells[0].cfg.report.language]
                 terminal.note(say("progress.misspelt", target=target, name=name, near=near))
@@ -62,14 +62,14 @@ def receivers(cells: Sequence[Cell]) -> list[str]:
     return list(dict.fromkeys(host for cell in cells for host in _hosts_of(cell, _build(cell))))
 
 
-def _hosts_of(cell: Cell, built: Built | None) -> Iterator[str]:
+def _hosts_of(cell: Cell, built: BuiltComponents | None) -> Iterator[str]:
     if built is None:
         yield from _hosts(cell.cfg, None, {*keys(cell.cfg.evaluation), "tracking"})
     else:
         yield from _hosts(cell.cfg, models_among(built.parts.values()), {*built.parts, "tracking"})
 
 
-def announce(cfg: DictConfig, built: Built, language: str) -> None:
+def announce(cfg: DictConfig, built: BuiltComponents, language: str) -> None:
     """Print which servers get data, before the first request of a command without a run."""
     hosts = dict.fromkeys(_hosts(cfg, models_among(built.parts.values()), set(built.parts)))
     if hosts:
@@ -84,7 +84,7 @@ def _hosts(cfg: DictConfig, models: Models | None, parts: Set[str]) -> Iterator[
         yield from _servers(OmegaConf.select(cfg, key))
 
 
-def _build(cell: Cell) -> Built | None:
+def _build(cell: Cell) -> BuiltComponents | None:
     try:
         return build(cell.cfg.evaluation)
     except Exception:  # its own run reports it, with a log
@@ -101,7 +101,7 @@ def _servers(node: Any) -> Iterator[str]:
             yield f"{server_of(value)} ({key_of(node).partition('.')[0]})"
 
 
-def _problems(built: Built) -> Iterator[Problem]:
+def _problems(built: BuiltComponents) -> Iterator[Problem]:
     """The problems of components, and the errors in the metrics that the evaluation declares."""
     for part in built.parts.values():
         if isinstance(part, Preflight):

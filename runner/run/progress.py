@@ -86,7 +86,7 @@ class Bar:
         self.bar.update(self.task, advance=1, failed=self.failed, unscored=lacking, spent=self.spent())
 
     def note(self, text: str) -> None:
-        self.bar.console.print(terminal.harmless(text))
+        self.bar.console.print(terminal.sanitise(text))
 
 
 class Silent:
@@ -119,7 +119,7 @@ def shown_elsewhere() -> Iterator[None]:
 
 
 @contextmanager
-def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
+def show_waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
     """Progress of work without a count: a spinner in a terminal, elsewhere a line after a while. Yields a function that
     writes a line above it."""
     started = time.monotonic()
@@ -127,8 +127,8 @@ def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
         from rich.text import Text
 
         console = terminal.console(stderr=True)
-        with console.status(Text(terminal.harmless(label))):
-            yield lambda text: console.print(terminal.harmless(text))
+        with console.status(Text(terminal.sanitise(label))):
+            yield lambda text: console.print(terminal.sanitise(text))
     else:
         yield terminal.note
     seconds = time.monotonic() - started
@@ -160,4 +160,4 @@ def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Pro
         TimeRemainingColumn(),
     )
     with RichProgress(*columns, console=terminal.console(stderr=True), refresh_per_second=8) as bar:
-        yield Bar(bar, bar.add_task(terminal.harmless(label), total=total, failed=0, unscored="", spent=""), spent, say)
+        yield Bar(bar, bar.add_task(terminal.sanitise(label), total=total, failed=0, unscored="", spent=""), spent, say)

@@ -78,7 +78,7 @@ class RehearsalWorkspace:
         return self._store.root
 
     @property
-    def stored(self) -> Path:
+    def stored_root(self) -> Path:
         return self._real.root
 
     @property

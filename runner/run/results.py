@@ -10,14 +10,14 @@ from typing import Any
 
 import orjson
 
-from runner.config.components import Built
+from runner.config.components import BuiltComponents
 from runner.config.options import RunOptions
 from runner.llm.models import models_among
 from runner.metrics.aggregate import Costs, Known, Times, aggregate
 from runner.metrics.catalogue import catalogue_in
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.judging import RubricVotes
-from runner.protocols import Summing, offered
+from runner.protocols import Summing, attribute_of
 from runner.records import DataProblem, Preparation
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome
@@ -39,7 +39,7 @@ class Tally:
         self.errors: list[str] = []
         self.unfinished = 0
 
-    def passing(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
+    def pass_through(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
         """Yield the rows, which come with their places, and count them."""
         for place, row in rows:
             self._also(place, row)
@@ -66,19 +66,19 @@ class Finished:
 
 
 def summary_of(
-    job: Job, head: Mapping[str, Any], options: RunOptions, built: Built, finished: Finished, journal: Journal
+    job: Job, head: Mapping[str, Any], options: RunOptions, built: BuiltComponents, finished: Finished, journal: Journal
 ) -> dict[str, Any]:
     """summary.json of a run, from the rows of its journal."""
     ids, tally = finished.ids, finished.tally
-    rows = tally.passing(journal.rows_with_places(ids))
+    rows = tally.pass_through(journal.rows_with_places(ids))
     known: Known = make_once("estimates", "", dict)
-    numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), known=known)
-    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
-    idle |= set(offered(built.root, "idle"))  # an evaluation counts in whole groups
+    numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known)
+    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in attribute_of(part, "idle")}
+    idle |= set(attribute_of(built.root, "idle"))  # an evaluation counts in whole groups
     baselines = [
         f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
         for key, part in built.parts.items()
-        if offered(part, "baseline") and key not in idle
+        if attribute_of(part, "baseline") and key not in idle
     ]
     models = models_among(built.parts.values())
     judging = tally.votes.judging(seed=options.seed)

@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from runner.config.arguments import shell
-from runner.config.components import Built, build
+from runner.config.components import BuiltComponents, build
 from runner.config.doors import missing_methods
 from runner.config.options import RunOptions, config_for_hash, options_of
 from runner.errors import (
@@ -55,6 +55,7 @@ from runner.system.writing import in_words, write_text
 from runner.words.bilingual import beside, in_language
 from runner.words.wording import Wording, speak
 
+Ending = tuple[Outcome, dict[str, Any] | None]  # of a run, and its summary where it has one
 PROVENANCE = ".journal.json"  # holds the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
 ROWS_BY = ("runner.run.engine", "runner.system.journal")  # in every evaluation
@@ -106,7 +107,7 @@ def _budget_note(error: RunnerError, cfg: DictConfig) -> str:
     return f" before the first case was done{first}"
 
 
-def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] | None]:
+def _evaluate(job: Job, head: dict[str, Any]) -> Ending:
     """The summary is None before the last pass over the run."""
     started = time.perf_counter()
     built = build(job.cfg.evaluation)
@@ -116,7 +117,7 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
         _log(job.folder, built.tracebacks.values())
 
 
-def _run_cases(job: Job, head: dict[str, Any], built: Built, started: float) -> tuple[Outcome, dict[str, Any] | None]:
+def _run_cases(job: Job, head: dict[str, Any], built: BuiltComponents, started: float) -> Ending:
     options = options_of(job.cfg)
     missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()

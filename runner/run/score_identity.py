@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from runner.config.components import Built
-from runner.protocols import offered
+from runner.config.components import BuiltComponents
+from runner.protocols import attribute_of
 from runner.system.sources import data_digest, syntax_digest
 from runner.system.store import fingerprint
 
@@ -35,7 +35,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 NOT_A_SCORE = ("models", "health", "rubrics")  # settings of a judge that do not affect its judgements
 
 
-def score_identity(built: Built, config: Mapping[str, Any]) -> dict[str, Any]:
+def score_identity(built: BuiltComponents, config: Mapping[str, Any]) -> dict[str, Any]:
     """`components`, `metric_code` and `judged_by` of run.json; `config` is the resolved configuration."""
     judges = {key: part for key, part in built.parts.items() if key.split(".")[0] == "judge"}
     own = {key: built.identities[id(part)] for key, part in built.parts.items() if "." not in key}
@@ -53,7 +53,7 @@ def metric_code() -> dict[str, str]:
 
 
 def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    provenance = offered(judges["judge"], "provenance")
+    provenance = attribute_of(judges["judge"], "provenance")
     settings = _without(config["judge"], NOT_A_SCORE)
     classes = sorted({type(judge) for judge in judges.values()}, key=lambda judge: (judge.__module__, judge.__name__))
     code: Any = syntax_digest(judge.__module__ for judge in classes)

@@ -12,19 +12,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from runner.config.components import Built
+from runner.config.components import BuiltComponents
 from runner.config.options import RunOptions
 from runner.errors import InputError, StopRunError
 from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import CallLog
 from runner.llm.models import Models
-from runner.protocols import Case, JudgeChecking, Opened
+from runner.protocols import Case, JudgeChecking, Opening
 from runner.records import Preparation, Row
 from runner.run.ahead import prepare_ahead
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
-from runner.run.inflight import PATIENCE_S, patient
+from runner.run.inflight import PATIENCE_S, tell_when_quiet
 from runner.run.job import Job
-from runner.run.progress import progress, waiting
+from runner.run.progress import progress, show_waiting
 from runner.system import terminal
 from runner.system.collector import collecting_seldom
 from runner.system.journal import Journal
@@ -45,7 +45,7 @@ class Service:
 
     job: Job
     options: RunOptions
-    built: Built
+    built: BuiltComponents
     cases: Sequence[Case]
     journal: Journal
     started: float
@@ -120,13 +120,13 @@ async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[
     try:
         async with (
             asyncio.timeout(None if limit_ms is None else limit_ms / 1000 - service.elapsed_s) as deadline,
-            AsyncExitStack() as opened,
+            AsyncExitStack() as stack,
         ):
             path, keep = (service.own or service.job.folder) / CALLS, service.options.calls
-            calls = opened.enter_context(closing(CallLog(path, keep, service.journal.__contains__)))
+            calls = stack.enter_context(closing(CallLog(path, keep, service.journal.__contains__)))
             for door in models:
-                await opened.enter_async_context(door.opened(service.job.cell, calls if keep != "none" else None))
-            await opened.enter_async_context(open_evaluation(service.built.root))
+                await stack.enter_async_context(door.open(service.job.cell, calls if keep != "none" else None))
+            await stack.enter_async_context(open_evaluation(service.built.root))
             fresh = await _prepare(service, models, checks=earlier is None)
             if earlier is None:
                 preparation = fresh
@@ -149,7 +149,7 @@ async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[
 
 def open_evaluation(evaluation: object) -> AbstractAsyncContextManager[None]:
     """The context manager of an evaluation; an empty one where it has none."""
-    return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
+    return evaluation.open() if isinstance(evaluation, Opening) else nullcontext()
 
 
 async def _prepare(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
@@ -159,12 +159,12 @@ async def _prepare(service: Service, models: Sequence[Models], *, checks: bool) 
     store = Store(Path(options.cache_dir), service.built.identities, cold=cold)
     began = time.perf_counter()
     title, say = service.job.title, service.job.say
-    with waiting(say("progress.preparing", title=title, n=len(cases)), say) as note:
+    with show_waiting(say("progress.preparing", title=title, n=len(cases)), say) as note:
 
         def tell(seconds: float) -> None:
             note(_with_requests(say("progress.still_preparing", title=title, seconds=seconds), models, say))
 
-        async with patient(lambda: began, tell, PATIENCE_S):
+        async with tell_when_quiet(lambda: began, tell, PATIENCE_S):
             preparation: Preparation = await root.prepare(cases, store)
             checked = await root.check_judge() if checks and isinstance(root, JudgeChecking) else {}
             return replace(preparation, facts={**preparation.facts, **checked})
@@ -191,7 +191,9 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
         judges = [part for key, part in service.built.parts.items() if key.split(".")[0] == "judge"]
         reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
         async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting):
-            return await run_cases(service.built.root, service.pending, limits, record, tell, service.journal.earlier)
+            return await run_cases(
+                service.built.root, service.pending, limits, record, tell, service.journal.earlier_row
+            )
 
 
 def _with_requests(line: str, models: Sequence[Models], say: Wording) -> str:

@@ -316,13 +316,13 @@ def make_here(jobs: Sequence[Job], spare: list[Spare]) -> None:
                 failed = b'"status":"ok"' not in line
                 shown.advance(failed=failed, unscored=not failed and b'"unscored":[]' not in line)
 
-            left = list(workers)
-            while left:
-                wait([worker.process.sentinel for worker in left if worker.process is not None], LOOK_S)
-                over = [worker for worker in left if worker.is_over()]
-                for worker in left:
+            running = list(workers)
+            while running:
+                wait([worker.process.sentinel for worker in running if worker.process is not None], LOOK_S)
+                over = [worker for worker in running if worker.is_over()]
+                for worker in running:
                     worker.advance(tell)
-                left = [worker for worker in left if worker not in over]
+                running = [worker for worker in running if worker not in over]
 
 
 def drop_outcome(folder: Path) -> None:

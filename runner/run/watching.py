@@ -17,7 +17,7 @@ LOOK_S = 0.5
 
 
 @dataclass
-class Watched:
+class WatchedRows:
     """The rows of one run or shard. `begun`: the file in which a run says how many cases it serves, which counts once
     it is another one than when the watch began. `pending`: that number, None until then."""
 
@@ -60,7 +60,7 @@ class Watched:
 
 @dataclass
 class _View:
-    watched: Sequence[Watched]
+    watched: Sequence[WatchedRows]
     shown: Progress
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -81,7 +81,7 @@ class _View:
 
 
 @contextmanager
-def watching(watched: Sequence[Watched], label: str, say: Wording) -> Iterator[None]:
+def watching(watched: Sequence[WatchedRows], label: str, say: Wording) -> Iterator[None]:
     """Show the progress of all of them together until the end of the block."""
     if not watched:
         yield

@@ -188,13 +188,13 @@ def file_system_of(path: Path) -> str:
         mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return "local"
-    place, found, longest = path.resolve(), "local", -1
+    place, kind, longest = path.resolve(), "local", -1
     for mount in mounts:
         own, _, rest = mount.partition(" - ")
         point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), own.split()[4]))
         if len(point.parts) >= longest and place.is_relative_to(point):  # a later mount covers an earlier one
-            found, longest = rest.split()[0], len(point.parts)
-    return found
+            kind, longest = rest.split()[0], len(point.parts)
+    return kind
 
 
 def _connect_to_read(path: Path, schema: str) -> sqlite3.Connection:

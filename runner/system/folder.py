@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -114,12 +115,18 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
     return value
 
 
+JSON_VALUES = (dict, list, str, int, float, types.NoneType)
+
+
 @contextmanager
 def legible(folder: Path) -> Iterator[None]:
-    """Raise an InputError for any error inside: the content of a damaged or edited file does not fit."""
+    """Raise an InputError for an error inside that comes of values which a damaged or edited file holds. An attribute
+    that something else than such a value lacks is an error of the program, and passes."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, AttributeError) and not isinstance(error.obj, JSON_VALUES):
+            raise
         what = f"{type(error).__name__}: {error}"
         raise InputError(
             f"{folder}: its files are damaged or were edited ({what}); the command that made them makes them again"
@@ -128,10 +135,10 @@ def legible(folder: Path) -> Iterator[None]:
 
 KEPT_BYTES = 16_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
 
-_kept: dict[Path, _Kept] = {}
+_kept: dict[Path, _LineCache] = {}
 
 
-class _Kept:
+class _LineCache:
     """The values of lines by their places, as long as there is room for them."""
 
     def __init__(self) -> None:
@@ -159,7 +166,7 @@ class _Kept:
 def read_once(path: Path) -> Iterator[None]:
     """While the body reads the lines of a file again and again, each is parsed once. Lines are added to the file
     meanwhile, never changed, and readers change no value."""
-    _kept[path] = _Kept()
+    _kept[path] = _LineCache()
     try:
         yield
     finally:

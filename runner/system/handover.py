@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from runner.system.shared import Made, portable_objects, sharing, take_over
+from runner.system.shared import PortableObject, portable_objects, sharing, take_over
 from runner.system.spool import Spool
 from runner.system.writing import replacing
 
@@ -47,10 +47,10 @@ def handed_over(folder: Path) -> Iterator[None]:
         yield
 
 
-def _read(folder: Path) -> list[Made]:
+def _read(folder: Path) -> list[PortableObject]:
     try:
         with (folder / FILE).open("rb") as file:
-            made: list[Made] = _Unpickler(file, folder).load()
+            made: list[PortableObject] = _Unpickler(file, folder).load()
             return made
     except Exception:  # of any kind, by what is pickled: no folder of this host, another version, a torn file
         return []
@@ -83,5 +83,5 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, told: tuple[str, array[int]]) -> Spool[Any]:
         name, begins = told
         if name not in self._spools:
-            self._spools[name] = Spool.opened(self._folder / name, begins)
+            self._spools[name] = Spool.open_copy(self._folder / name, begins)
         return self._spools[name]

@@ -74,7 +74,7 @@ class Journal:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
         text, is_whole = _json(row)
         written, place = redacted_bytes(text), self._end
-        line, keep = _sealed(written), keeper(self.path)
+        line, keep = _add_seal(written), keeper(self.path)
         self._append(row.id, line)
         if keep is not None and is_whole and written is text and _is_plain(row):
             keep(place, len(line), _as_read(row, line[-11:-3].decode()))
@@ -126,7 +126,7 @@ class Journal:
                 if row is not None:
                     yield place[0], row
 
-    def earlier(self, id: str) -> dict[str, Any] | None:
+    def earlier_row(self, id: str) -> dict[str, Any] | None:
         """The row, not finished, that this case has of an earlier command."""
         if id in self._index or id not in self._earlier:
             return None
@@ -233,19 +233,19 @@ def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
 
 def encode(row: Row) -> bytes:
     """A line that ends with the checksum of what stands before it."""
-    return _sealed(redacted_bytes(_json(row)[0]))
+    return _add_seal(redacted_bytes(_json(row)[0]))
 
 
 def _json(row: Row) -> tuple[bytes, bool]:
     """And whether it says what the row does."""
     try:
-        return orjson.dumps(_written(row), option=orjson.OPT_SERIALIZE_NUMPY), True
+        return orjson.dumps(_encodable_row(row), option=orjson.OPT_SERIALIZE_NUMPY), True
     except TypeError:  # a lone surrogate in a text, or a key that is no text
         output = dict(row.output) if type(row.output) is SharedRecord else row.output
         return orjson.dumps(_clean(asdict(replace(row, output=output)))), False
 
 
-def _written(row: Row) -> Any:
+def _encodable_row(row: Row) -> Any:
     """The row for the encoder; of a record that cells share the JSON that is there."""
     if type(row.output) is not SharedRecord:
         return row
@@ -288,7 +288,7 @@ def _as_read(row: Row, seal: str) -> dict[str, Any]:
     }
 
 
-def _sealed(text: bytes) -> bytes:
+def _add_seal(text: bytes) -> bytes:
     return text[:-1] + _seal(text[:-1])
 
 

@@ -63,7 +63,7 @@ PARAMETER = re.compile(
 VARIABLE = re.compile(r"\$\{oc\.env:\s*([^},\s]+)")
 
 
-class _Known:
+class _Secrets:
     """Secrets of this process: text -> its replacement. Only grows."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class _Known:
         ]
 
 
-_known = _Known()
+_known = _Secrets()
 
 
 def is_secret(value: str) -> bool:
@@ -280,7 +280,7 @@ def _map(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-class _Guarded:
+class _RedactedStream:
     """A stream of text that lets no secret through, whichever code writes to it: a component, a warning, a
     traceback."""
 
@@ -304,7 +304,7 @@ def guarded_streams() -> Iterator[None]:
     """stdout and stderr of this process. They stay so where an exception ends it, which Python prints."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
-        cast("TextIO", stream if isinstance(stream, _Guarded) else _Guarded(stream)) for stream in before
+        cast("TextIO", stream if isinstance(stream, _RedactedStream) else _RedactedStream(stream)) for stream in before
     )
     try:
         yield

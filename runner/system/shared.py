@@ -98,7 +98,7 @@ def case_ids(cases: Sequence[_WithId]) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PortableObject:
     """An object for another process. `key`: of `make_once`, or the `rest` of `shared_of`, which made it from
     `source`."""
 
@@ -109,17 +109,17 @@ class Made:
     is_derived: bool = False
 
 
-def portable_objects() -> list[Made]:
+def portable_objects() -> list[PortableObject]:
     """Of each kind that other processes may take over the latest object, and what was made from one of these."""
     latest = {kind: next(reversed(_made[kind].items())) for kind in (*_portable, *_derived) if _made.get(kind)}
-    found = [Made(kind, *latest[kind]) for kind in _portable if kind in latest]
+    found = [PortableObject(kind, *latest[kind]) for kind in _portable if kind in latest]
     for kind in _derived & set(latest):
         key, (source, value) = latest[kind]
-        found.append(Made(kind, cast("tuple[int, Hashable]", key)[1], value, source, is_derived=True))
+        found.append(PortableObject(kind, cast("tuple[int, Hashable]", key)[1], value, source, is_derived=True))
     return found
 
 
-def take_over(objects: Sequence[Made]) -> None:
+def take_over(objects: Sequence[PortableObject]) -> None:
     """Count objects as made here; within `sharing`."""
     for made in objects:
         if made.is_derived:

@@ -34,7 +34,7 @@ class SharedRecord(dict[str, Any]):
         if self._latest is not None and self._latest[0] == key:
             return self._latest[1]
         found = {**self, **rest()}
-        encoded = _encoded(found)
+        encoded = _encode_record(found)
         if encoded is None or not _takes(len(encoded) - (0 if self._latest is None else len(self._latest[1].encoded))):
             return found
         self._latest = key, SharedRecord(orjson.loads(encoded), encoded)
@@ -43,24 +43,24 @@ class SharedRecord(dict[str, Any]):
 
 def shared_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """The record for further cells as well; itself where there are none, no room, or where it is no JSON."""
-    encoded = _encoded(record) if are_several() else None
+    encoded = _encode_record(record) if are_several() else None
     if encoded is None or not _takes(len(encoded)):
         return record
     return SharedRecord(orjson.loads(encoded), encoded)
 
 
-def noted(record: object, what: Hashable, make: Callable[[], T]) -> T:
+def note_once(record: object, key: Hashable, make: Callable[[], T]) -> T:
     """What `make` makes of a record alone: once for all rows that share the record."""
     if type(record) is not SharedRecord:
         return make()
     known = record.noted
-    if what not in known:
-        known[what] = make()
-    found: T = known[what]
+    if key not in known:
+        known[key] = make()
+    found: T = known[key]
     return found
 
 
-def _encoded(record: Mapping[str, Any]) -> bytes | None:
+def _encode_record(record: Mapping[str, Any]) -> bytes | None:
     """As in a row; None for what a row must be cleaned of, or refuses."""
     try:
         return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -81,14 +81,14 @@ class Spool(Lazy[T], Generic[T]):
         self._file.flush()
 
     def copy_to(self, scratch: Path) -> array[int]:
-        """Write the records to a new file for another process. Returns what `opened` needs beside it."""
+        """Write the records to a new file for another process. Returns what `open_copy` needs beside it."""
         with os.fdopen(os.dup(self._file.fileno()), "rb") as file, scratch.open("wb") as copy:
             file.seek(0)
             shutil.copyfileobj(file, copy, COPIED_BYTES)
         return self._begins
 
     @classmethod
-    def opened(cls, path: Path, begins: array[int]) -> Self:
+    def open_copy(cls, path: Path, begins: array[int]) -> Self:
         """The records of a file that `copy_to` wrote; it may be deleted meanwhile."""
         spool = cls.__new__(cls)
         spool._keep(path.open("rb"))

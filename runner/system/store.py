@@ -89,7 +89,7 @@ class Store:
         self._fresh: set[Path] = set()
 
     @property
-    def stored(self) -> Path:
+    def stored_root(self) -> Path:
         return self.root
 
     def identity(self, component: object) -> str:

@@ -21,7 +21,7 @@ _HELD_BACK: ContextVar[bool] = ContextVar("held_back", default=False)
 JOINERS = "\u200c\u200d"  # which letters and emoji need
 
 
-def harmless(text: str) -> str:
+def sanitise(text: str) -> str:
     """A text without secrets, and with U+FFFD in place of characters that control a terminal, change the writing
     direction or are invisible; line breaks and tabs stay, and lone surrogates become question marks."""
     text = redact(text)
@@ -38,7 +38,7 @@ def visible(character: str) -> str:
     return "\ufffd" if hidden else character
 
 
-class Harmless:
+class HarmlessRenderable:
     """A Rich renderable, each text of which is `harmless`: before it is laid out, since a line break may cut a secret,
     and once more when it is shown."""
 
@@ -49,7 +49,7 @@ class Harmless:
         from rich.segment import Segment
 
         for segment in console.render(self.renderable, options.update(markup=False, highlight=False)):
-            yield segment if segment.control else Segment(harmless(segment.text), segment.style)
+            yield segment if segment.control else Segment(sanitise(segment.text), segment.style)
 
 
 def _lay_out(part: Any) -> Any:
@@ -60,9 +60,9 @@ def _lay_out(part: Any) -> Any:
     from rich.text import Text
 
     if isinstance(part, str):
-        return harmless(part)
+        return sanitise(part)
     if isinstance(part, Text):
-        if (plain := harmless(part.plain)) != part.plain:
+        if (plain := sanitise(part.plain)) != part.plain:
             part.plain = plain
     elif isinstance(part, Group):
         return Group(*map(_lay_out, part.renderables), fit=part.fit)
@@ -109,12 +109,14 @@ def show(*renderables: Any) -> None:
     out = console()
     for renderable in renderables:
         unbroken = getattr(renderable, "overflow", None) == "ignore"
-        out.print(harmless(renderable) if isinstance(renderable, str) else Harmless(renderable), soft_wrap=unbroken)
+        out.print(
+            sanitise(renderable) if isinstance(renderable, str) else HarmlessRenderable(renderable), soft_wrap=unbroken
+        )
 
 
 def write(text: str) -> None:
     """Write a line to stdout, not wrapped to the terminal, so that `file:line` can be searched for."""
-    sys.stdout.write(harmless(text))
+    sys.stdout.write(sanitise(text))
 
 
 def lines(*texts: str) -> None:
@@ -130,7 +132,7 @@ def note(text: str) -> None:
 
 def ask(text: str) -> None:
     """Write a question to stderr, without a line break: the answer is typed there."""
-    sys.stderr.write(harmless(text))
+    sys.stderr.write(sanitise(text))
     sys.stderr.flush()
 
 

@@ -15,13 +15,13 @@ from runner.system.stopwatch import note
 T = TypeVar("T")
 
 
-async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run all at once; return when all have ended well. When one raises, or this is cancelled, the others are
-    cancelled, once: their cleaning up is not interrupted, as it is where asyncio.gather is cancelled and cancels its
-    tasks a second time."""
+async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run all at once; return their results, in order, when all have ended well. When one raises, or this is cancelled,
+    the others are cancelled, once: their cleaning up is not interrupted, as it is where asyncio.gather is cancelled and
+    cancels its tasks a second time."""
     tasks = [asyncio.create_task(each) for each in work]
     if not tasks:
-        return
+        return []
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
@@ -30,6 +30,7 @@ async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
     for task in sorted(done, key=asyncio.Task.cancelled):
         task.result()
+    return [task.result() for task in tasks]
 
 
 # --- beside the event loop ----------------------------------------------------------------------------
@@ -173,6 +174,52 @@ def _answer(calls: SimpleQueue[Any]) -> None:
 
 
 # --- coroutines, from a thread without an event loop --------------------------------------------------
+
+
+def finish(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that waits for nothing. Raises RuntimeError where it does wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise RuntimeError("the coroutine waits for something, and no event loop runs here")
+
+
+class LoopCalls:
+    """Coroutines that threads run in the event loop of the `async with`. None outlives it: at its end those that still
+    run are cancelled, and later calls raise CancelledError."""
+
+    async def __aenter__(self) -> LoopCalls:
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[Any]] | None = set()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        tasks, self._tasks = self._tasks or set(), None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine, or its error. Not for the thread of the loop, which it would block."""
+        call = self._call(coroutine)
+        try:
+            return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+        finally:  # of one that never began, since the loop was closed
+            call.close()
+            coroutine.close()
+
+    async def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.current_task()
+        if self._tasks is None or task is None:
+            raise asyncio.CancelledError
+        self._tasks.add(task)
+        try:
+            return await coroutine
+        finally:
+            if self._tasks is not None:
+                self._tasks.discard(task)
 
 
 class LoopThread:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.system.redaction import redact, redact_file, redacted_bytes
-from runner.system.terminal import harmless
+from runner.system.terminal import sanitise
 
 OUTPUTS = Path("outputs")  # of commands without a folder in their arguments
 SCRATCH = re.compile(r"\..+\.(json|jsonl|csv|md|html|xml|yaml|txt)\.\d+")  # of `replacing`
@@ -37,7 +37,7 @@ def csv_of(rows: Iterable[Iterable[Any]]) -> str:
 def _cell(text: str) -> str:
     if NUMBER.fullmatch(text):
         return text
-    return f"'{harmless(text)}" if FORMULA.match(harmless(text)) else harmless(text)
+    return f"'{sanitise(text)}" if FORMULA.match(sanitise(text)) else sanitise(text)
 
 
 def from_here(path: Path) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from runner.text.endings import follows_count
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 from runner.text.units import KOREAN_DAYS, KOREAN_ONES, KOREAN_TENS, MONTHS, MULTIPLIERS, NUMBER_WORDS, UNITS
 
 Kind = str
@@ -302,12 +302,12 @@ _NEEDS: dict[str, tuple[re.Pattern[str], ...]] = {
     "ordinal": (_DIGIT, _ENGLISH_NUMERAL),
     "number": (_DIGIT, _KOREAN_NUMERAL),
 }
-_HINT = late(
+_HINT = compile_late(
     rf"[\d½]|\b(?:{_ENGLISH_SMALL}|hundred|thousand|million|billion|dozen|noon|midday|midnight|half|quarter|"
     rf"fortnight|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b"
     rf"|[조억만천백십일이삼사오육칠팔구반정자열한두세네석넉하둘셋넷다여아스서마쉰예루틀흘새레름]"
 )
-_REST = late("[가-힣]*")
+_REST = compile_late("[가-힣]*")
 
 
 @cache
@@ -386,7 +386,7 @@ def _sino_date(match: re.Match[str]) -> Amount:
     return Amount(match.start(), match.end(), DATE, (0.0, _korean_value(name), _korean_value(match["d"])))
 
 
-def _born(match: re.Match[str]) -> Amount:
+def _birth_year(match: re.Match[str]) -> Amount:
     year = int(match["y"])
     year += 0 if year > 100 else 1900 if year > 25 else 2000
     return Amount(match.start(), match.end() - 1, "date.year", (float(year),), float(year))
@@ -564,7 +564,7 @@ def _days(match: re.Match[str]) -> Amount | None:
 _READERS = {
     "date": _date,
     "sino_date": _sino_date,
-    "born": _born,
+    "born": _birth_year,
     "ordinal": _ordinal,
     "clock": _clock,
     "hour": _hour,
@@ -587,7 +587,7 @@ def _native_value(word: str) -> float:
     return float(_NATIVE_ONES.get(word, 0))
 
 
-_PIECE = late(r"\d+(?:\.\d+)?|\.\d+|[일이삼사오육칠팔구영공]|[조억만천백십]")
+_PIECE = compile_late(r"\d+(?:\.\d+)?|\.\d+|[일이삼사오육칠팔구영공]|[조억만천백십]")
 
 
 def _korean_value(numeral: str) -> float:

@@ -71,7 +71,7 @@ class Cutter:
         cuts = list(_cuts(text, start, end, self.max_chars - self.overlap, (_paragraphs, _sentences, _hard)))
         begin = start
         for first, last in pairwise(_even_bounds([start, *cuts, end], self.max_chars - self.overlap)):
-            begin = _overlapping(text, cuts, max(first - self.overlap, begin + 1), first)
+            begin = _overlap_start(text, cuts, max(first - self.overlap, begin + 1), first)
             begin, stop = _trim(text, begin, last)
             if begin < stop:
                 yield Passage(begin, stop, headings)
@@ -185,17 +185,17 @@ def _between_letters(text: str, cut: int) -> bool:
 
 def _even_bounds(bounds: Sequence[int], limit: int) -> list[int]:
     """Those of `bounds` that make the fewest pieces, of similar length."""
-    chosen = [bounds[0]]
+    kept_bounds = [bounds[0]]
     for index in range(1, len(bounds) - 1):
-        remaining = bounds[-1] - chosen[-1]
+        remaining = bounds[-1] - kept_bounds[-1]
         target = remaining / ceil(remaining / limit)
-        here, following = bounds[index] - chosen[-1], bounds[index + 1] - chosen[-1]
+        here, following = bounds[index] - kept_bounds[-1], bounds[index + 1] - kept_bounds[-1]
         if following > limit or (here + following) / 2 > target:
-            chosen.append(bounds[index])
-    return [*chosen, bounds[-1]]
+            kept_bounds.append(bounds[index])
+    return [*kept_bounds, bounds[-1]]
 
 
-def _overlapping(text: str, cuts: Sequence[int], earliest: int, first: int) -> int:
+def _overlap_start(text: str, cuts: Sequence[int], earliest: int, first: int) -> int:
     """Where a passage begins that overlaps the one before: at the first cut from `earliest` on, else behind the first
     space, else at `first`."""
     known = bisect_left(cuts, earliest)

@@ -60,23 +60,23 @@ def _of_claims(question: Statement, reference: str, answer: Sequence[Statement])
 
 
 def _against(question: Statement, reference: Statement, answer: Sequence[Statement]) -> Correctness:
-    needed = [word for word in reference.words if word.forms.isdisjoint(question.forms)] or reference.words
+    needed_words = [word for word in reference.words if word.forms.isdisjoint(question.forms)] or reference.words
     numbers = [
         each for each in reference.quantities if not _matches_any(each, question.quantities)
     ] or reference.quantities
     is_written = mentions("\n".join(each.text for each in answer), [reference.text])
     forms = frozenset().union(*(sentence.forms for sentence in answer))
     given_numbers = [number for sentence in answer for number in sentence.quantities]
-    absent = [] if is_written else [word for word in needed if word.forms.isdisjoint(forms)]
+    absent = [] if is_written else [word for word in needed_words if word.forms.isdisjoint(forms)]
     unsaid = [] if is_written else [number for number in numbers if not _matches_any(number, given_numbers)]
-    missing = tuple(dict.fromkeys([*(word.text for word in absent), *(number.text for number in unsaid)]))
-    size = len(needed) + len(numbers)
+    missing_words = tuple(dict.fromkeys([*(word.text for word in absent), *(number.text for number in unsaid)]))
+    size = len(needed_words) + len(numbers)
     cover = float(is_written) if is_written or not size else 1 - (len(absent) + len(unsaid)) / size
-    if conflict := _conflict(question, reference, _closest(needed, numbers, answer), unsaid, given_numbers):
-        return Correctness(0.0, missing, conflict)
-    if unsaid or any(part in name.split() for name in reference.names for part in missing):
+    if conflict := _conflict(question, reference, _closest(needed_words, numbers, answer), unsaid, given_numbers):
+        return Correctness(0.0, missing_words, conflict)
+    if unsaid or any(part in name.split() for name in reference.names for part in missing_words):
         cover = min(cover, SHORT_OF)
-    return Correctness(cover if cover >= CHANCE else 0.0, missing)
+    return Correctness(cover if cover >= CHANCE else 0.0, missing_words)
 
 
 def _matches_any(quantity: Quantity, others: Iterable[Quantity]) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 
-_COURTESY = late(
+_COURTESY = compile_late(
     r"^(?:"
     r"(?:I['’]m |I am |we['’]re |we are )?(?:very |so |really |truly )?(?:sorry|afraid)\b|(?:my |our )?apologies\b"
     r"|unfortunately[.!]?$|(?:sure|certainly|of course|no problem|great|thank(?:s| you)\b.*|you['’]re welcome)[.!]*$"

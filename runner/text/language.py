@@ -7,12 +7,12 @@ from collections import Counter
 from functools import lru_cache
 from typing import Literal
 
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 
 Language = Literal["ko", "en"]
 
-_HANGUL = late(r"[가-힣ㄱ-ㆎ]+")
-_ENGLISH_FUNCTION_WORDS = late(
+_HANGUL = compile_late(r"[가-힣ㄱ-ㆎ]+")
+_ENGLISH_FUNCTION_WORDS = compile_late(
     r"\b(?:the|a|an|is|are|was|were|be|been|do|does|did|has|have|had|of|in|on|at|to|for|from|with|by|and|or|not|but|if"
     r"|what|who|whom|which|when|where|why|how|can|could|will|would|should|it|its|this|that|these|those|i|you|he|she|we"
     r"|they|my|your|his|her|our|their|there|than|as)\b",
@@ -60,8 +60,8 @@ _SCRIPTS = {  # of languages that no other rule tells apart
     "hi": re.compile(r"[\u0900-\u097f]"),
     "th": re.compile(r"[\u0e00-\u0e7f]"),
 }
-_WORD = late(r"[^\W\d_]+")
-_LETTER = late(r"[^\W\d_]")
+_WORD = compile_late(r"[^\W\d_]+")
+_LETTER = compile_late(r"[^\W\d_]")
 LEAST = 2  # function words of a language that tell a text as one of it
 
 

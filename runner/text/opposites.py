@@ -128,12 +128,12 @@ def _korean_exchange(claim: str, witness: str) -> tuple[str, str] | None:
         return None
     roles = [(word, particle(word.text)) for word in content_words(witness)]
 
-    def had(word: Word) -> set[str]:
+    def roles_of(word: Word) -> set[str]:
         return {role for other, role in roles if not word.forms.isdisjoint(other.forms)}
 
     found = [(word, particle(word.text)) for word in content_words(claim)]
-    subjects = [word for word, role in found if role in _SUBJECT and (old := had(word)) and old <= _OBJECT]
-    objects = [word for word, role in found if role in _OBJECT and (old := had(word)) and old <= _SUBJECT]
+    subjects = [word for word, role in found if role in _SUBJECT and (old := roles_of(word)) and old <= _OBJECT]
+    objects = [word for word, role in found if role in _OBJECT and (old := roles_of(word)) and old <= _SUBJECT]
     return (subjects[0].text, objects[0].text) if subjects and objects else None
 
 

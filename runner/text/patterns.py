@@ -6,13 +6,13 @@ import re
 from typing import Any, cast
 
 
-def late(pattern: str, flags: int = 0) -> re.Pattern[str]:
+def compile_late(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """`re.compile(pattern, flags)`, but that a program that never matches it does not wait for it: a large expression
     over the syllables of Hangul takes milliseconds."""
-    return cast("re.Pattern[str]", _Late(pattern, flags))
+    return cast("re.Pattern[str]", _LazyPattern(pattern, flags))
 
 
-class _Late:
+class _LazyPattern:
     def __init__(self, pattern: str, flags: int) -> None:
         self._pattern, self._flags = pattern, flags
 

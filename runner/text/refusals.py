@@ -1,17 +1,17 @@
-"""Refusals: answers that say that the sources, or the speaker, do not tell, in Korean and English.
+"""Refusals: answers which say that the sources, or the speaker, do not know, in Korean and English.
 
-A small grammar instead of a list of answers. English goes from the front of a clause: a speaker or a source, an
-inability or a negation, a verb of telling; or a negation and a noun of information. Korean goes from the end of a
-clause: a predicate of absence or inability, and what may stand before it (a source, a noun of information, a topic).
+A small grammar takes the place of a list of answers. It reads an English clause from its front: a speaker or a source,
+an inability or a negation, and a verb of telling; or a negation and a noun of information. It reads a Korean clause
+from its end: a predicate of absence or inability, and what may precede it (a source, a noun of information, a topic).
 
-An answer is a refusal when the first sentence that is no courtesy says only that. What follows may tell of another
-matter ("다만 …", "However, …") or where else to ask. It is an answer when it answers after all: by general knowledge, a
-guess, yes or no, "as for …", or any statement after "nothing specific". Within one sentence a contrast ("I don't know
-who, but …", "나와 있지 않지만 …") answers.
+An answer is a refusal if its first sentence, courtesies aside, says only that. The sentences after it may speak of
+something else ("다만 …", "However, …") or say where to ask. The answer is no refusal if it answers after all: by
+general knowledge, a guess, yes or no, "as for …", or any statement after "nothing specific". A contrast within one
+sentence ("I don't know who, but …", "나와 있지 않지만 …") is an answer, too.
 
-없음, "None" and the like answer a question that is settled by yes or no, or that asks how many or how much there is;
-"not mentioned" answers the question whether it is mentioned. Without a question they are refusals. "No" is one only
-where the question asks for something else than yes or no.
+없음, "None" and the like are answers to a question that asks for yes or no, how many or how much; "not mentioned" is
+the answer to the question whether something is mentioned. Without a question they are refusals. "No" is a refusal only
+if the question does not ask for yes or no.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from runner.records import Answer, Query
 from runner.text.citations import without_citations
 from runner.text.courtesies import is_courtesy
 from runner.text.language import Language, detect_language
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 from runner.text.sentences import split_sentences
 
 Kind = Literal["unknown", "aside", "fact"]
@@ -80,7 +80,7 @@ _SUBJECT = (
     rf"(?:it|this|that|(?:(?:this|that|the|such|any|your) )?(?:\w+ )?(?:{_INFO}|content|topic|page|question|problem))"
 )
 
-_ENGLISH = late(
+_ENGLISH = compile_late(
     "^(?:"
     + "|".join(
         (
@@ -138,7 +138,7 @@ _ENGLISH = late(
     + ")",
     re.IGNORECASE,
 )
-_OPENER = late(  # what may precede the clause that counts
+_OPENER = compile_late(  # what may precede the clause that counts
     r"^(?:(?:(?:I['’]m|I am|we['’]re|we are) )?(?:very |so |really )?(?:sorry|afraid)(?: that)?[,.]? ?(?:but )?"
     r"|(?:I|we) (?:apologi[sz]e|regret)\b,? ?(?:but |that )?"
     r"|(?:unfortunately|regrettably|sadly|currently|well|hmm+|um+|at this time|to be honest|honestly|therefore|so)"
@@ -157,7 +157,7 @@ _SOURCE_KO = (
     r"|명세서|회의록|보고서|기사"
     r"|대화(?: ?기록| ?내용)?|지식 ?베이스|안내문|단락|메모|데이터베이스|(?<![가-힣])글)(?:들)?"
 )
-_PLACE_KO = late(
+_PLACE_KO = compile_late(
     rf"(?:{_SOURCE_KO}|내용|정보|범위|저희(?: 쪽)?|제게|제 쪽)(?:(?:만|을|를)?(?:에서|에|으로|로)(?:만)?|만으로|상"
     r"| ?(?:안|내|중|가운데|속|어디)(?:에서?|에도)?)(?:는|도)?(?![가-힣])(?! (?:따르|의하))"
     rf"|{_SOURCE_KO}(?:은|는|이|가| 모두)(?= )"
@@ -165,15 +165,15 @@ _PLACE_KO = late(
 _INFO_KO = (
     r"(?:정보|내용|답|답변|정답|대답|언급|명시|기재|근거|설명|기록|자료|단서|문서|결과|데이터|안내|사항|질문|부분)"
 )
-_INFO_LEFT = late(
+_INFO_LEFT = compile_late(
     r"(?:^|(?:관련|관련된|관련한|해당|그런|그러한|이런|그|이|어떤|아무런?|충분한|구체적인|필요한|명확한|정확한"
     r"|직접적인|상세한|추가|대한|관한|질문의"
     rf"|대해|검색|[가-힣]+(?:하신|주신|된|만한)) )(?:[가-힣]+ )?{_INFO_KO}(?:들)?에?(?:[이가은는을를도]|대해서?는)? ?$"
     r"|(?P<compound>정보(?:들)?[이가은는을를도]? ?$)"
 )
-_ELSEWHERE_KO = late(r"[가-힣A-Za-z](?:에|에서|에게)(?:는|도)? (?!대한|대해|관한|관해|관련|따르|따라|의하)")
-_TOPIC_LEFT = late(r"(?:(?<![에서])[은는이가도]|대해서?는|인지|는지|할지) (?:정확히 |현재 |아직 )?$")
-_FILLER_KO = late(
+_ELSEWHERE_KO = compile_late(r"[가-힣A-Za-z](?:에|에서|에게)(?:는|도)? (?!대한|대해|관한|관해|관련|따르|따라|의하)")
+_TOPIC_LEFT = compile_late(r"(?:(?<![에서])[은는이가도]|대해서?는|인지|는지|할지) (?:정확히 |현재 |아직 )?$")
+_FILLER_KO = compile_late(
     r"(?:저는|저도|제가|저희는|나도|나는|잘|그건|그것은|이건|이것은|그 (?:질문|부분|내용)은|아직|현재(?:로서는"
     r"|로는)?|정확히|정확하게|해당|전혀"
     r"|아쉽게도|안타깝게도|음+|글쎄요?|죄송하지만|더 이상)(?:[,.… ]+|$)"
@@ -225,8 +225,8 @@ _KOREAN: tuple[tuple[str, tuple[_Before, ...]], ...] = (  # predicate, what may 
     (r"기억(?:[이은]? ?나지 ?않|[이은]? ?없|[이은]? ?안 ?나|하지 ?못| ?못)", ("anything",)),
     (r"준비 ?중", ("info",)),
 )
-_PREDICATES = tuple((late(predicate + _END), frozenset(before)) for predicate, before in _KOREAN)
-_WITHOUT_ANSWER = late(  # 문서에 없는 내용입니다; 문서의 범위를 벗어납니다; 답할 수 없는 질문입니다
+_PREDICATES = tuple((compile_late(predicate + _END), frozenset(before)) for predicate, before in _KOREAN)
+_WITHOUT_ANSWER = compile_late(  # 문서에 없는 내용입니다; 문서의 범위를 벗어납니다; 답할 수 없는 질문입니다
     rf"(?:{_SOURCE_KO}(?:에|에는|에서)? ?(?:없|(?:나오|등록되|포함되|언급되|다루)지 ?않)|(?:대답|답변?)(?:할"
     rf"|을? ?드릴) ?수 ?없)[는은]"
     r" (?:내용|정보|질문|사항|부분|주제)(?:이|입|예|임|인)?[가-힣]*$"
@@ -235,7 +235,7 @@ _WITHOUT_ANSWER = late(  # 문서에 없는 내용입니다; 문서의 범위를
 
 # --- asides, and what answers after all ---------------------------------------------------------------------
 
-_ASIDE = late(
+_ASIDE = compile_late(
     rf"^(?:the|these|they|it)\b(?: \w+){{0,2}} ?(?:{_SOURCE})?(?: \w+)? ?(?:only|just|merely|mainly|mostly)\b"
     r"|^(?:you (?:may|might|can|could|should) |please )(?:want to |wish to )?"
     r"(?:contact|consult|check|refer|reach out|visit)\b|^(?:hi|hello|hey|dear|good (?:question|morning)"
@@ -247,7 +247,7 @@ _ASIDE = late(
     rf"|^(?:제공된 |주어진 )?{_SOURCE_KO}[은는](?: 주로| 단지)? .*만\b",
     re.IGNORECASE,
 )
-_AFTER_ALL = late(
+_AFTER_ALL = compile_late(
     r"^(?:(?:but|however|though|that said|still),? )?(?:(?:yes|no|as for)\b"
     r"|.*\b(?:(?:general|typical|usual|common)(?:ly)?|likely|probably|presumably|perhaps|might be|inferred"
     r"|suggests? that|(?:I|we) (?:think|believe|guess|assume|would)|my (?:own )?knowledge)\b)"
@@ -255,34 +255,38 @@ _AFTER_ALL = late(
     r"|일반적으로|일반 지식|보통|통상|대개|아마|추정|추측|짐작|유추|제 생각에|제가 아는",
     re.IGNORECASE,
 )
-_SPECIFIC = late(r"\b(?:specific(?:ally)?|explicit(?:ly)?|definite|exact(?:ly)?)\b|구체적|명시적|직접적", re.IGNORECASE)
-_SUBORDINATE = late(r"^(?:although|though|while|even though|if|when|whenever|unless|since|because)\b", re.IGNORECASE)
-_CONTRAST = late(
+_SPECIFIC = compile_late(
+    r"\b(?:specific(?:ally)?|explicit(?:ly)?|definite|exact(?:ly)?)\b|구체적|명시적|직접적", re.IGNORECASE
+)
+_SUBORDINATE = compile_late(
+    r"^(?:although|though|while|even though|if|when|whenever|unless|since|because)\b", re.IGNORECASE
+)
+_CONTRAST = compile_late(
     r",?;? (?:but|however|although|though)\b,? |; |: | [—–-] | \((?=[^()]*\)?$)"
     r"|(?<=지만),? |(?<=으나),? |(?<=니다만),? |(?<=[가-힣]며),? |(?<=[이하되았었했있없]고),? (?!있|싶|않)",
     re.IGNORECASE,
 )
-_QUOTED = late(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|(?<!\w)'[^']*'(?!\w)")
-_WRAPPED = late(r"^[\"'“‘「(\[]+([^\"”’」)\]]+)[\"'”’」)\].]+$")
-_NOISE = late(r"\*{1,3}|_{2,3}|`|[ㅠㅜㅎㅋ]+|[\U0001F300-\U0001FAFF]")
+_QUOTED = compile_late(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|(?<!\w)'[^']*'(?!\w)")
+_WRAPPED = compile_late(r"^[\"'“‘「(\[]+([^\"”’」)\]]+)[\"'”’」)\].]+$")
+_NOISE = compile_late(r"\*{1,3}|_{2,3}|`|[ㅠㅜㅎㅋ]+|[\U0001F300-\U0001FAFF]")
 _END_MARKS = " .!…~。,)"
 
-_NOTHING = late(
+_NOTHING = compile_late(
     r"^(?:(?:해당 ?)?없(?:음|습니다|어요|다|네요|었습니다)|존재하지 않(?:음|습니다|아요|는다)|포함(?:되어 있지"
     r"|되지) 않(?:음|습니다|아요|는다)"
     r"|none|nothing|not applicable|n/?a)$",
     re.IGNORECASE,
 )
-_NO_ALONE = late(r"^(?:no|nope)$", re.IGNORECASE)
-_WHICH = late(
+_NO_ALONE = compile_late(r"^(?:no|nope)$", re.IGNORECASE)
+_WHICH = compile_late(
     r"^(?:(?:in|on|at|by|for|to|from) )?(?:who|whose|whom|what|when|where|which|why|how)\b"
     r"|언제|어디|어느|누구|누가|(?<![가-힣])왜|어떻게|무엇|무슨|뭐|뭔|몇|얼마|이름|날짜|알려",
     re.IGNORECASE,
 )
-_HOW_MUCH = late(
+_HOW_MUCH = compile_late(
     r"\bhow (?:many|much)\b|\b(?:is|are|was|were) there\b|몇 ?(?!년|월|일|시)|얼마|무엇이 있|뭐가 있", re.IGNORECASE
 )
-_MENTIONS = late(r"mention|stat(?:e|ed)|specif|discuss|address|언급|명시|나와|기재|적혀|기술", re.IGNORECASE)
+_MENTIONS = compile_late(r"mention|stat(?:e|ed)|specif|discuss|address|언급|명시|나와|기재|적혀|기술", re.IGNORECASE)
 
 
 def says_unknown(sentence: str) -> bool:

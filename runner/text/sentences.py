@@ -16,27 +16,27 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 
 WRAPPED_WIDTH = 50
 NEAR = 80  # characters around an end mark that decide whether it ends a sentence
 
-_HEADING = late(r"\s{0,3}#{1,6}\s|\s*\|.*\|\s*$|\s*([-=*_])(\s*\1){2,}\s*$")
-_ITEM = late(r"\s*(?:>\s*)?(?:[-*+•‣▪]|\(?\d{1,3}[.)]|[A-Za-z가-하][.)])\s+(?=\S)")
-_FENCE = late(r"\s*(?:```|~~~)")
-_NUMBERED = late(r"(?<!\S)\(?(\d{1,2})[.)](?=\s+\S)")
-_END = late(r"([.!?。！？…]+)([\"'”’»)\]」』】*_]*)((?:\s*\[\d+(?:\s*,\s*\d+)*\])*)(?=\s|$|[가-힣])")
-_BARE_ENDING = late(
+_HEADING = compile_late(r"\s{0,3}#{1,6}\s|\s*\|.*\|\s*$|\s*([-=*_])(\s*\1){2,}\s*$")
+_ITEM = compile_late(r"\s*(?:>\s*)?(?:[-*+•‣▪]|\(?\d{1,3}[.)]|[A-Za-z가-하][.)])\s+(?=\S)")
+_FENCE = compile_late(r"\s*(?:```|~~~)")
+_NUMBERED = compile_late(r"(?<!\S)\(?(\d{1,2})[.)](?=\s+\S)")
+_END = compile_late(r"([.!?。！？…]+)([\"'”’»)\]」』】*_]*)((?:\s*\[\d+(?:\s*,\s*\d+)*\])*)(?=\s|$|[가-힣])")
+_BARE_ENDING = compile_late(
     r"[가-힣](?:니다|니까|세요|셔요|십시오|네요|군요|거든요|잖아요|어요|아요|해요|예요|에요|지요|죠)(?=\s+[가-힣A-Za-z0-9])"
 )
-_WHOLE = late(
+_WHOLE = compile_late(
     r"“[^”]{1,200}”|‘[^’]{1,200}’|「[^」]{1,200}」|『[^』]{1,200}』|(?<![A-Za-z0-9])\"(?=\S)[^\"]{1,200}\""
     r"|(?<!\w)'(?=\S)[^'\n]{1,200}'(?!\w)|\([^()]{1,200}\)|`[^`]{1,200}`"
     r"|\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\.(?=\s)"
 )
-_WORD_BEFORE = late(r"[^\s(\[\"“‘'「『]+$")
-_QUOTING = late(r"(?:이?라[고며는]|이라면서|라면서|하[고며는]|하면서|[고며]|만)(?![가-힣])")
-_KOREAN_END = late(r"[다요죠까]$")
+_WORD_BEFORE = compile_late(r"[^\s(\[\"“‘'「『]+$")
+_QUOTING = compile_late(r"(?:이?라[고며는]|이라면서|라면서|하[고며는]|하면서|[고며]|만)(?![가-힣])")
+_KOREAN_END = compile_late(r"[다요죠까]$")
 
 # Abbreviations that a name, a number or nothing in particular follows; the last kind may end a sentence.
 _NAME_FOLLOWS = """

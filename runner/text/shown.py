@@ -33,42 +33,44 @@ from itertools import pairwise
 
 from runner.text.amounts import Amount, amounts
 from runner.text.endings import follows, follows_count, melts
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 from runner.text.words import english_stem
 from runner.text.words import forms as word_forms
 
 Span = tuple[int, int]
 
-_INVISIBLE = late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_ACCENT = late("[\u0300-\u036f]")
-_THOUSANDS = late(r"(?<=\d),(?=\d{3}(?!\d))")
-_ARTICLE = late(r"^(?:an?|the) (?=\w)")
-_HANGUL = late(r"[가-힣]")
-_LETTER = late(r"[^\W\d가-힣]")  # of any script but Hangul
-_REST = late(r"[가-힣]*")
-_LAST_WORD = late(r"[가-힣]+$")
-_AMOUNT_END = late(r"\d\s?[가-힣%]{0,5}$")
+_INVISIBLE = compile_late("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_ACCENT = compile_late("[\u0300-\u036f]")
+_THOUSANDS = compile_late(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLE = compile_late(r"^(?:an?|the) (?=\w)")
+_HANGUL = compile_late(r"[가-힣]")
+_LETTER = compile_late(r"[^\W\d가-힣]")  # of any script but Hangul
+_REST = compile_late(r"[가-힣]*")
+_LAST_WORD = compile_late(r"[가-힣]+$")
+_AMOUNT_END = compile_late(r"\d\s?[가-힣%]{0,5}$")
 
 # What may not precede or follow a number, and a number that ends with 억 and the like.
-_BEFORE = late(r"(?:\d|\d[.:/]|(?<!\w)[.\-−]|[^\W\d가-힣])$")
-_AFTER = late(r"\d|[.:/]\d|[^\W\d가-힣]|\s?[조억만천백십]|\s?(?:hundred|thousand|million|billion|trillion|bn)(?![a-z])")
-_LARGE = late(r"\d\s?[조억만천백십]+$")
-_LARGE_AFTER = late(r"[조억만천백십]|\s?\d+(?:\.\d+)?\s?[조억만천백원달불]")
-_AMOUNT = late(r"\d[\d.]*\s?(?:[조억만천백십]|원|달러|불)")
-_AMOUNT_BEFORE = late(r"\d\s?[조억만천백십]+\s?$")
-_DIALLED = late(r"\+?\d{2,4}(?:[-. ]?\d{3,4}){2}|\d{4}-\d{4}|\+\d{1,3}(?:[-. ]?\d{3,4}){2,3}")
-_INITIALS = late(r"(?:[A-Z][a-z]?\.){2,}|[A-Z]{2,4}|[A-Z][a-z][A-Z]")
+_BEFORE = compile_late(r"(?:\d|\d[.:/]|(?<!\w)[.\-−]|[^\W\d가-힣])$")
+_AFTER = compile_late(
+    r"\d|[.:/]\d|[^\W\d가-힣]|\s?[조억만천백십]|\s?(?:hundred|thousand|million|billion|trillion|bn)(?![a-z])"
+)
+_LARGE = compile_late(r"\d\s?[조억만천백십]+$")
+_LARGE_AFTER = compile_late(r"[조억만천백십]|\s?\d+(?:\.\d+)?\s?[조억만천백원달불]")
+_AMOUNT = compile_late(r"\d[\d.]*\s?(?:[조억만천백십]|원|달러|불)")
+_AMOUNT_BEFORE = compile_late(r"\d\s?[조억만천백십]+\s?$")
+_DIALLED = compile_late(r"\+?\d{2,4}(?:[-. ]?\d{3,4}){2}|\d{4}-\d{4}|\+\d{1,3}(?:[-. ]?\d{3,4}){2,3}")
+_INITIALS = compile_late(r"(?:[A-Z][a-z]?\.){2,}|[A-Z]{2,4}|[A-Z][a-z][A-Z]")
 _SHORTENED = {
     "ℓ": "l", "담주": "다음 주", "담달": "다음 달", "카톡": "카카오톡", "알바": "아르바이트", "남친": "남자친구",
     "여친": "여자친구", "인스타": "인스타그램",
 }  # fmt: skip
-_SHORT = late(
+_SHORT = compile_late(
     "|".join(_SHORTENED).replace("알바", "알바(?!니)").replace("인스타", "인스타(?!그램)") + "|(?<=[월화수목금토일])욜"
 )
 WRAPPED = 60  # characters of a line that may continue in the next one
 NEAR = 12  # characters before a number that show whether it continues there
 
-_WORD = late(r"[^\W_가-힣]+(?:['’][a-z]{1,2}(?![a-z]))?|[가-힣]+")
+_WORD = compile_late(r"[^\W_가-힣]+(?:['’][a-z]{1,2}(?![a-z]))?|[가-힣]+")
 _SKIPPED = {
     "a",
     "an",
@@ -90,9 +92,9 @@ _TRIMMED = {
     "fri": "friday", "weds": "wednesday", "tues": "tuesday", "thurs": "thursday", "jan": "january", "feb": "february",
     "aug": "august", "sept": "september", "oct": "october", "nov": "november", "dec": "december",
 }  # fmt: skip
-_VERBAL = late(r"[기다함음는한된할]$")
-_GOES_ON = late(r"[.:]\d")  # v2 in v2.3
-_COMPASS = late(r"(?:^|[.!?,]|\b(?:in|to|from|of|at|near|around|for|than)) ?(?:new|west|north|south|east) $")
+_VERBAL = compile_late(r"[기다함음는한된할]$")
+_GOES_ON = compile_late(r"[.:]\d")  # v2 in v2.3
+_COMPASS = compile_late(r"(?:^|[.!?,]|\b(?:in|to|from|of|at|near|around|for|than)) ?(?:new|west|north|south|east) $")
 
 
 def shows(text: str, forms: Iterable[str], *, besides: Iterable[str] = ()) -> bool:
@@ -104,13 +106,13 @@ def shows(text: str, forms: Iterable[str], *, besides: Iterable[str] = ()) -> bo
     return any(stance(lined, *span) == "stated" for span in _free(_plain(text), forms, besides))
 
 
-def gives(answer: str, known: Iterable[str]) -> bool:
+def gives(answer: str, known_answers: Iterable[str]) -> bool:
     """Whether an answer to a question gives one of the known answers: not where it says outright that this is not it
     (not 8 euros, 8유로가 아니라). What was, may be or would be can be what was asked for."""
     from runner.text.stance import is_refuted
 
     plain = _plain(answer)
-    return any(not is_refuted(plain, *span) for span in _free(plain, known, ()))
+    return any(not is_refuted(plain, *span) for span in _free(plain, known_answers, ()))
 
 
 def mentions(text: str, forms: Iterable[str]) -> bool:
@@ -356,9 +358,9 @@ def _units(plain: str) -> tuple[_Unit, ...]:
 
 
 _SPELLINGS = (
-    (late(r"(?<=[^aeiou])re$"), "er"), (late(r"our(?=s?$|ed$|ing$|ite)"), "or"),
-    (late(r"ogue$"), "og"),
-    (late(r"is(?=e$|ed$|ing$|ation$)"), "iz"), (late(r"^grey"), "gray"),
+    (compile_late(r"(?<=[^aeiou])re$"), "er"), (compile_late(r"our(?=s?$|ed$|ing$|ite)"), "or"),
+    (compile_late(r"ogue$"), "og"),
+    (compile_late(r"is(?=e$|ed$|ing$|ation$)"), "iz"), (compile_late(r"^grey"), "gray"),
 )  # fmt: skip
 
 

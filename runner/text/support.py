@@ -178,13 +178,13 @@ class Sources:
     """The texts that claims are compared with, numbered from 1 in the order given. `known` is text that a claim may
     take names from without support, such as the question."""
 
-    def __init__(self, texts: Sequence[str], known: str = "") -> None:
+    def __init__(self, texts: Sequence[str], known_text: str = "") -> None:
         passages = [_passage(text) for text in texts]
         self.sentences = [sentence for passage in passages for sentence in passage.sentences]
         self._numbers = [number for number, passage in enumerate(passages, 1) for _ in passage.sentences]
         self._text = "\n".join(texts)
         self._quantities = [quantity for passage in passages for quantity in passage.quantities]
-        self._names = NameIndex("\n".join((*texts, known)))
+        self._names = NameIndex("\n".join((*texts, known_text)))
         self._passages: dict[str, set[int]] = {}
         for first, statement in enumerate(self.sentences):
             for form in statement.forms:

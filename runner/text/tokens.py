@@ -11,17 +11,17 @@ import threading
 import unicodedata
 from functools import cache, lru_cache
 
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 
 CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u318e\u31a0-\u31bf"
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7a3\ud7b0-\ud7ff\uf900-\ufaff\uff66-\uffdc"
     "\U00020000-\U0003ffff"
 )
-HANGUL = late("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7a3\ud7b0-\ud7ff\uffa0-\uffdc]")
-_RUNS = late(rf"([{CJK}]+)|[^\W{CJK}]+")
+HANGUL = compile_late("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7a3\ud7b0-\ud7ff\uffa0-\uffdc]")
+_RUNS = compile_late(rf"([{CJK}]+)|[^\W{CJK}]+")
 LONGEST = 60  # letters of a word that is stemmed
-_WORDS = late(r"\w+")
+_WORDS = compile_late(r"\w+")
 
 
 def words(text: str) -> list[str]:

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 from runner.text.units import NUMBER_WORDS
 
-_WORD = late(r"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)?|(?<!\d)[가-힣]+")  # 일 in 30일 is a unit, no word
+_WORD = compile_late(r"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)?|(?<!\d)[가-힣]+")  # 일 in 30일 is a unit, no word
 
 _ENGLISH_FUNCTION_WORDS = """
 a an the this that these those it its itself he she they them their theirs his her hers him we us our ours you your
@@ -135,7 +135,7 @@ def english_stem(word: str) -> str:
     return word if len(word) <= 3 else _without_e(_without_suffix(_singular(word)))
 
 
-_CLITIC = late(r"'(?:s|re|ve|ll|d|m|t)?$")
+_CLITIC = compile_late(r"'(?:s|re|ve|ll|d|m|t)?$")
 
 
 def _singular(word: str) -> str:
@@ -172,7 +172,7 @@ def _decompose(pattern: str) -> re.Pattern[str]:
     return re.compile(unicodedata.normalize("NFD", pattern))
 
 
-_PARTICLE = late(
+_PARTICLE = compile_late(
     r"(?:(?:에서|에게|한테|으로|로|까지|부터|만|과|와|께서|에|께)?(?:은|는|도|만|의|를|을|이|가|까지|부터|나|라도|요)?"
     r"|으?로서|으?로써|이?라[고는도며]|이란|란|이나|이며|처럼|만큼|마다|조차|밖에|보다|이?랑|하고|들(?:은|이|을|의|에게|도)?"
     r"|입니다|이에요|예요|이다|였다|이었다|이고|인|일|이었습니다|였습니다|인가요|인지|인데요?)$"
@@ -181,7 +181,7 @@ _CASES = {
     "은": "은", "는": "은", "이": "이", "가": "이", "을": "을", "를": "을", "과": "과", "와": "과", "의": "의",
     "에": "에", "에서": "에서", "에게": "에게", "으로": "로", "로": "로", "부터": "부터", "까지": "까지",
 }  # fmt: skip
-_CASE = late(rf"(?<=[가-힣])(?:{'|'.join(sorted(_CASES, key=len, reverse=True))})$")
+_CASE = compile_late(rf"(?<=[가-힣])(?:{'|'.join(sorted(_CASES, key=len, reverse=True))})$")
 # In decomposed form: an honorific or a past, then the ending. \u11bb is a final ㅆ, \u11b8 ㅂ, \u11ab ㄴ, \u11af ㄹ.
 _ENDING = _decompose(
     r"(?:으?시)?(?:\u11bb|어\u11bb|아\u11bb|여\u11bb|\u11bb었|겠)?"
@@ -197,13 +197,13 @@ _CONTRACTED = str.maketrans({"해": "하", "돼": "되", "했": "핬", "됐": "�
 def _korean_forms(word: str) -> set[str]:
     if len(word) == 1:
         return {word}
-    opened = unicodedata.normalize("NFD", word.translate(_CONTRACTED))
-    verb = _ENDING.sub("", opened, count=1)
+    decomposed = unicodedata.normalize("NFD", word.translate(_CONTRACTED))
+    verb = _ENDING.sub("", decomposed, count=1)
     stem, root = _compose(verb), _compose(_LIGHT_VERB.sub("", verb))
     stems = {word, _PARTICLE.sub("", word, count=1), stem}
     if len(root) >= 2:
         stems.add(root)
-    if opened == verb + "\u11ab" and len(stem) >= 2:
+    if decomposed == verb + "\u11ab" and len(stem) >= 2:
         stems.add(_compose(verb + "\u11af"))  # 만든 -> 만들
     return stems - {""}
 

@@ -84,8 +84,8 @@ def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
 
 
 def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
-    opened = open_run(folder)
-    run, summary = opened.run, opened.summary
+    folder_of_run = open_run(folder)
+    run, summary = folder_of_run.run, folder_of_run.summary
     baselines = _baselines(summary.get("facts") or {})
     cells = _cells(folder, run)
     return Entry(
@@ -97,8 +97,8 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
         params=_params(run),
         metrics=headlines_of(summary, catalogue_in(run), _added_choices(run)),
         step=_step(cells, folder.name),
-        swept=_differing(cells),
-        tables=tables_of(opened, slices, catalogue_in(run)),
+        swept=_varied_settings(cells),
+        tables=tables_of(folder_of_run, slices, catalogue_in(run)),
         dataset=_dataset(run, summary),
         model=_model(run),
         files=_files(folder),
@@ -186,7 +186,7 @@ def _cells(folder: Path, run: Mapping[str, Any]) -> dict[str, Mapping[str, str]]
     }
 
 
-def _differing(cells: Mapping[str, Mapping[str, str]]) -> list[str]:
+def _varied_settings(cells: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The settings by which runs of a sweep differ."""
     names = dict.fromkeys(name for cell in cells.values() for name in cell)
     return [name for name in names if len({cell.get(name) for cell in cells.values()}) > 1]
@@ -202,7 +202,9 @@ def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
     """The value of the one setting that is a whole number in all runs of the sweep, so that a store draws a curve over
     it. 0 where there is none or where there are several: bars are clearer then."""
     whole = [
-        name for name in _differing(cells) if all(re.fullmatch("[0-9]+", cell.get(name, "")) for cell in cells.values())
+        name
+        for name in _varied_settings(cells)
+        if all(re.fullmatch("[0-9]+", cell.get(name, "")) for cell in cells.values())
     ]
     return int(cells[folder][whole[0]]) if len(whole) == 1 and folder in cells else 0
 
@@ -284,18 +286,18 @@ def _params(run: Mapping[str, Any]) -> dict[str, str]:
     kept = {name: value for name, value in config.items() if name not in NOT_PARAMS}
     params = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if name not in NOT_PARAMS}
     asked = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
-    found = params | asked | dict(flat(kept, config))
+    found = params | asked | dict(flatten(kept, config))
     return {name: value for name, value in found.items() if not any(f".{offered}." in name for offered in OFFERED)}
 
 
-def flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def flatten(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Every setting of `node`, a part of `config`, as text under its dotted key. What a component shares with the
     top level (`evaluation.retriever`, `judge.models`) is not repeated."""
     for name, value in node.items():
         if prefix and name in config and config[name] == value:
             continue
         if isinstance(value, Mapping) and value:
-            yield from flat(value, config, f"{prefix}{name}.")
+            yield from flatten(value, config, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 

@@ -112,7 +112,7 @@ def _demand_sqlite(database: Path) -> None:
 
 
 @contextmanager
-def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
+def reporting(uri: str, failure: str, remedy: str) -> Iterator[None]:
     """Turn any error of MLflow into a TrackingError of one line. A server that did not answer is not asked again for
     half a minute: each run of a sweep would wait for it."""
     place = redact_uri(uri)
@@ -126,7 +126,7 @@ def reporting(uri: str, what: str, remedy: str) -> Iterator[None]:
         reason = _reason(error)
         if reason == TIMED_OUT:
             _silent_until[place] = time.monotonic() + PAUSE_S
-        raise TrackingError(f"{what}: MLflow at {place} failed ({reason}); {remedy}") from error
+        raise TrackingError(f"{failure}: MLflow at {place} failed ({reason}); {remedy}") from error
 
 
 def download(uri: str, run_id: str, folder: Path, names: Iterable[str] = RESULTS) -> None:

@@ -55,7 +55,8 @@ def numbers(path: str) -> str:
     return json.dumps(summary)
 
 
-def in_a_process(words: list[str], *program: str) -> subprocess.CompletedProcess[str]:
+def in_a_process(program: str, words: list[str]) -> subprocess.CompletedProcess[str]:
+    """What a program ends as that gets these words."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, *(program or ("-m", "runner")), *words]
+    command = [sys.executable, "-c", program, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,18 +27,28 @@ IMPORTED = ["hydra.core.utils", "bm25s", "jinja2", "rich.table", "runner.config.
 def ended(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run(command(*words))` ends as, sooner: its process is forked from one that has imported what
     every run does, and nothing else. For components of a test's own; how the program itself starts, and how it ends
-    when it is killed, is tested with `command`."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(IMPORTED)
+    when it is interrupted, is tested with `command`."""
     with TemporaryDirectory() as folder:
         said = [Path(folder, name) for name in ("stdout", "stderr")]
-        arguments = (words, str(Path.cwd()), {**os.environ, **environment}, [str(path) for path in said])
-        process = context.Process(target=_run, args=arguments)
-        process.start()
+        process = _forked(words, said, environment)
         process.join()
         code = process.exitcode or 0
         process.close()
         return subprocess.CompletedProcess(words, code, *(path.read_text(encoding="utf-8") for path in said))
+
+
+def begun(*words: str) -> BaseProcess:
+    """The same, for tests that kill it. What it says goes nowhere."""
+    return _forked(words, [Path(os.devnull)] * 2, {})
+
+
+def _forked(words: Sequence[str], said: Sequence[Path], environment: Mapping[str, str]) -> BaseProcess:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(IMPORTED)
+    arguments = (words, str(Path.cwd()), {**os.environ, **environment}, [str(path) for path in said])
+    process = context.Process(target=_run, args=arguments)
+    process.start()
+    return process
 
 
 def _run(words: Sequence[str], folder: str, environment: Mapping[str, str], said: Sequence[str]) -> None:

@@ -2,11 +2,8 @@
 
 import contextlib
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -20,7 +17,7 @@ from runner.cli import main
 from runner.config.compose import compose_cells
 from runner.llm.calls import FILE, call_counts, read_calls
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command
+from tests.command_line.started import begun
 from tests.services.doors import QUICK
 from tests.services.models_faults import Faults
 from tests.services.models_replies import completion
@@ -204,13 +201,13 @@ def test_a_killed_run_loses_no_call_of_a_finished_case_and_tells_none_twice(
     server.latency_s = 0.05  # so that it is not done before it is killed
     words = [f"dataset.queries={tmp_path / 'many.jsonl'}" if "queries=" in word else word for word in words]
     again = [*words, "out=o", "max_concurrency=8", "retriever=keyword"]
-    process = subprocess.Popen(command(*again), cwd=tmp_path, stdout=subprocess.DEVNULL)
+    process = begun(*again)
     path = tmp_path / "o/per_item.jsonl"
     while not path.exists() or path.read_bytes().count(b"\n") < 12:
-        assert process.poll() is None
+        assert process.is_alive()
         time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     done = set(rows("o"))
     counts = call_counts(Path("o", FILE))
     assert 12 <= len(done) < 50

@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from plugins.tracking.mlflow import MlflowTracking
 from runner.cli import main
-from runner.compare.sides import Finder
 from runner.llm.calls import FILE, read_calls
-from tests import comparison_runs
 from tests.command_line.result_files import rows
 from tests.services.models_faults import Faults
 from tests.services.models_server import ModelsServer
@@ -109,20 +106,6 @@ def _are_kept_by_later_uploads(store: str, first: dict[str, Any]) -> None:
     assert {trace.info.trace_id for trace in traces(store).values()} == {
         trace.info.trace_id for trace in first.values()
     }
-
-
-def test_a_run_on_a_server_is_opened_from_there(mlflow_server: str, tmp_path: Path) -> None:
-    name = f"served {tmp_path.name}"
-    tracking = MlflowTracking(uri=mlflow_server, figures=False, timeout_s=20)
-    folder = comparison_runs.run_folder(
-        Path("there"), [comparison_runs.graded("a", 1.0), comparison_runs.graded("b", 0.5)], {"experiment": name}
-    )
-    run_id = tracking.upload(folder)
-    finder = Finder(tmp_path / "downloads", mlflow_server)
-    for reference in (str(run_id), f"latest:{name}"):
-        side = finder.open(reference)
-        assert (side.snapshot.run["id"], list(side.rows({"b"}))) == ("there", ["b"])
-    assert json.loads((tmp_path / "downloads" / str(run_id) / "run.json").read_text())["id"] == "there"
 
 
 def test_there_are_none_by_default_and_track_makes_those_of_failing_cases_first(

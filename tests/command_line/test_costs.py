@@ -1,11 +1,10 @@
 """A case costs what its own requests come to, once: an interruption and a cache change nothing."""
 
 import json
-import os
 import signal
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command
+from tests.command_line.started import begun
 from tests.services.models_replies import Reply, chat, embeddings, wants_json
 from tests.services.models_server import ModelsServer
 from tests.small_data import small_data
@@ -26,7 +25,7 @@ class Doomed:
     """A server that kills the process of a run at some of the requests of its first cell, and never answers them."""
 
     def __init__(self, server: ModelsServer) -> None:
-        self.process: subprocess.Popen[str] | None = None
+        self.process: BaseProcess | None = None
         self.seen = 0
         self.kills: list[int] = []
         server.respond = self.respond
@@ -38,14 +37,14 @@ class Doomed:
         if not shows_three:
             self.seen += 1
             if self.seen in self.kills and self.process is not None:
-                os.kill(self.process.pid, signal.SIGKILL)
+                self.process.kill()
         good = chat(body)
         return replace(good, delay_s=SLOWER_S) if shows_three and not wants_json(body) else good
 
     def kill(self, words: list[str]) -> None:
-        self.process = subprocess.Popen(command(*words), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        _, errors = self.process.communicate(timeout=240)
-        assert self.process.returncode == -signal.SIGKILL, errors
+        self.process = begun(*words)
+        self.process.join(240)
+        assert self.process.exitcode == -signal.SIGKILL
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def test_a_full_disk_keeps_what_is_done_and_the_same_command_goes_on(capsys: pyt
         "import resource, sys; from runner.cli import main; "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY)); sys.exit(main(sys.argv[1:]))"
     )
-    full = in_a_process(many, "-c", script)
+    full = in_a_process(script, many)
     message = "x/per_item.jsonl: File too large; finished cases are kept; run the same command again to resume"
     assert (full.returncode, full.stderr.count(message)) == (3, 1)
     assert "stopped early; run the same command again to resume (x)" in full.stderr

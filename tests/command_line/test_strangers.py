@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from runner.cli import main
-from runner.config.frozen import CONF, Frozen
+from runner.config.frozen import CONF, FrozenConfig
 from runner.config.schema import load
 from runner.config.vetting import Vetting
 from runner.errors import InputError
@@ -88,13 +88,13 @@ def listening(elsewhere: str | None = None, status: int = 307) -> Iterator[Recei
         server.server_close()
 
 
-def write(record: Path, frozen: Frozen) -> None:
+def write(record: Path, frozen: FrozenConfig) -> None:
     (record / "frozen.yaml").write_text(frozen.yaml(), encoding="utf-8")
 
 
 def made(changed: Callable[[dict[str, Any]], object], record: Path = RECORD, **parts: Any) -> None:
     """The record as a stranger makes it: its digest is right."""
-    frozen = Frozen.read(record / "frozen.yaml")
+    frozen = FrozenConfig.read(record / "frozen.yaml")
     values = json.loads(json.dumps(dict(frozen.values)))
     changed(values)
     write(record, replace(frozen, values=values, **parts))
@@ -176,7 +176,7 @@ def test_targets_from_elsewhere() -> None:
 @pytest.mark.parametrize("groups", [["evaluation"], ["retriever", "generator", "judge", "regression", "dataset"]])
 def test_classes_of_the_program_that_are_no_such_component(groups: list[str]) -> None:
     target = "plugins.tokenizer.auto.AutoTokenizer"
-    frozen = Frozen.read(RECORD / "frozen.yaml")
+    frozen = FrozenConfig.read(RECORD / "frozen.yaml")
     choices = {name: choice for name, choice in frozen.choices.items() if name.partition("/")[0] not in groups}
     choices |= {name: choice for name, choice in frozen.choices.items() if name in groups}
     made(lambda values: values.update({group: {"_target_": target} for group in groups}), choices=choices)
@@ -242,7 +242,7 @@ HYDRA = [
 def refused_by_vetting() -> str:
     """What is said of the record before Hydra composes anything of it."""
     with pytest.raises(InputError) as refused:
-        Vetting(Frozen.read(RECORD / "frozen.yaml"), (), (), is_trusted=False).before_composing()
+        Vetting(FrozenConfig.read(RECORD / "frozen.yaml"), (), (), is_trusted=False).before_composing()
     return str(refused.value)
 
 
@@ -327,11 +327,11 @@ PATHS: list[dict[str, Any]] = [
 
 
 def test_names_that_are_paths() -> None:
-    frozen = Frozen.read(RECORD / "frozen.yaml")
+    frozen = FrozenConfig.read(RECORD / "frozen.yaml")
     for parts in PATHS:
         write(RECORD, replace(frozen, **json.loads(json.dumps(parts).replace("{here}", str(Path.cwd())))))
         with pytest.raises(InputError, match="is no name of a group, a choice or a provider"):
-            Frozen.read(RECORD / "frozen.yaml")
+            FrozenConfig.read(RECORD / "frozen.yaml")
     assert_refused(*WAYS[1], "--trust")
 
 
@@ -408,7 +408,7 @@ def test_links_to_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 def test_a_link_below_the_working_directory() -> None:
     Path("same").symlink_to(".")
-    corpus = Frozen.read(RECORD / "frozen.yaml").values["dataset"]["corpus"]
+    corpus = FrozenConfig.read(RECORD / "frozen.yaml").values["dataset"]["corpus"]
     made(lambda values: values["dataset"].update(corpus=f"same/{corpus}"))
     assert typed("plan", "-cd", str(RECORD), "-cn", "frozen").returncode == 0
 

@@ -1,9 +1,6 @@
 """A service, a function and a program that run, evaluated as they stand, over real connections."""
 
 import json
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,7 +11,7 @@ import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import rows, summary
-from tests.command_line.started import command
+from tests.command_line.started import begun
 from tests.services.rag_service import RagService, answer, serving_answers
 from tests.small_data import QUERIES, small_data, write_jsonl
 
@@ -72,10 +69,10 @@ def test_killed_half_way_and_resumed_no_question_is_answered_twice(service: RagS
     """What was in flight when the process was killed was not answered; it is asked again with the same key."""
     line = [*words, *http(service), "out=o", "max_concurrency=2", "format=json"]
     service.hold_after = 4
-    process = subprocess.Popen(command(*line), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = begun(*line)
     wait_until(lambda: len(service.asked) == 6 and len(finished("o")) == 4)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(30)
+    process.kill()
+    process.join(30)
     assert len(service.answered) == 4
     service.hold_after = None
     service.gate.set()

@@ -1,7 +1,5 @@
 """A row is finished when everything that was asked for it came; the same command asks for exactly what is missing."""
 
-import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from itertools import count
@@ -16,7 +14,7 @@ from runner.config.compose import compose_cells
 from runner.llm.structured import IDENTICAL
 from runner.run.planning import plan_cells
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command
+from tests.command_line.started import begun
 from tests.services.models_replies import QUESTION, Reply, completion, error
 from tests.services.models_server import ModelsServer
 from tests.small_data import small_data
@@ -248,11 +246,12 @@ def test_rows_of_a_command_that_is_killed_while_it_asks_again_are_not_lost(
     assert main(words) == 0
     before, asked, n_before = rows("o"), count(), server.count
     server.respond = lambda body: Reply(delay_s=600) if next(asked) >= 3 else None
-    with subprocess.Popen(command(*words), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
-        deadline = time.monotonic() + 60
-        while server.count < n_before + 4 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        running.send_signal(signal.SIGKILL)
+    running = begun(*words)
+    deadline = time.monotonic() + 60
+    while server.count < n_before + 4 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    running.kill()
+    running.join()
     assert len(rows("o")) == 3
     server.respond = None
     server.reset()

@@ -10,7 +10,8 @@ from runner.cli import main
 from runner.run.waves import Wave
 from tests.command_line.result_files import read, rows
 from tests.command_line.spending import Question
-from tests.command_line.spent import ROOT, TWO, asked, forget, happens, in_a_process, limit, numbers, passes, prepared
+from tests.command_line.spent import ROOT, TWO, asked, forget, happens, limit, numbers, passes, prepared
+from tests.command_line.started import ended
 from tests.small_data import small_data
 
 pytestmark = pytest.mark.usefixtures("spending")
@@ -127,7 +128,7 @@ def test_ctrl_c_in_a_wave_sums_up_what_all_runs_have() -> None:
 
 def test_a_kill_in_a_wave_costs_only_the_case_in_flight(whole: list[str]) -> None:
     happens("kill 12")
-    assert in_a_process(LIMITED).returncode == -signal.SIGKILL
+    assert ended(*LIMITED, PYTHONPATH=str(ROOT)).returncode == -signal.SIGKILL
     assert not Path("x/0/summary.json").exists()
     assert main(TWO) == 0
     assert Counter(Counter(asked()).values()) == {1: 49, 2: 1}

@@ -126,14 +126,15 @@ def _function(name: str, function: FunctionType, level: str) -> Iterator[str]:
 
 
 def _docstring(thing: Any) -> Iterator[str]:
-    """Its paragraphs; arguments as a list, examples as code."""
+    """Its paragraphs; arguments and exceptions as lists, examples as code."""
     for paragraph in re.split(r"\n\s*\n", inspect.getdoc(thing) or ""):
-        if paragraph.startswith("Args:"):
-            body = inspect.cleandoc(paragraph.removeprefix("Args:").strip("\n"))
-            yield "\n".join(
+        if paragraph.startswith(("Args:", "Raises:")):
+            title, _, body = paragraph.partition("\n")
+            lines = [
                 f"- `{name}`: {_sentence(' '.join(meaning.split()))}"
-                for name, meaning in re.findall(r"^(\w+): (.+(?:\n .+)*)", body, re.M)
-            )
+                for name, meaning in re.findall(r"^(\w+): (.+(?:\n .+)*)", inspect.cleandoc(body), re.M)
+            ]
+            yield "\n".join(["Raises:", "", *lines] if title == "Raises:" else lines)
         elif paragraph.startswith(" "):
             yield f"```python\n{textwrap.dedent(paragraph)}\n```"
         elif paragraph.strip():

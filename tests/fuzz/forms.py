@@ -25,10 +25,10 @@ from plugins.scenario.memorybank import MemorybankScenarios
 from runner.commands import score
 from runner.commands.compare import rules_of
 from runner.compare.snapshots import read_snapshot
-from runner.config.frozen import Frozen
+from runner.config.frozen import FrozenConfig
 from runner.data.labels import read_labels
 from runner.data.problems import ProblemLog
-from runner.data.ratings import Wanted
+from runner.data.ratings import RatingSpec
 from runner.domains.traces.chat_logs import read_chat_logs
 from runner.domains.traces.trajectories import read_trajectories
 from runner.llm.prompts import FOLDER as PROMPTS
@@ -61,7 +61,7 @@ from tests.fuzz.samples import (
     YAML,
 )
 
-WANTED = Wanted({"faithfulness": "faithfulness", "answer_relevancy": "answer_relevancy"}, None)
+WANTED = RatingSpec({"faithfulness": "faithfulness", "answer_relevancy": "answer_relevancy"}, None)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ LOCOMOS = {"locomo.json": encoded(LOCOMO), "label_errors.json": encoded(CORRECTI
 BANK = {"bank.json": encoded(MEMORYBANK[0]), "asked.jsonl": jsonl(MEMORYBANK[1])}
 GUIDE = {"faq.jsonl": jsonl(DOCUMENTS[:1]), "guide.jsonl": jsonl(DOCUMENTS[1:]), "queries.jsonl": ASKED}
 MTRAG = {"mtrag/corpus.jsonl": CORPUS, "mtrag/responses.jsonl": jsonl(ANSWERED)}
-FROZEN = Frozen("x", {"evaluation": "retrieval_only"}, {"k": 3, "retriever": {"_target_": "x", "가": [1, None]}})
+FROZEN = FrozenConfig("x", {"evaluation": "retrieval_only"}, {"k": 3, "retriever": {"_target_": "x", "가": [1, None]}})
 CONFIG = ("--rules", "rules", "margin", "must_not_break", "regression")
 
 
@@ -192,7 +192,7 @@ FORMS = [
     form("rules.yaml", RULES, lambda path: rules_of(str(path)), *CONFIG),
     form("rubric.yaml", (RUBRICS / "faithfulness.yaml").read_bytes(), lambda path: read_rubric("f", str(path))),
     form("prompt.yaml", (PROMPTS / "answer.yaml").read_bytes(), lambda path: read_prompt(str(path), "key")),
-    form("frozen.yaml", FROZEN.yaml().encode(), Frozen.read),
+    form("frozen.yaml", FROZEN.yaml().encode(), FrozenConfig.read),
     form("snapshot.json", json.loads("{}"), read_snapshot),
     form("run.json", {"status": "completed"}, lambda path: open_run(path.parent), "a run folder"),
     form("sweep.json", {"cells": []}, lambda path: open_sweep(path.parent), "a sweep folder"),

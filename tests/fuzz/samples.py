@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+# Words of a run that asks no model, on small data.
+QUICK = ["retriever=keyword", "tokenizer=word", "judge.health=false", "tracking=none"]
 DOCUMENTS = [
     {"id": "a", "title": "A", "text": "The Moon circles the Earth in 27 days.", "lang": "en"},
     {"id": "가", "title": "가", "text": "달은 지구를 27일에 한 바퀴 돈다.", "lang": "ko"},

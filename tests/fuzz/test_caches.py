@@ -24,7 +24,7 @@ from runner.llm.ledger import FILE, NOTHING, Account, Ledger, begin
 from runner.llm.settings import CacheMode
 from runner.protocols import Retriever
 from runner.records import Ranking
-from runner.retrieval.embeddings import Done, EmbeddingStore
+from runner.retrieval.embeddings import BatchSink, EmbeddingStore
 from runner.retrieval.rankings import rank_all
 from runner.retrieval.searching import Searcher
 from tests.corpora import corpus_of, question, workspace
@@ -88,7 +88,7 @@ def test_answers(answers: Path, tmp_path: Path, data: st.DataObject, mode: Cache
 # --- vectors ------------------------------------------------------------------------------------------
 
 
-def computed(batches: Sequence[list[str]], done: Done) -> None:
+def computed(batches: Sequence[list[str]], done: BatchSink) -> None:
     for number, batch in enumerate(batches):
         done(number, np.array([[len(text), 1.0, ord(text[0])] for text in batch], dtype=np.float32))
 

@@ -14,15 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.cli import COMMANDS, main
-from runner.llm.calls import FILE, Asked, CallLog
+from runner.llm.calls import FILE, CallLog, CallRequest
 from runner.llm.metering import asking_for
 from tests.fuzz.damage import NASTY, PLACES, altered, damaged, encoded, files_of
 from tests.fuzz.forms import FORMS
 from tests.fuzz.inputs import ERROR, ended, inputs
-from tests.small_data import small_data
+from tests.fuzz.samples import QUICK
 
 FILES = {form.name: form for form in FORMS}
-QUICK = ["retriever=keyword", "tokenizer=word", "judge.health=false", "tracking=none"]
 # As a command line may hold them: what is no text comes as escaped bytes.
 TEXTS = [value.replace("\0", "").replace("\ud800", "\udc80") for value in NASTY if isinstance(value, str)]
 NUMBERS = [
@@ -118,17 +117,15 @@ def test_every_command_is_here() -> None:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One file of every kind, `run`, `good` (the same), `sweep` and `record`."""
     folder = tmp_path_factory.mktemp("kept")
-    asked = ["+experiment=full_rag", *small_data(folder / "data"), *QUICK]
+    shutil.copytree(finished, folder, dirs_exist_ok=True)
     for name in ("notes/b.md", "ranked.txt", "logs.jsonl", "rated.jsonl"):
         FILES[name].make(folder)
     (folder / "loop").symlink_to("loop")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main([*asked, "k=2", "out=run"]) == 0
-        assert main([*asked, "k=1,2", "out=sweep"]) == 0
         assert main(["freeze", "run", "record"]) == 0
     _keep_calls(folder / "run")
     shutil.copytree(folder / "run", folder / "good")
@@ -140,7 +137,7 @@ def _keep_calls(run: Path) -> None:
     log = CallLog(run / FILE, "all", lambda _: False)
     for case in ("q1", "q2"):
         request = {"model": "small", "messages": [{"role": "user", "content": "안녕"}]}
-        with asking_for(case), log.chat(Asked("generator", "local:small", request, case.encode())):
+        with asking_for(case), log.chat(CallRequest("generator", "local:small", request, case.encode())):
             pass
         log.end_case(case, is_whole=True)
     log.close()

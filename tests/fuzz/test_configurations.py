@@ -18,7 +18,7 @@ from runner.cli import COMMANDS, main
 from runner.config import arguments
 from runner.config.components import build
 from runner.config.compose import plan_of
-from runner.config.frozen import Frozen
+from runner.config.frozen import FrozenConfig
 from runner.config.options import problems_of
 from tests.fuzz.damage import NASTY, damaged, paths, values
 from tests.fuzz.inputs import SURPRISE, ended, inputs, refused
@@ -112,7 +112,7 @@ def test_whole_commands(
 
 @pytest.fixture(scope="module")
 def frozen() -> bytes:
-    text = Frozen(
+    text = FrozenConfig(
         "x", {"evaluation": "retrieval_only"}, {"k": 3, "retriever": {"_target_": "x", "가": [1, None]}}
     ).yaml()
     return text.encode()
@@ -124,9 +124,9 @@ def test_frozen_files(tmp_path: Path, frozen: bytes, data: st.DataObject) -> Non
     path = tmp_path / "frozen.yaml"
     content = data.draw(damaged(frozen))
     path.write_bytes(content)
-    read = refused(lambda: Frozen.read(path), names=[str(path)], codes=(1,))
+    read = refused(lambda: FrozenConfig.read(path), names=[str(path)], codes=(1,))
     if read is not None:
-        assert read.values == Frozen.read(_written(tmp_path / "same.yaml", frozen)).values
+        assert read.values == FrozenConfig.read(_written(tmp_path / "same.yaml", frozen)).values
 
 
 def _written(path: Path, content: bytes) -> Path:

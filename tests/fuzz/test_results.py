@@ -27,6 +27,7 @@ from runner.run.results import write_errors
 from runner.system.journal import Journal
 from tests.fuzz.damage import altered, damaged, encoded, files_of
 from tests.fuzz.inputs import ended, inputs, refused
+from tests.fuzz.samples import QUICK
 from tests.small_data import small_data
 
 RULES = b"rules:\n  - {metric: recall_at_k, margin: 0.05, relative: false}\nmargin: 0.02\nmust_not_break: [q1]\n"
@@ -43,24 +44,11 @@ STATE = (
 NOTHING = Regression(rules=[], must_not_break=[])
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `run`, `sweep` and the data that they are of."""
-    folder = tmp_path_factory.mktemp("finished")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main([*command(folder), "k=2", "out=run"]) == 0
-        assert main([*command(folder), "k=1,2", "out=sweep"]) == 0
-    return folder
-
-
-def command(folder: Path) -> list[str]:
-    chosen = ["retriever=keyword", "tokenizer=word", "judge.health=false", "tracking=none"]
-    return ["+experiment=full_rag", *small_data(folder / "data"), *chosen, f"cache_dir={folder / 'cache'}"]
-
-
 @pytest.fixture
 def folder(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Beside the data and what was stored of them, so that a run can go on."""
+    for name in ("data", ".runner_cache"):
+        shutil.copytree(finished / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -147,7 +135,7 @@ def test_going_on_in_a_damaged_folder(
     name = data.draw(st.sampled_from(STATE))
     (run / name).write_bytes(drawn_file(data, run / name))
     before = contents(run)
-    words = [*command(finished), "k=2", f"out={run}"]
+    words = ["+experiment=full_rag", *small_data(Path("data")), *QUICK, "k=2", "out=run"]
     code = ended(lambda: main(words), lambda: "".join(capsys.readouterr()), codes=(0, 1))
     if code:
         assert contents(run) == before

@@ -89,7 +89,7 @@ def told(error: BaseException) -> None:
 
 async def chatted(server: ModelsServer, folder: Path) -> None:
     door = models(server.url, folder, patience=SHORT, cache="none", timeout_ms=2000)
-    async with door.opened("0"):
+    async with door.open("0"):
         try:
             found = await door.model("test:m", "judge").ask_for_json(question("1"), score)
         except (EvaluationError, TimeoutError) as error:
@@ -100,7 +100,7 @@ async def chatted(server: ModelsServer, folder: Path) -> None:
 
 async def embedded(server: ModelsServer, folder: Path) -> None:
     door = models(server.url, folder, patience=SHORT, cache="none", timeout_ms=2000)
-    async with door.opened("0"):
+    async with door.open("0"):
         try:
             found = await door.model("test:m", "embedder").embed(["a", "b"], None)
         except (EvaluationError, TimeoutError) as error:
@@ -113,7 +113,7 @@ async def judged(server: ModelsServer, folder: Path, mode: Any) -> None:
     door = models(server.url, folder, patience=SHORT, cache="none", timeout_ms=2000)
     judge = OpenaiJudge(models=door, model="test:m", mode=mode)
     fields = {"question": "Q?", "answer": "A.", "language": "en", "contexts": (Context("1", "A."),)}
-    async with door.opened("0"):
+    async with door.open("0"):
         try:
             found = await judge.judge("faithfulness", fields)
         except (EvaluationError, TimeoutError) as error:
@@ -157,7 +157,7 @@ def asked(draw: st.DrawFn) -> tuple[str, Reply]:
 
 async def done(server: ModelsServer, folder: Path, role: str) -> None:
     door = models(server.url, folder, patience=SHORT, cache="none", timeout_ms=2000)
-    async with door.opened("0"):
+    async with door.open("0"):
         try:
             assert await ASKING[role][1](door) is not None
         except (EvaluationError, TimeoutError) as error:

@@ -129,7 +129,7 @@ async def test_the_schema_reaches_the_model(tmp_path: Path) -> None:
         "required": ["kind"],
         "additionalProperties": False,
     }
-    async with models.opened():
+    async with models.open():
         asked = ChatRequest((Message("user", "How are you?"),), max_tokens=50, temperature=0.0, schema=schema)
         assert await models.model(MODEL, "judge").ask_for_json(asked, lambda said: said["kind"]) in kinds
 

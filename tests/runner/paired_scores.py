@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runner.metrics.paired import Paired, compare_means
+from runner.metrics.paired import PairedResult, compare_means
 
 
 def of_one(
@@ -15,7 +15,7 @@ def of_one(
     seed: int = 1,
     *,
     range: tuple[float, float] | None = None,
-) -> Paired:
+) -> PairedResult:
     """`range`: lowest and highest value (default: unknown)."""
     columns = np.asarray(baseline)[:, None], np.asarray(candidate)[:, None]
     (found,) = compare_means(*columns, seed=seed, ranges=None if range is None else np.array([range]))

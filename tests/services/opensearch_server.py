@@ -9,11 +9,13 @@ import math
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+
+from tests.services.held_requests import HeldRequests
 
 MOST_CLAUSES = 1024
 ANALYZERS = ("nori", "standard", "english")
@@ -22,12 +24,14 @@ USER, PASSWORD, VARIABLE = "admin", "맞는 열쇠 s3cret", "TEST_OPENSEARCH_PAS
 
 class Indexes:
     """`url` of the server; `indexes`: name -> its body, and documents by id; `faults`: statuses that the next requests
-    get. `version`: below 3, scores of words have the factor k1 + 1. Terms are lower-cased words, whatever analyzer."""
+    get; `held`: holds searches back. `version`: below 3, scores of words have the factor k1 + 1. Terms are lower-cased
+    words, whatever analyzer."""
 
     def __init__(self) -> None:
         self.url, self.version = "", "3.1.0"
         self.indexes: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.faults: list[int] = []
+        self.held: HeldRequests | None = None
 
     def answer(self, method: str, path: str, lines: list[Any]) -> tuple[int, Any]:
         name, _, action = path.partition("?")[0].strip("/").partition("/")
@@ -143,6 +147,12 @@ def serving_indexes() -> Iterator[Indexes]:
             text = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
             is_list = self.path.partition("?")[0].endswith(("_bulk", "_msearch"))  # one JSON value a line
             lines = [json.loads(line) for line in (text.splitlines() if is_list else filter(None, [text]))]
+            if indexes.held is not None and "_msearch" in self.path:
+                try:
+                    indexes.held.wait(self.connection)
+                except ConnectionAbortedError:
+                    self.close_connection = True
+                    return
             if indexes.faults:
                 status, reply = indexes.faults.pop(0), {"error": {"type": "odd", "reason": "not now"}}
             elif self.headers.get("authorization") != access:
@@ -156,7 +166,8 @@ def serving_indexes() -> Iterator[Indexes]:
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(sent)))
             self.end_headers()
-            self.wfile.write(b"" if self.command == "HEAD" else sent)
+            with suppress(ConnectionError):  # the client has gone
+                self.wfile.write(b"" if self.command == "HEAD" else sent)
 
         do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any  # noqa: N815
 

@@ -15,7 +15,7 @@ from runner.domains.memory.stored import keys_of
 
 
 @dataclass
-class Kept:
+class StoredState:
     """`number`: of the last turn; `until`: on the clock of the store."""
 
     state: SessionState = field(default_factory=lambda: SessionState(generation=uuid4().hex))
@@ -29,13 +29,13 @@ class LocalStore:
     def __init__(self, *, ttl_hours: Hours = 24.0) -> None:
         """`ttl_hours`: how long a session lives after it was last used."""
         self._ttl_s = ttl_hours * 3600
-        self._kept: dict[SessionKey, Kept] = {}
+        self._kept: dict[SessionKey, StoredState] = {}
         self._leases: dict[SessionKey, tuple[str, float]] = {}  # holder, and until when
         self._users = 0
         self.clock: Callable[[], float] = time.monotonic
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def open(self) -> AsyncIterator[None]:
         self._users += 1
         try:
             yield
@@ -46,7 +46,7 @@ class LocalStore:
                 self._leases.clear()
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
-        session = self._find(key) or self._kept.setdefault(key, Kept())
+        session = self._find(key) or self._kept.setdefault(key, StoredState())
         session.number += 1
         turns = (*session.state.turns, replace(turn, number=session.number))
         if keep is not None:
@@ -105,7 +105,7 @@ class LocalStore:
             if self._find(key) is not None:
                 yield key
 
-    def _find(self, key: SessionKey) -> Kept | None:
+    def _find(self, key: SessionKey) -> StoredState | None:
         keys_of(key)  # the same names as in any store
         kept = self._kept.get(key)
         if kept is not None and self.clock() >= kept.until:
@@ -113,5 +113,5 @@ class LocalStore:
             return None
         return kept
 
-    def _touch(self, kept: Kept) -> None:
+    def _touch(self, kept: StoredState) -> None:
         kept.until = self.clock() + self._ttl_s

@@ -23,7 +23,8 @@ class RedisStore(RedisSessions):
 
     async def _connect(self) -> Link:
         """Raises ConfigError for a password or a file that is not there."""
-        full = "raise its maxmemory, with maxmemory-policy noeviction, or delete sessions: python -m runner clean"
+        delete = "python -m runner clean --idle HOURS memory.store.url=URL"
+        full = f"raise its maxmemory, with maxmemory-policy noeviction, or delete sessions: {delete}"
         return self._server.link(name="the store", full=full)
 
     def preflight(self) -> Sequence[Problem]:

@@ -26,11 +26,11 @@ from runner.config.options import RunOptions, plain_config, validate
 from runner.data.label_sheets import picks_in
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, list_problems
-from runner.data.ratings import Scale, Wanted
+from runner.data.ratings import RatingSpec, Scale
 from runner.errors import ConfigError, InputError, Problem
-from runner.llm.chosen import Chosen
+from runner.llm.chosen import ChosenMetrics
 from runner.llm.criteria import FIELDS, Criteria
-from runner.llm.rubrics import misspelt
+from runner.llm.rubrics import suggestion_for
 from runner.metrics.catalogue import catalogue_in
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS
 from runner.protocols import Asking, Scorer
@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
     cfg = _compose([*of_run, *arguments.words])
     options = validate(cfg)
     choices = _choices(cfg)
-    rubrics = Chosen(choices, ()).rubrics
+    rubrics = ChosenMetrics(choices, ()).rubrics
     own = Own.read(values, rubrics)
     run = None if own.run is None else _run(own.run, cfg)
     log = ProblemLog(strict=options.strict)
@@ -88,13 +88,13 @@ def main(argv: Sequence[str]) -> int:
         terminal.note(line)
     cfg.out = str(_folder(cfg, labels, [*words, *(rubric.digest for rubric in rubrics.values())]))
     built = build(cfg.judge)
-    chosen = Chosen(choices, (), judge=built.root, shown=FIELDS)
+    chosen_metrics = ChosenMetrics(choices, (), judge=built.root, shown=FIELDS)
     announce(cfg, built, cfg.report.language)
     settings = Settings(labels.scale, *own.thresholds, options.seed)
     return _show(
         calibrate(
             Calibration(
-                cfg, options, built, labels, settings, (arguments.labels, *words), own.wanted.names, run, chosen
+                cfg, options, built, labels, settings, (arguments.labels, *words), own.wanted.names, run, chosen_metrics
             )
         ),
         cfg,
@@ -122,13 +122,13 @@ def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
 class Own:
     """The options that only this command has."""
 
-    wanted: Wanted
+    wanted: RatingSpec
     thresholds: tuple[float, float]
     run: Path | None
 
     @classmethod
-    def read(cls, values: Mapping[str, str], chosen: Mapping[str, Criteria]) -> Own:
-        """`chosen`: rubrics that were chosen as metrics. Raises ConfigError with everything that is wrong."""
+    def read(cls, values: Mapping[str, str], criteria: Mapping[str, Criteria]) -> Own:
+        """`criteria`: rubrics that were chosen as metrics. Raises ConfigError with everything that is wrong."""
         problems: list[Problem] = []
         scale = _numbers("scale", values.get("scale"), problems)
         if scale is not None and (len(scale) != 2 or not -math.inf < scale[0] < scale[1] < math.inf):
@@ -136,11 +136,13 @@ class Own:
         thresholds = _numbers("threshold", values.get("threshold", "0.5"), problems) or []
         if thresholds and (len(thresholds) > 2 or not all(0 <= each <= 1 for each in thresholds)):
             problems.append(Problem("threshold", f"expected one or two numbers 0..1, got '{values['threshold']}'"))
-        names = _names(values.get("ratings", ",".join([*RUBRICS, *chosen])), chosen, problems)
+        names = _names(values.get("ratings", ",".join([*RUBRICS, *criteria])), criteria, problems)
         if problems:
             raise ConfigError(problems)
         run = values.get("run")
-        wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]), fields_by_rubric(names, chosen))
+        wanted = RatingSpec(
+            names, None if scale is None else Scale(scale[0], scale[1]), fields_by_rubric(names, criteria)
+        )
         return cls(wanted, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
 
 
@@ -157,7 +159,7 @@ def _names(text: str, chosen: Collection[str], problems: list[Problem]) -> dict[
     names = {}
     for part in text.split(","):
         rubric, _, name = part.strip().partition(":")
-        if not rubric or (near := "" if rubric in chosen else misspelt(rubric)):
+        if not rubric or (near := "" if rubric in chosen else suggestion_for(rubric)):
             problems.append(Problem("ratings", f"no rubric '{rubric}'{near if rubric else ''}"))
         names[rubric] = name or rubric
     return names

@@ -177,15 +177,15 @@ def _people(rubric: str, rated: Sequence[RatedAnswer], scores: Scores, seed: int
 def _one_left_out(rubric: str, several: Sequence[RatedAnswer], scores: Scores, seed: int) -> dict[str, Any]:
     """The judge in place of one person: the first rating of each answer, and the judge's score, compared with the mean
     of its other ratings."""
-    judged = [(answer, score) for answer in several if (score := scores.get(answer.id)) is not None]
-    first = np.array([answer.ratings[rubric][0] for answer, _ in judged])
-    others = np.array([np.mean(answer.ratings[rubric][1:]) for answer, _ in judged])
-    judge = np.array([score for _, score in judged], dtype=np.float64)
-    estimate = partial(_estimate, groups=_codes([answer.group for answer, _ in judged]), seed=seed)
+    scored_answers = [(answer, score) for answer in several if (score := scores.get(answer.id)) is not None]
+    first = np.array([answer.ratings[rubric][0] for answer, _ in scored_answers])
+    others = np.array([np.mean(answer.ratings[rubric][1:]) for answer, _ in scored_answers])
+    judge = np.array([score for _, score in scored_answers], dtype=np.float64)
+    estimate = partial(_estimate, groups=_codes([answer.group for answer, _ in scored_answers]), seed=seed)
 
     by_person, by_judge = partial(pearsons, first, others), partial(pearsons, judge, others)
     return {
-        "n": len(judged),
+        "n": len(scored_answers),
         "person": estimate(by_person),
         "judge": estimate(by_judge),
         "difference": estimate(lambda weights: by_judge(weights) - by_person(weights)),

@@ -18,23 +18,23 @@ from omegaconf import DictConfig
 from runner.commands.calibrate.agreement import Pairs, Settings, agreement_of
 from runner.commands.calibrate.correction import correction_of, without_models
 from runner.commands.calibrate.judging import RatedAnswers, as_rows, item_of
-from runner.config.components import Built
+from runner.config.components import BuiltComponents
 from runner.config.options import RunOptions, plain_config
 from runner.data.labels import Labels
 from runner.errors import ConfigError
 from runner.llm import ledger
-from runner.llm.chosen import Chosen
+from runner.llm.chosen import ChosenMetrics
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Rehearsal
 from runner.metrics.catalogue import DECLARED, built_in_catalogue, catalogue_in
 from runner.metrics.judging import judging_of
 from runner.metrics.metric import Catalogue
-from runner.protocols import Preflight, offered
+from runner.protocols import Preflight, attribute_of
 from runner.records import Row
 from runner.run.cost import agree
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
 from runner.run.folders import lock_folder
-from runner.run.planning import CellPlan, Planned, rehearse
+from runner.run.planning import CellPlan, CommandPlan, rehearse
 from runner.run.progress import progress
 from runner.run.rehearsal_workspace import scratch_for
 from runner.system.folder import RunFolder
@@ -55,13 +55,13 @@ class Calibration:
 
     cfg: DictConfig
     options: RunOptions
-    built: Built
+    built: BuiltComponents
     labels: Labels
     settings: Settings
     words: Sequence[str]
     names: Mapping[str, str]
     run: RunFolder | None = None
-    chosen: Chosen | None = None
+    chosen: ChosenMetrics | None = None
 
     @property
     def folder(self) -> Path:
@@ -126,7 +126,7 @@ def _check_before_start(calibration: Calibration) -> None:
     rehearsal, store = Rehearsal(), Store(Path(options.cache_dir), built.identities)
     with scratch_for(store.root, rehearsal) as scratch, calibration.models.rehearsing(rehearsal, CELL):
         asyncio.run(rehearse(calibration.evaluation, calibration.models, answers, scratch.workspace(store), rehearsal))
-    planned = Planned([CellPlan((), len(answers), rehearsal.expected)], options.max_concurrency)
+    planned = CommandPlan([CellPlan((), len(answers), rehearsal.expected)], options.max_concurrency)
     agree(planned, calibration.models, calibration.cfg)
 
 
@@ -143,7 +143,7 @@ async def _judge(calibration: Calibration, rows: dict[str, Row]) -> Stop | None:
     try:
         async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000), AsyncExitStack() as opened:
             if models is not None:
-                await opened.enter_async_context(models.opened(CELL))
+                await opened.enter_async_context(models.open(CELL))
             with progress(len(answers), CELL, describe_spending, say) as bar:
 
                 def record(row: Row) -> None:
@@ -189,8 +189,8 @@ def _head(calibration: Calibration) -> dict[str, Any]:
     errors = sum(problem.severity == "error" for problem in labels.problems)
     return {
         "judge": str(calibration.cfg.judge._target_).split(".")[-2],
-        "baseline": bool(offered(root, "baseline")),
-        "provenance": dict(offered(root, "provenance")),
+        "baseline": bool(attribute_of(root, "baseline")),
+        "provenance": dict(attribute_of(root, "provenance")),
         "config": {name: config[name] for name in SHOWN},
         "words": list(calibration.words),
         "labels": {

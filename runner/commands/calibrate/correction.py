@@ -59,7 +59,7 @@ def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
     for a run without a judgement of the rubric.
     """
     labelled = {_key(answer.question, answer.answer) for answer in pairs.answers}
-    others, shared = array("d"), array("d")
+    unlabelled_scores, shared = array("d"), array("d")
     failed = 0
     with legible(run.path):
         found = list(_scores(rubric, run))
@@ -67,19 +67,19 @@ def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
         if score is None:
             failed += 1
         else:
-            (shared if asked in labelled else others).append(score)
-    if not (others or shared):
+            (shared if asked in labelled else unlabelled_scores).append(score)
+    if not (unlabelled_scores or shared):
         raise InputError(f"run: {run.path} has no answer with a score of {rubric}")
-    scores = np.array(others)
+    scores = np.array(unlabelled_scores)
     corrected = corrected_mean(pairs.human, pairs.judge, scores, pairs.groups)
     alone = corrected_mean(pairs.human, pairs.judge, scores, pairs.groups, weight=0.0)
     return {
         "n_labelled": len(pairs.answers),
         "n_groups": len(np.unique(pairs.groups)),
-        "n_others": len(others),
+        "n_others": len(unlabelled_scores),
         "n_shared": len(shared),
         "n_failed": failed,
-        "mean_judge": statistics.mean(np.array(others + shared)),
+        "mean_judge": statistics.mean(np.array(unlabelled_scores + shared)),
         "corrected": None if corrected is None else asdict(corrected),
         "labels_alone": None if alone is None else asdict(alone),
         "more_to_halve": labels_to_halve(pairs.human, pairs.judge, scores, pairs.groups),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.data.labels import Labels
-from runner.data.ratings import RatedAnswer, Seen
+from runner.data.ratings import FieldSpec, RatedAnswer
 from runner.errors import EvaluationError, StopRunError
 from runner.llm.criteria import LISTS, MAY_BE_MISSING, Criteria
 from runner.llm.rubrics import rubric_fields
@@ -16,7 +16,7 @@ from runner.records import CaseSet, Judgement, Judgements, Preparation, Row, Sco
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenAnswer:
     """The output of a case, which is a given answer."""
 
     @property
@@ -41,10 +41,10 @@ class RatedAnswers:
     async def prepare(self, cases: Sequence[RatedAnswer], workspace: Workspace) -> Preparation:
         return Preparation()
 
-    async def run(self, case: RatedAnswer) -> Given:
-        return Given()
+    async def run(self, case: RatedAnswer) -> GivenAnswer:
+        return GivenAnswer()
 
-    async def judge(self, case: RatedAnswer, output: Given) -> Judgements:
+    async def judge(self, case: RatedAnswer, output: GivenAnswer) -> Judgements:
         return {rubric: await self._judge(rubric, case) for rubric in case.ratings}
 
     async def _judge(self, rubric: str, case: RatedAnswer) -> Judgement:
@@ -66,23 +66,25 @@ class RatedAnswers:
         except EvaluationError as error:
             return Judgement(None, error=str(error))
 
-    def score(self, case: RatedAnswer, output: Given | None, judgements: Judgements) -> Scores:
+    def score(self, case: RatedAnswer, output: GivenAnswer | None, judgements: Judgements) -> Scores:
         values = {rubric: judgements[rubric].score if rubric in judgements else None for rubric in case.ratings}
         return Scores(values, unscored=tuple(rubric for rubric, value in values.items() if value is None))
 
 
-def fields_by_rubric(rubrics: Iterable[str], criteria: Mapping[str, Criteria]) -> dict[str, list[Seen]]:
+def fields_by_rubric(rubrics: Iterable[str], criteria: Mapping[str, Criteria]) -> dict[str, list[FieldSpec]]:
     """The fields of a rated answer by rubric, for the rubrics of this program and of chosen metrics."""
-    chosen = {
-        name: [Seen(field, "list" if field in LISTS else "text", field in MAY_BE_MISSING) for field in rubric.fields]
+    criteria_fields = {
+        name: [
+            FieldSpec(field, "list" if field in LISTS else "text", field in MAY_BE_MISSING) for field in rubric.fields
+        ]
         for name, rubric in criteria.items()
     }
-    return {**chosen, **_of_program(name for name in rubrics if name not in chosen)}
+    return {**criteria_fields, **_of_program(name for name in rubrics if name not in criteria_fields)}
 
 
-def _of_program(rubrics: Iterable[str]) -> dict[str, list[Seen]]:
+def _of_program(rubrics: Iterable[str]) -> dict[str, list[FieldSpec]]:
     return {
-        rubric: [Seen(field.name, field.kind, field.optional) for field in fields.values()]
+        rubric: [FieldSpec(field.name, field.kind, field.optional) for field in fields.values()]
         for rubric in rubrics
         if (fields := rubric_fields(rubric))
     }

@@ -146,9 +146,9 @@ def _notes(result: Mapping[str, Any], say: Wording) -> Iterator[Note]:
 def _rubric(
     rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], items: Mapping[str, Any], say: Wording
 ) -> Section | None:
-    title, counted = metric.rubric(rubric, say), Note(answer_count(entry, say))
+    title, count_note = metric.rubric(rubric, say), Note(answer_count(entry, say))
     if not entry["n_judged"]:
-        return section(rubric, title, counted)
+        return section(rubric, title, count_note)
     rows = [
         [each.name, four(each.value, say), interval(each.low, each.high) or say("none"), each.meaning]
         for each in measures(entry, result, say)
@@ -157,7 +157,7 @@ def _rubric(
     return section(
         rubric,
         title,
-        counted,
+        count_note,
         Points(list(findings(entry, say)), "strong"),
         Table(headers, rows, title, right=(1, 2)),
         _confusion(entry["confusion"], say),

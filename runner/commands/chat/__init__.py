@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from runner.commands.chat.aside import Aside
     from runner.commands.chat.talk import Talk
-    from runner.config.components import Built
+    from runner.config.components import BuiltComponents
     from runner.llm.models import Models
     from runner.protocols import Workspace
     from runner.text.language import Language
@@ -70,7 +70,7 @@ def _searches_nothing(words: Sequence[str], cfg: DictConfig) -> Problem | None:
     return Problem(named, f"there are no documents to search; choose {own} for your own, or dataset=faq_guide")
 
 
-def _check(built: Built, models: Models | None) -> None:
+def _check(built: BuiltComponents, models: Models | None) -> None:
     from runner.protocols import Preflight
 
     problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
@@ -85,14 +85,14 @@ def converse(talk: Talk, models: Models | None, workspace: Workspace | None = No
     from runner.commands.chat.aside import Aside
     from runner.commands.chat.words import say
 
-    with Aside(lambda: talk.opened(models, workspace)) as aside:
+    with Aside(lambda: talk.open(models, workspace)) as aside:
         chat = _Chat(talk, aside, interactive)
         _tell_of_documents(talk, interactive)
         if interactive:
             chat.show(say("begin", talk.language, tenant=talk.key.tenant, session=talk.key.session))
         for raw in lines(interactive):
             line = read(raw)
-            if line is not None and not chat.took(line):
+            if line is not None and not chat.handle(line):
                 break
         chat.finish()
 
@@ -116,7 +116,7 @@ class _Chat:
         self.talk, self.aside, self.interactive = talk, aside, interactive
         self.language = talk.language
 
-    def took(self, line: Line) -> bool:
+    def handle(self, line: Line) -> bool:
         """Handle a line; false after /quit. An error is printed in one line, and the chat continues."""
         try:
             if line.command is None:
@@ -145,7 +145,7 @@ class _Chat:
 
     def show(self, text: str) -> None:
 
-        terminal.write(f"{harmless(text)}\n")
+        terminal.write(f"{sanitise(text)}\n")
         sys.stdout.flush()
 
     def _say(self, text: str) -> None:
@@ -217,7 +217,7 @@ class _Chat:
     def _fail(self, message: str) -> None:
         """Print an error in one line, also the message of a server."""
 
-        terminal.fail(" ".join(harmless(message).split()))
+        terminal.fail(" ".join(sanitise(message).split()))
 
     def _words(self, phrase: str, **values: object) -> str:
         from runner.commands.chat.words import say
@@ -243,7 +243,7 @@ class Line:
 
 def read(line: str) -> Line | None:
     """Parse a line; None for a blank one. The text is NFC, without control characters; `//x` is the message `/x`."""
-    text = harmless(unicodedata.normalize("NFC", line)).strip().lstrip("\ufeff")
+    text = sanitise(unicodedata.normalize("NFC", line)).strip().lstrip("\ufeff")
     if not text or all(unicodedata.category(character) in ("Cf", "Zs") for character in text):
         return None
     if not text.startswith("/"):
@@ -270,7 +270,7 @@ def lines(interactive: bool) -> Iterator[str]:
             return
 
 
-def harmless(text: str) -> str:
+def sanitise(text: str) -> str:
     """The text without control and direction characters; line breaks and tabs stay, lone surrogates become question
     marks."""
     kept = (c for c in text if c in "\n\t" or not (unicodedata.category(c) == "Cc" or c in STEERING))

@@ -16,11 +16,11 @@ ENOUGH_S = 10.0  # seconds for closing; a thread that hangs ends with the progra
 
 
 class Aside:
-    """`opened` is entered and left in the loop. On exit it waits for running coroutines, but not after an exception or
-    Ctrl-C."""
+    """`open_talk` is entered and left in the loop. On exit it waits for running coroutines, but not after an exception
+    or Ctrl-C."""
 
-    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[None]]) -> None:
-        self._opened = opened
+    def __init__(self, open_talk: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+        self._open_talk = open_talk
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
         self._over: Future[None] = Future()
         self._task: asyncio.Task[Any] | None = None
@@ -74,6 +74,6 @@ class Aside:
 
     async def _run(self) -> None:
         self._task = asyncio.current_task()
-        async with self._opened():
+        async with self._open_talk():
             self._ready.set_result(asyncio.get_running_loop())
             await self._stop.wait()

@@ -17,7 +17,7 @@ from runner.domains.memory.records import ChatTurn, SessionKey, SessionState
 from runner.llm.models import Models
 from runner.protocols import Generator, Judge, Prompting, Workspace
 from runner.records import Answer, Context, DataProblem, Judgement, Query
-from runner.retrieval.stage import Retrieval, Retrieved
+from runner.retrieval.stage import Retrieval, RetrievalResult
 from runner.system.threads import in_thread
 from runner.text.citations import without_citations
 from runner.text.language import Language, detect_language
@@ -29,14 +29,14 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class GeneratorInput:
     """Everything that a generator gets for one message. `retrieved`: None where no documents were searched.
     `searched`: the query of the search. `messages`: role, text and tokens of the prompt; empty where the generator
     calls no model."""
 
     query: Query
     context: BuiltContext
-    retrieved: Retrieved | None = None
+    retrieved: RetrievalResult | None = None
     searched: str = ""
     messages: tuple[tuple[str, str, int], ...] = ()
 
@@ -47,11 +47,11 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatAnswer:
     """An answer, and what the generator got for it."""
 
     answer: Answer
-    shown: Shown
+    shown: GeneratorInput
 
 
 class Talk:
@@ -80,23 +80,24 @@ class Talk:
         self.retrieval, self.follow_ups, self.fallback = retrieval, follow_ups, fallback
         self.key = SessionKey(tenant, session)
         self.language = language
-        self.last: Shown | None = None
+        self.last: GeneratorInput | None = None
         self.problems: Sequence[DataProblem] = ()  # problems of document files
         self._failures = 0
 
     @asynccontextmanager
-    async def opened(self, models: Models | None, workspace: Workspace | None = None) -> AsyncIterator[None]:
+    async def open(self, models: Models | None, workspace: Workspace | None = None) -> AsyncIterator[None]:
         """`workspace`: the store of the memory and the index; not needed without documents for a memory that stores
         nothing."""
         async with AsyncExitStack() as stack:
             if models is not None:
-                await stack.enter_async_context(models.opened(CELL))
-            await stack.enter_async_context(self.memory.opened())
+                await stack.enter_async_context(models.open(CELL))
+            await stack.enter_async_context(self.memory.open())
             if workspace is not None:
                 await prepare(self.memory, workspace)
                 self.problems = (await in_thread(self.retrieval.load)).problems
             if workspace is not None and self.has_documents:
                 await self.retrieval.index(workspace)
+                stack.push_async_callback(self.retrieval.close)
             yield
 
     @property
@@ -104,34 +105,34 @@ class Talk:
         """Whether there are chunks to search."""
         return len(self.retrieval.corpus.chunks) > 0
 
-    async def answer(self, text: str) -> Said:
+    async def answer(self, text: str) -> ChatAnswer:
         """The answer to a message; `remember` adds it to the memory."""
         prompt = self.last = await self.prepare_message(text)
         if prompt.retrieved is None:
-            return Said(await self.generator.generate(prompt.query, prompt.contexts), prompt)
+            return ChatAnswer(await self.generator.generate(prompt.query, prompt.contexts), prompt)
         answer, _ = await answer_query(
             prompt.query, prompt.retrieved, prompt.context, self.retrieval, self.generator, self.fallback
         )
-        return Said(answer, prompt)
+        return ChatAnswer(answer, prompt)
 
     async def remember(self, text: str, answer: Answer) -> None:
         """Add a turn to the memory, without citations, whose numbers mean nothing later. The summary is updated in the
         background."""
         await self.memory.append(self.key, ChatTurn(text, without_citations(answer.text)), detect_language(text))
 
-    async def prepare_message(self, text: str) -> Shown:
+    async def prepare_message(self, text: str) -> GeneratorInput:
         """The prompt for a message: documents are searched, the generator is not called."""
         remembered = await self.memory.read(self.key, text)
         query = Query("chat", text, True, {}, language=detect_language(text), from_memory=True)
         if not self.has_documents or tells_something(text):
             context = self.context.build(remembered, text)
-            return Shown(query, context, messages=self._messages(query, context.contexts))
+            return GeneratorInput(query, context, messages=self._messages(query, context.contexts))
         searched = search_text(text, remembered) if self.follow_ups else text
         query = replace(query, from_memory=False)
         retrieved = await self.retrieval.look_up(replace(query, text=searched))
         context = self.context.build(remembered, text, documents=retrieved.contexts)
         query, retrieved = replace(query, remembered=context.contexts), replace(retrieved, contexts=context.documents)
-        return Shown(query, context, retrieved, searched, self._messages(query, context.documents))
+        return GeneratorInput(query, context, retrieved, searched, self._messages(query, context.documents))
 
     def _messages(self, query: Query, contexts: Sequence[Context]) -> tuple[tuple[str, str, int], ...]:
         if not isinstance(self.generator, Prompting):

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.commands.chat.talk import Said, Shown
+from runner.commands.chat.talk import ChatAnswer, GeneratorInput
 from runner.domains.agent.report import case_facts
 from runner.domains.memory.context import render_turn
 from runner.domains.memory.records import SessionState
@@ -53,7 +53,7 @@ def entities_text(state: SessionState, language: Language) -> str:
     return "\n".join(told) or say("no_entities", language)
 
 
-def context_text(prompt: Shown | None, language: Language) -> str:
+def context_text(prompt: GeneratorInput | None, language: Language) -> str:
     """The lines that /context shows: the system prompt, the sections with their budgets, the search for documents, and
     the tokens of all messages to the model."""
     if prompt is None:
@@ -82,7 +82,7 @@ def _chunks(documents: Sequence[Context]) -> Iterator[str]:
         yield from _indent(chunk.text, 6)
 
 
-def _search(shown: Shown, language: Language) -> Iterator[str]:
+def _search(shown: GeneratorInput, language: Language) -> Iterator[str]:
     """The query of the search, and each call of an agent with its result."""
     if shown.retrieved is None:
         return
@@ -112,7 +112,7 @@ def _score(name: str, told: Mapping[str, Any], language: Language) -> str:
     return f"{say(name, language)}: {float(told['score']):.3g} / 10{types}{reason}"
 
 
-def sources(said: Said) -> list[str]:
+def sources(said: ChatAnswer) -> list[str]:
     """A line for each chunk that the answer cites."""
     contexts = said.shown.contexts
     cited = [number for number in said.answer.citations if 0 < number <= len(contexts)]

@@ -1,15 +1,15 @@
-"""Delete sessions of a store that cannot be continued or were not used for long, and old files."""
+"""What takes up space here, sessions of a store that cannot be continued or were not used for long, and old files."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from runner.commands import Command, Option
+from runner.commands import LANGUAGE, SPOKEN, Command, Option
 from runner.commands.clean import files, stores
 from runner.config.arguments import single_quote
 from runner.config.language import language_of
@@ -22,7 +22,7 @@ from runner.words.wording import Wording, wording
 CONFIG = "clean"
 COMMAND = Command(
     CONFIG,
-    options=(Option("idle", "HOURS"), Option("tenant", "NAME"), Option("dry_run")),
+    options=(Option("idle", "HOURS"), Option("tenant", "NAME"), Option("dry_run"), LANGUAGE),
     words="SETTING=VALUE",
     settings=CONFIG,
     parts={"outputs": files.OUTPUTS, "cache": files.CACHE, "stores": stores.COMMAND},
@@ -31,32 +31,39 @@ REASONS = ("incomplete", "endless", "idle")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises ConfigError with everything that is wrong or missing, and StopRunError for a store that cannot be
-    used."""
-    from runner.config.components import build
-    from runner.config.settings import settings_of
-    from runner.protocols import Preflight
-
+    """List what takes up space here; where a word names sessions or their store, clean that store. Raises ConfigError
+    with everything that is wrong or missing, and StopRunError for a store that cannot be used."""
     if argv and argv[0] in COMMAND.parts:
         return {"outputs": files.outputs, "cache": files.cache, "stores": stores.main}[argv[0]](argv[1:])
-    built = build(settings_of(CONFIG, list(_settings(argv)), CONFIG).clean)
-    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
-    if problems:
-        raise ConfigError(problems)
-    asyncio.run(_clean(built.root, wording(language_of(argv), CONFIG)))
+    options = COMMAND.read(argv)
+    say = wording(options.language or language_of(argv), CONFIG)
+    settings = list(_settings(options))
+    if settings:
+        _clean_sessions([*settings, *["dry_run=true"] * options.dry_run], say)
+    else:
+        files.list_all(say)
     return 0
 
 
-def _settings(argv: Sequence[str]) -> Iterator[str]:
-    """`--idle 12` as `idle=12`."""
-    options = COMMAND.read(argv)
+def _settings(options: Any) -> Iterator[str]:
+    """The settings that choose sessions: `--idle 12` as `idle=12`, and those typed as settings."""
     if options.idle is not None:
         yield f"idle={options.idle}"
     if options.tenant is not None:
         yield f"tenant={single_quote(options.tenant)}"
-    if options.dry_run:
-        yield "dry_run=true"
-    yield from (word for word in options.words if not word.startswith("report.language="))
+    yield from (word for word in options.words if not word.startswith(f"{SPOKEN}="))
+
+
+def _clean_sessions(settings: list[str], say: Wording) -> None:
+    from runner.config.components import build
+    from runner.config.settings import settings_of
+    from runner.protocols import Preflight
+
+    built = build(settings_of(CONFIG, settings, CONFIG).clean)
+    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    if problems:
+        raise ConfigError(problems)
+    asyncio.run(_clean(built.root, say))
 
 
 async def _clean(cleaning: Cleaning, say: Wording) -> None:
@@ -102,7 +109,7 @@ class Cleaning:
         store = self._store
         if not isinstance(store, KeepingStore):
             raise InputError("memory/store: this one keeps nothing after its program has ended; expected redis")
-        async with self._store.opened():
+        async with self._store.open():
             async for key in self._store.sessions():
                 if self._tenant not in (None, key.tenant):
                     continue

@@ -67,14 +67,24 @@ def cache(argv: Sequence[str]) -> int:
     """Clean indexes, rankings and the like; replies of models stay. Raises InputError while a run uses the cache."""
     options = CACHE.read(argv)
     say = wording(options.language or language_of(argv), "clean")
-    things = [_removable(path.parent, "") for path in sorted(options.folder.glob(f"*/*/{MANIFEST}"))]
     busy = next((path.parent for path in Path("outputs").glob("*/.lock") if is_locked(path.parent)), None)
     if busy is not None and options.yes:
         raise InputError(say("files.busy", path=busy))
-    code = _clean(options, things, say)
-    if replies := sum(path.stat().st_size for path in options.folder.glob("*.sqlite*")):
-        terminal.lines(say("files.replies", size=_size(replies)))
+    code = _clean(options, _stored_in(options.folder), say)
+    terminal.lines(*_replies_in(options.folder, say))
     return code
+
+
+def list_all(say: Wording) -> None:
+    """Say how much there is in the usual folders of outputs and cache, and how to clean them."""
+    there = (("outputs", _outputs_in(USUAL[0], say)), ("cache", _stored_in(USUAL[1])))
+    for folder, (part, entries) in zip(USUAL, there, strict=True):
+        if not entries:
+            terminal.lines(say("files.nothing", folder=folder))
+            continue
+        size, days = _size(sum(entry.size for entry in entries)), max(entry.days for entry in entries)
+        terminal.lines(say(f"files.{part}", folder=folder, n=len(entries), size=size, days=days), say(f"next.{part}"))
+    terminal.lines(*_replies_in(USUAL[1], say))
 
 
 def _clean(options: Any, candidates: Sequence[Removable], say: Wording) -> int:
@@ -138,6 +148,17 @@ def _delete(folder: Path) -> None:
 
 
 # --- what there is --------------------------------------------------------------------------------
+
+
+def _stored_in(folder: Path) -> list[Removable]:
+    """What is stored in a cache: indexes, rankings and the like, each in a folder of its own."""
+    return [_removable(path.parent, "") for path in sorted(folder.glob(f"*/*/{MANIFEST}"))]
+
+
+def _replies_in(folder: Path, say: Wording) -> list[str]:
+    """The line on replies of models, where there are any."""
+    size = sum(path.stat().st_size for path in folder.glob("*.sqlite*"))
+    return [say("files.replies", size=_size(size))] if size else []
 
 
 def _outputs_in(folder: Path, say: Wording) -> list[Removable]:

@@ -11,7 +11,7 @@ from typing import Any
 from runner.commands import LANGUAGE, Command, Option, whole
 from runner.config.language import language_of
 from runner.errors import ConfigError, InputError
-from runner.retrieval.stores import AwayError, Keeping, Store, Stored, away
+from runner.retrieval.stores import AwayError, Keeping, Store, StoredCollection, unreachable_error
 from runner.system import terminal
 from runner.words.wording import wording
 
@@ -30,13 +30,13 @@ class Collections:
     def __init__(self, *, store: Store, cache_dir: str) -> None:
         self._store, self._root = store, Path(cache_dir) / "stores"
 
-    async def stored(self) -> list[Stored]:
+    async def list_all(self) -> list[StoredCollection]:
         """The collections, oldest first, those of unknown age last. Raises InputError for a store without lasting
         collections."""
         try:
-            found = await self._keeping().stored(self._root)
+            found = await self._keeping().list_collections(self._root)
         except AwayError as error:
-            raise away(self._store.transfer, str(error), 1) from error
+            raise unreachable_error(self._store.transfer, str(error), 1) from error
         return sorted(found, key=lambda each: (each.made or datetime.max.replace(tzinfo=UTC), each.name))
 
     async def drop(self, name: str) -> None:
@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
 async def _clean(collections: Collections, options: Any, language: str) -> None:
     say = wording(language, "clean")
     older_than, is_sure = options.older_than, options.yes
-    collections_there = await collections.stored()
+    collections_there = await collections.list_all()
     going = [collection for collection in collections_there if _is_old(collection, older_than)]
     for collection in collections_there:
         days = "?" if collection.made is None else str(_days(collection.made))
@@ -86,7 +86,7 @@ async def _clean(collections: Collections, options: Any, language: str) -> None:
     terminal.lines(say("stores.done" if is_sure else "stores.would", n=len(going), total=len(collections_there)))
 
 
-def _is_old(stored: Stored, older_than: int | None) -> bool:
+def _is_old(stored: StoredCollection, older_than: int | None) -> bool:
     """Whether to delete a collection: never without --older-than; one of unknown age only with --older-than 0."""
     if older_than is None:
         return False

@@ -13,7 +13,7 @@ from runner.commands.freeze.source import Run, Source
 from runner.config import arguments
 from runner.config.compose import Cell, compose_cells
 from runner.config.folders import with_search_path
-from runner.config.frozen import CONF, Frozen, read_mapping, unfolding
+from runner.config.frozen import CONF, FrozenConfig, read_mapping, unfolding
 from runner.config.vetting import Vetting
 from runner.errors import InputError
 
@@ -24,7 +24,7 @@ OF_ONE_START = (
 )  # fmt: skip
 
 
-def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[Frozen, list[Cell]]:
+def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[FrozenConfig, list[Cell]]:
     """The content of frozen.yaml, and the runs that it composes to. Raises InputError where these differ from the
     finished runs and, unless `trusts`, for classes of other packages: the folder may be somebody else's."""
     runs = [(run, _values(run.values)) for run in source.runs]
@@ -38,13 +38,13 @@ def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[Froze
     }
     values = {**values, **{group: node for group, (_, node) in later.items()}}
     choices = _ordered_choices({**first.choices, **{group: choice for group, (choice, _) in later.items()}}, values)
-    others = {
+    further_choices = {
         f"{group}/{choice}": other[group]
         for run, other in runs
         for group, choice in run.choices.items()
         if group in other and choices.get(group) != choice
     }
-    frozen = Frozen(name, choices, _sorted_values(values, choices), _sweep(source.runs), others)
+    frozen = FrozenConfig(name, choices, _sorted_values(values, choices), _sweep(source.runs), further_choices)
     vet = Vetting(replace(frozen, name=str(source.folder)), (), (), trusts).of_classes
     return frozen, _check(frozen, source, [values for _, values in runs], vet)
 
@@ -95,7 +95,7 @@ def _sweep(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _check(
-    frozen: Frozen, source: Source, expected: Sequence[Mapping[str, Any]], vet: Callable[[DictConfig], None]
+    frozen: FrozenConfig, source: Source, expected: Sequence[Mapping[str, Any]], vet: Callable[[DictConfig], None]
 ) -> list[Cell]:
     with unfolding(frozen) as folder:
         overrides = arguments.check_overrides(frozen.over([], []))

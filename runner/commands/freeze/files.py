@@ -25,7 +25,7 @@ from runner.compare.snapshots import parse_snapshot
 from runner.config.arguments import WHERE, unquote
 from runner.config.compose import Cell
 from runner.config.frozen import FILE as FROZEN
-from runner.config.frozen import Frozen
+from runner.config.frozen import FrozenConfig
 from runner.config.options import plain_config
 from runner.errors import InputError
 from runner.report.document import Document
@@ -97,7 +97,7 @@ def _is_same_record(files: Mapping[str, bytes], place: Path) -> bool:
         return False
 
 
-def _variables_read(source: Source, frozen: Frozen) -> set[str]:
+def _variables_read(source: Source, frozen: FrozenConfig) -> set[str]:
     """The environment variables that the runs read."""
     providers = frozen.values.get("provider") or {}
     asked = {name: providers.get(name) for name in {model.partition(":")[0] for model in source.models}}
@@ -138,7 +138,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def _demand_no_secret(files: Mapping[str, str], frozen: Frozen) -> None:
+def _demand_no_secret(files: Mapping[str, str], frozen: FrozenConfig) -> None:
     for variable in sorted(set(variables(frozen.values))):
         secret = os.environ.get(variable, "")
         found = [name for name, text in files.items() if secret in text]

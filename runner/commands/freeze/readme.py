@@ -11,7 +11,7 @@ from typing import Any
 from runner.commands.freeze.portable import portable_text
 from runner.commands.freeze.source import Run, Source
 from runner.config import arguments
-from runner.config.frozen import CONF, Frozen
+from runner.config.frozen import CONF, FrozenConfig
 from runner.report import metric
 from runner.report.blocks import Block, Code, Note, Points, Section, Table
 from runner.report.markdown import Markdown, escape, markdown
@@ -28,7 +28,7 @@ class Record:
     directory."""
 
     source: Source
-    frozen: Frozen
+    frozen: FrozenConfig
     place: Path
     environment: Mapping[str, Any]
     outside: Sequence[tuple[str, str]]
@@ -50,7 +50,7 @@ def readme(record: Record) -> str:
     return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 
 
-def command(source: Source, frozen: Frozen) -> str:
+def command(source: Source, frozen: FrozenConfig) -> str:
     """The command that was typed, for all runs of a sweep."""
     together = {override: frozen.sweep[_key(override)] for override in source.first.swept}
     run = source.first.opened.run

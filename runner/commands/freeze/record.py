@@ -10,13 +10,13 @@ from typing import Any
 from runner.commands.freeze.environment import read_environment
 from runner.compare.sides import Place, Side, open_place
 from runner.config.arguments import as_typed
-from runner.config.frozen import FILE, Frozen
+from runner.config.frozen import FILE, FrozenConfig
 from runner.errors import InputError, did_you_mean
 from runner.system.folder import is_sweep, open_sweep
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordRun:
     """One run of a record: its folder, its swept overrides, and its results."""
 
     name: str
@@ -29,11 +29,11 @@ class Record:
     """A frozen experiment as `reproduce` reads it."""
 
     folder: Path
-    frozen: Frozen
-    runs: Sequence[Recorded]
+    frozen: FrozenConfig
+    runs: Sequence[RecordRun]
     environment: Mapping[str, Any]
 
-    def run_of(self, overrides: Sequence[str]) -> Recorded | None:
+    def run_of(self, overrides: Sequence[str]) -> RecordRun | None:
         """The recorded run with the same overrides."""
         return next((run for run in self.runs if set(run.swept) <= set(overrides)), None)
 
@@ -45,11 +45,11 @@ def open_record(folder: Path) -> Record:
         raise InputError(f"{folder}: no such record{_near(folder) or makes}")
     if not (folder / FILE).is_file():
         raise InputError(f"{folder}: no record: no {FILE} in it (python -m runner freeze RUN {folder.parent}/NAME)")
-    frozen = Frozen.read(folder / FILE)
+    frozen = FrozenConfig.read(folder / FILE)
     return Record(folder, frozen, list(_runs(folder)), read_environment(folder))
 
 
-def _runs(folder: Path) -> Iterator[Recorded]:
+def _runs(folder: Path) -> Iterator[RecordRun]:
     cells = open_sweep(folder).get("cells") if is_sweep(folder) else [{"folder": "."}]
     if not isinstance(cells, list) or not cells:
         raise InputError(f"{folder / 'sweep.json'}: damaged: no runs in it; freeze the sweep again")
@@ -61,7 +61,7 @@ def _runs(folder: Path) -> Iterator[Recorded]:
         label = str(path)
         if not (path / "snapshot.json").is_file():
             raise InputError(f"{path / 'snapshot.json'}: no such file; freeze the run again")
-        yield Recorded(name, tuple(map(as_typed, cell.get("overrides") or ())), open_place(Place(path, label)))
+        yield RecordRun(name, tuple(map(as_typed, cell.get("overrides") or ())), open_place(Place(path, label)))
 
 
 def _near(folder: Path) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from runner.commands.freeze.record import Recorded
+from runner.commands.freeze.record import RecordRun
 from runner.compare.compare import Comparison, compare
 from runner.compare.regression import Regression
 from runner.compare.sides import Side
@@ -45,7 +45,7 @@ class Changes:
 
 
 @dataclass(frozen=True, eq=False)
-class Reproduced:
+class RepeatedRun:
     """One repeated run of a record in `folder`. `label`: its swept overrides."""
 
     label: str
@@ -61,7 +61,7 @@ class Reproduction:
 
     record: str
     folder: Path
-    runs: Sequence[Reproduced]
+    runs: Sequence[RepeatedRun]
     environment: Sequence[tuple[str, str, str]]
 
     @property
@@ -76,12 +76,12 @@ class Reproduction:
         return EXIT_CODES[self.outcome]
 
 
-def reproduction(recorded: Recorded, now: Side, folder: Path, *, seed: int) -> Reproduced:
+def reproduction(recorded: RecordRun, now: Side, folder: Path, *, seed: int) -> RepeatedRun:
     """Compare a recorded run with its repeated run, strictly and without a gate."""
     comparison = compare(recorded.side, now, Regression(rules=[], must_not_break=[]), seed=seed, strict=True)
     changes = changes_of(recorded.side.snapshot, now.snapshot)
     label = " ".join(recorded.swept) or folder.name
-    return Reproduced(label, folder, _outcome(comparison, changes), changes, comparison)
+    return RepeatedRun(label, folder, _outcome(comparison, changes), changes, comparison)
 
 
 def _outcome(comparison: Comparison, changes: Changes) -> Outcome:

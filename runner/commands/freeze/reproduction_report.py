@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from runner.commands.freeze.reproduction import Changes, Reproduced, Reproduction
+from runner.commands.freeze.reproduction import Changes, RepeatedRun, Reproduction
 from runner.compare.record import record_of
 from runner.config.arguments import shell
 from runner.report import comparison, metric, next_steps
@@ -97,7 +97,7 @@ class _Say:
         return self("and_more", items=shown, n=len(items) - NAMED) if len(items) > NAMED else shown
 
 
-def _counts(run: Reproduced) -> list[str]:
+def _counts(run: RepeatedRun) -> list[str]:
     was = run.comparison.baseline.snapshot
     changes = run.changes
     return [
@@ -106,9 +106,9 @@ def _counts(run: Reproduced) -> list[str]:
     ]
 
 
-def _all_where(runs: Sequence[Reproduced], say: _Say) -> Iterator[str]:
+def _all_where(runs: Sequence[RepeatedRun], say: _Say) -> Iterator[str]:
     """Where the runs differ; lines that are the same for all runs appear once."""
-    alike: dict[tuple[str, ...], list[Reproduced]] = {}
+    alike: dict[tuple[str, ...], list[RepeatedRun]] = {}
     for run in runs:
         if lines := tuple(_differences(run, say)):
             alike.setdefault((str(run.changes.in_numbers), *lines), []).append(run)
@@ -118,7 +118,7 @@ def _all_where(runs: Sequence[Reproduced], say: _Say) -> Iterator[str]:
         yield from found[1:]
 
 
-def _differences(run: Reproduced, say: _Say) -> Iterator[str]:
+def _differences(run: RepeatedRun, say: _Say) -> Iterator[str]:
     changes, total = run.changes, len(run.comparison.baseline.snapshot.cases)
     items = {
         "metrics": _metrics(changes, run, say),
@@ -132,7 +132,7 @@ def _differences(run: Reproduced, say: _Say) -> Iterator[str]:
             yield f"  {say(f'where.{name}', items=say.join_items(found), n=len(found), total=total)}"
 
 
-def _metrics(changes: Changes, run: Reproduced, say: _Say) -> list[str]:
+def _metrics(changes: Changes, run: RepeatedRun, say: _Say) -> list[str]:
     words = LANGUAGES[say.language].about(run.comparison.catalogue)
     ks = run.comparison.baseline.snapshot.k, run.comparison.candidate.snapshot.k
     return [_change(name, ks, was, now, words) for name, was, now in changes.metrics]

@@ -81,16 +81,16 @@ def _compose(path: Path) -> Mapping[str, Any]:
     return values
 
 
-def _problem(opened: RunFolder, partial: bool) -> str | None:
-    status = opened.run.get("status")
-    reason = opened.run.get("error_message") or "it did not finish"
-    if not opened.summary:
-        return f"{opened.path}: the run has no results ({status}: {reason})"
+def _problem(folder: RunFolder, partial: bool) -> str | None:
+    status = folder.run.get("status")
+    reason = folder.run.get("error_message") or "it did not finish"
+    if not folder.summary:
+        return f"{folder.path}: the run has no results ({status}: {reason})"
     if status == "completed":
         return None
     if status not in ("partial", "failed"):
-        return f"{opened.path}: the run is at work, or was killed ({status}); the same command resumes it"
+        return f"{folder.path}: the run is at work, or was killed ({status}); the same command resumes it"
     if partial:
         return None
     hint = "the same command resumes it; " if status == "partial" else ""
-    return f"{opened.path}: the run is {status} ({reason}); {hint}--partial freezes the finished cases"
+    return f"{folder.path}: the run is {status} ({reason}); {hint}--partial freezes the finished cases"

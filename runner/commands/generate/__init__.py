@@ -121,12 +121,12 @@ def _usage(maker: QuestionMaker, say: Wording) -> str:
     from runner.commands.generate.maker import CELL
 
     totals: dict[str, dict[str, Any]] = dict(maker.models.usage(CELL))["usage_total"]
-    live, stored = totals["live"], totals["cached"]
+    live, cached = totals["live"], totals["cached"]
     return say(
         "generate.used",
         model=maker.model.name,
         requests=say.count("request", live["requests"]),
         tokens=f"{live['input_tokens'] + live['output_tokens']:,}",
         cost=say("unknown_cost") if live["usd"] is None else f"${live['usd']:.4f}",
-        stored=stored["requests"],
+        stored=cached["requests"],
     )

@@ -63,15 +63,15 @@ def is_same_of(reply: Mapping[str, Any]) -> bool:
     return _flag(reply, "same")
 
 
-def plainly_same(one: str, other: str) -> bool:
+def plainly_same(answer: str, expected: str) -> bool:
     """Whether two answers have the same words, or one contains the other and neither has a negation. Other answers need
     a model to compare them."""
-    if exact_match(one, (other,)) == 1.0:
+    if exact_match(answer, (expected,)) == 1.0:
         return True
     return (
-        bool(contains_answer(one, [other]) or contains_answer(other, [one]))
-        and not denied_words(one)
-        and not denied_words(other)
+        bool(contains_answer(answer, [expected]) or contains_answer(expected, [answer]))
+        and not denied_words(answer)
+        and not denied_words(expected)
     )
 
 

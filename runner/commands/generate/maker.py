@@ -28,7 +28,7 @@ from runner.errors import ConfigError, CorpusError, EvaluationError, Problem, Re
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.model import Model
 from runner.llm.models import Models
-from runner.llm.rehearsal import Expected, Rehearsal
+from runner.llm.rehearsal import ExpectedRequests, Rehearsal
 from runner.llm.sampling import Sampling
 from runner.records import Chunk, Corpus, DataProblem
 from runner.run.progress import progress
@@ -144,7 +144,7 @@ class QuestionMaker:
     async def make(self, batch: Batch, language: str = "en") -> Batch:
         """Write and check the questions of a batch. Raises errors that would stop all requests."""
         corpus, say = batch.corpus, wording(language, "outcomes")
-        async with self.models.opened(CELL):
+        async with self.models.open(CELL):
             drafts = _sift(await self._write(batch, say), batch)
             neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
             label = say("generate.checking", n=len(drafts))
@@ -294,10 +294,10 @@ class Neighbours:
 REPLY_TOKENS = 120  # tokens of a question or a finding
 
 
-async def expected_requests(maker: QuestionMaker, batch: Batch) -> Expected:
+async def expected_requests(maker: QuestionMaker, batch: Batch) -> ExpectedRequests:
     """The expected requests: one for each order and one check for each question. Comparisons of two answers and retries
     are not included; checks of questions that are dropped earlier are."""
-    total = Expected()
+    total = ExpectedRequests()
     per_order = REPLY_TOKENS * maker.wish.per_chunk
     for reply_tokens, requests in ((per_order, _writing(maker, batch)), (REPLY_TOKENS, _checking(maker, batch))):
         rehearsal = Rehearsal(reply_tokens=reply_tokens)

@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     desk = Desk(settings)
     if options.words:
         desk.makes_sweep(["+experiment=full_rag", *options.words])
-    with _alone(root, read_only=options.read_only), _listening(options.host, options.port) as door:
+    with _hold_queue(root, read_only=options.read_only), _listening(options.host, options.port) as door:
         address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
         say = wording(_language(options.words), "serve")
         terminal.note(say("serving", address=address, root=root))
@@ -126,7 +126,7 @@ def _root(folder: Path, *, read_only: bool) -> Path:
 
 
 @contextmanager
-def _alone(root: Path, *, read_only: bool) -> Iterator[None]:
+def _hold_queue(root: Path, *, read_only: bool) -> Iterator[None]:
     """One server has the queue of a root."""
     from runner.run.folders import lock_folder
 

@@ -51,7 +51,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Allowed:
+class Allowlist:
     """The settings and choices that requests may set: those of the program, of installed packages and of `folders`."""
 
     folders: tuple[str, ...] = ()

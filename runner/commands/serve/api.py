@@ -189,7 +189,7 @@ class SweepDetail(BaseModel):
     updated_at: str | None
 
 
-class Expected(BaseModel):
+class RequestTotals(BaseModel):
     """Requests to models, and what they cost."""
 
     requests: int
@@ -199,7 +199,7 @@ class Expected(BaseModel):
     usd: float | None = Field(description="null where a price is not known")
 
 
-class Asked(Expected):
+class RoleRequests(RequestTotals):
     """Of one role and model."""
 
     role: str
@@ -212,14 +212,14 @@ class PlannedRun(BaseModel):
     overrides: list[str]
     cases: int
     stopped: str | None = Field(description="why it will end before it asks a model")
-    asked: list[Asked]
+    asked: list[RoleRequests]
 
 
 class PlanReply(BaseModel):
     """What a run or a sweep would ask and cost."""
 
     runs: list[PlannedRun]
-    total: Expected
+    total: RequestTotals
     seconds: float
     receivers: list[str] = Field(description="hosts that get data of the run")
     line: str

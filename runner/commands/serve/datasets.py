@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from runner.commands.serve.jobs import Ended, error_in, remove_folder, run_command
+from runner.commands.serve.jobs import CommandResult, error_in, remove_folder, run_command
 from runner.commands.serve.runs import confine
 from runner.config.arguments import single_quote
 from runner.data.columns import FIELDS
@@ -183,13 +183,13 @@ class _Writer:
         """The files of a part, in a folder of its own."""
         place.mkdir()
         paths: list[Path] = []
-        for number, sent in enumerate(files):
-            if zipfile.is_zipfile(sent.file) and not sent.name.lower().endswith(EXCEL):
-                paths += self._unzip(place, part, sent)
+        for number, upload in enumerate(files):
+            if zipfile.is_zipfile(upload.file) and not upload.name.lower().endswith(EXCEL):
+                paths += self._unzip(place, part, upload)
                 continue
-            sent.file.seek(0)
-            name = _inner_name(sent.name) if part in FOLDERS else _file_name(form, part, sent.name, number)
-            paths.append(self._write(place / name, part, sent.file))
+            upload.file.seek(0)
+            name = _inner_name(upload.name) if part in FOLDERS else _file_name(form, part, upload.name, number)
+            paths.append(self._write(place / name, part, upload.file))
         return paths
 
     def _unzip(self, place: Path, part: str, sent: Part) -> list[Path]:
@@ -375,7 +375,7 @@ def check_dataset(dataset: Dataset, evaluation: str) -> Dataset:
     return replace(dataset, cases=int(counts[2].replace(",", "")), problems=problems[:100])
 
 
-def _demand(command: Ended) -> Ended:
+def _demand(command: CommandResult) -> CommandResult:
     if command.code:
         raise InputError(error_in(command.error))
     return command

@@ -14,13 +14,13 @@ from typing import Any
 
 import orjson
 
-from runner.commands.serve.allowed import DATA, Allowed, key_of
+from runner.commands.serve.allowed import DATA, Allowlist, key_of
 from runner.commands.serve.datasets import Bounds, Dataset, Datasets, Part
 from runner.commands.serve.jobs import Job, Jobs, error_in, remove_folder, run_command
 from runner.commands.serve.rating import Sheet, Sheets
 from runner.commands.serve.runs import ROWS, Place, Run, Runs
 from runner.commands.serve.sides import Shelf, Sides
-from runner.compare.case_index import whole
+from runner.compare.case_index import without_surrogates
 from runner.config import arguments
 from runner.config.arguments import unquote
 from runner.config.compose import Plan, plan_of
@@ -83,10 +83,10 @@ class Desk:
         return arguments.read(self.settings.words)
 
     @cached_property
-    def allowed(self) -> Allowed:
+    def allowed(self) -> Allowlist:
         """What requests may set."""
         keys = frozenset(key_of(word) for word in self.line.overrides)
-        return Allowed(tuple(self.line.config_folders), keys)
+        return Allowlist(tuple(self.line.config_folders), keys)
 
     @cached_property
     def datasets(self) -> Datasets:
@@ -146,7 +146,7 @@ class Desk:
         with legible(self.root):
             return self.shelf.sides(self.places(ids))
 
-    def unread(self, ids: Sequence[str]) -> list[Place]:
+    def read_missing(self, ids: Sequence[str]) -> list[Place]:
         """Runs whose rows, many of them, must be read before their cases can be shown; that begins now."""
         places = [place for place in self.places(ids) if not self.shelf.has(place)]
         if places:
@@ -162,7 +162,7 @@ class Desk:
         """The cases of a run from one number on, in the order in which they ended."""
         with legible(place.path):
             if not offset or self.runs.is_running(place):
-                return [*map(whole, islice(lines(place.path / ROWS), offset, offset + limit))]
+                return [*map(without_surrogates, islice(lines(place.path / ROWS), offset, offset + limit))]
             cases = self.shelf.cases(place)
             return list(cases.rows(range(offset, min(offset + limit, len(cases)))))
 
@@ -170,7 +170,11 @@ class Desk:
         """Of cases that the run has."""
         with legible(place.path):
             if self.runs.is_running(place):
-                return {str(row["id"]): row for row in map(whole, lines(place.path / ROWS)) if str(row["id"]) in ids}
+                return {
+                    str(row["id"]): row
+                    for row in map(without_surrogates, lines(place.path / ROWS))
+                    if str(row["id"]) in ids
+                }
             cases = self.shelf.cases(place)
             numbers = {id: number for id in ids if (number := cases.number_of(id)) is not None}
             return dict(zip(numbers, cases.rows(numbers.values()), strict=True))
@@ -221,13 +225,13 @@ class Desk:
             known = did_you_mean(evaluation[:80], self.allowed.experiments)
             raise InputError(f"evaluation_type: no evaluation '{evaluation[:80]}'{known}")
         self.allowed.vet(overrides)
-        asked = [*([f"k={k}"] if k is not None else []), *overrides]
-        given = {key_of(word) for word in asked}
+        request_words = [*([f"k={k}"] if k is not None else []), *overrides]
+        given = {key_of(word) for word in request_words}
         if k is not None and any(key_of(word) == "k" for word in overrides):
-            asked = asked[1:]
+            request_words = request_words[1:]
         of_data = [word for word in dataset.words if key_of(word) not in given and self._fits(word, evaluation)]
         flags = [word for folder in self.line.config_folders for word in ("--config-dir", folder)]
-        return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *asked]
+        return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *request_words]
 
     def _fits(self, word: str, evaluation: str) -> bool:
         """Whether a word of a data set fits an evaluation: given answers are of no use where no answers are
@@ -307,7 +311,7 @@ class Desk:
         job = self._own(id)
         if job.is_open:
             raise ConflictError(f"run {id}: it is {job.status}")
-        self._queue().again(job)
+        self._queue().requeue(job)
 
     def _adopt(self, place: Place) -> None:
         """Check the command line of a folder like a request: anybody may have written the folder."""

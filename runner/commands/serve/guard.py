@@ -114,9 +114,9 @@ class Guard:
         if refusal is not None:
             await _answer(send_with_headers, *refusal)
             return
-        await self._serve_bounded(scope, _Bounded(receive, self._most(scope)), send_with_headers)
+        await self._serve_bounded(scope, _BoundedBody(receive, self._most(scope)), send_with_headers)
 
-    async def _serve_bounded(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
+    async def _serve_bounded(self, scope: Scope, bounded: _BoundedBody, send: Send) -> None:
         """Serve a request whose body is bounded. No reply to a truncated body is sent."""
 
         async def send_unless_cut(message: MutableMapping[str, Any]) -> None:
@@ -235,7 +235,7 @@ async def _answer(send: Send, status: int, code: str, message: str, headers: dic
 
 
 @dataclass
-class _Bounded:
+class _BoundedBody:
     """A request body without a declared length is counted; one that arrives too slowly is cut off."""
 
     source: Receive

@@ -111,7 +111,7 @@ class Jobs:
         """What the command of a job has printed last."""
         return tail(self.log(id)).strip()
 
-    def again(self, job: Job) -> Job:
+    def requeue(self, job: Job) -> Job:
         """Queued once more, in the folder that it has."""
         return self._keep(replace(job, status="queued", starts=0, is_cancelled=False, due=None, error_message=None))
 
@@ -255,7 +255,7 @@ def error_in(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """What a command came to that was waited for."""
 
     code: int
@@ -263,7 +263,7 @@ class Ended:
     error: str
 
 
-def run_command(words: Sequence[str], seconds: float, most_bytes: int | None = None) -> Ended:
+def run_command(words: Sequence[str], seconds: float, most_bytes: int | None = None) -> CommandResult:
     """A command of the same command line, waited for at most so long, with at most so many bytes of memory."""
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "runner", *words],
@@ -280,12 +280,12 @@ def run_command(words: Sequence[str], seconds: float, most_bytes: int | None = N
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return Ended(124, "", f"error: it took more than {seconds:g} s, and was ended")
+        return CommandResult(124, "", f"error: it took more than {seconds:g} s, and was ended")
     if process.returncode and not error.strip() and most_bytes is not None:
-        return Ended(
+        return CommandResult(
             process.returncode, "", f"error: it was ended, as it needs more than {most_bytes >> 30} GB of memory"
         )
-    return Ended(process.returncode, out.decode("utf-8", "replace"), error.decode("utf-8", "replace"))
+    return CommandResult(process.returncode, out.decode("utf-8", "replace"), error.decode("utf-8", "replace"))
 
 
 def remove_folder(folder: Path, root: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.commands.labels import BOM, Picked, pick_answers
+from runner.commands.labels import BOM, RowSelection, pick_answers
 from runner.commands.serve.runs import Place, confine
 from runner.compare.case_index import Cases
 from runner.data.label_sheets import COLUMNS, record_of, sheet_row
@@ -97,7 +97,7 @@ def _slug(name: str) -> str:
     return f"{re.sub(r'[^0-9A-Za-z가-힣_-]+', '-', name)[:40]}-{digest}"
 
 
-def _rows(picked: Picked, rater: str, pick: str) -> list[list[str]]:
+def _rows(picked: RowSelection, rater: str, pick: str) -> list[list[str]]:
     rows = [sheet_row(row, picked.rubric, pick) for row in picked.rows]
     place = COLUMNS.index("rater")
     return [list(COLUMNS), *([*row[:place], rater, *row[place + 1 :]] for row in rows)]

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from runner.commands.serve.jobs import INSIDE, Job, Jobs
-from runner.compare.case_index import whole
+from runner.compare.case_index import without_surrogates
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
 from runner.metrics.catalogue import DECLARED, built_in_catalogue, catalogue_in
@@ -129,7 +129,7 @@ class Runs:
         """Newest first; those that wait, too."""
         places = self.places()
         runs = [self.run(place) for place in places.values() if not place.is_sweep]
-        runs += [self._waiting(job) for job in self._jobs("run") if job.id not in places]
+        runs += [self._run_of_job(job) for job in self._jobs("run") if job.id not in places]
         return sorted(runs, key=lambda run: (run.created_at or "", run.id), reverse=True)
 
     def sweeps(self) -> list[dict[str, Any]]:
@@ -145,7 +145,7 @@ class Runs:
         if place is not None:
             return None if place.is_sweep else self.run(place)
         job = None if self.jobs is None else self.jobs.get(id)
-        return self._waiting(job) if job is not None and job.kind == "run" else None
+        return self._run_of_job(job) if job is not None and job.kind == "run" else None
 
     def _jobs(self, kind: str) -> list[Job]:
         return [] if self.jobs is None else [job for job in self.jobs.all() if job.kind == kind]
@@ -223,7 +223,7 @@ class Runs:
         """Whether its rows may still grow."""
         return self.status(place, self.files(place)[0], self.job_of(place.id)) in ("pending", "running")
 
-    def _waiting(self, job: Job) -> Run:
+    def _run_of_job(self, job: Job) -> Run:
         """Before it has a folder with results."""
         status = {"queued": "pending", "running": "running", "cancelled": "cancelled"}.get(job.status, "failed")
         return Run(
@@ -302,7 +302,7 @@ class Runs:
         place = self.place(id)
         if place is None:
             job = None if self.jobs is None else self.jobs.get(id)
-            return None if job is None else Progress(self._waiting(job).status, 0, 0, None, 0, 0.0, None)
+            return None if job is None else Progress(self._run_of_job(job).status, 0, 0, None, 0, 0.0, None)
         if place.is_sweep:
             sweep = self.sweep(id) or {}
             parts = [self._of_run(self.places()[each]) for each in sweep.get("runs", ()) if each in self.places()]
@@ -396,7 +396,7 @@ def _has_links(folder: Path) -> bool:
 
 @lru_cache(maxsize=2048)
 def _parse(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, Any]:
-    return whole(read_json(path) or {})
+    return without_surrogates(read_json(path) or {})
 
 
 def dataset_of(head: Mapping[str, Any]) -> str | None:

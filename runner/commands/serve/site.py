@@ -225,13 +225,13 @@ def side_page(
     page: Annotated[int, Query(ge=1)] = 1,
 ) -> Response:
     """Cases of several runs beside each other."""
-    if unread := desk.unread(runs):
+    if unread := desk.read_missing(runs):
         return render_page(request, "reading.html.j2", unread=unread)
     show = show if show in FILTERS else "all"
     sides = desk.sides(runs)
     with legible(desk.root):
-        chosen = sides.numbers_of(show, q, case)
-        cases = [shown_case(sides, number) for number in chosen[(page - 1) * CASES : page * CASES].tolist()]
+        numbers = sides.numbers_of(show, q, case)
+        cases = [shown_case(sides, number) for number in numbers[(page - 1) * CASES : page * CASES].tolist()]
     names, ids = [run.path.parent.name for run in sides.runs], _run_ids(desk, runs)
     return render_page(
         request,
@@ -240,12 +240,12 @@ def side_page(
         labels=_labels(desk, ids, names),
         cases=cases,
         counts=sides.counts,
-        n=len(chosen),
+        n=len(numbers),
         show=show,
         q=q,
         case=case,
         page=page,
-        pages=max(1, -(-len(chosen) // CASES)),
+        pages=max(1, -(-len(numbers) // CASES)),
         run_links=[f"/runs/{quote(id)}" for id in ids],
         case_link=lambda each: "?" + urlencode({"runs": runs, "show": show, "q": q, "case": each}, doseq=True),
         link=lambda **new: "?" + urlencode({"runs": runs, "show": show, "q": q, **new}, doseq=True),
@@ -315,8 +315,8 @@ def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
     form = FORMS.get(next((dataset_choice.format for dataset_choice in datasets if dataset_choice.id == dataset), ""))
     open_groups = {*allowed.groups} - {*allowed.closed, "system"}
     settings = {
-        choice: [setting for setting in listed if setting.key not in allowed.closed]
-        for choice, listed in allowed.settings_of.items()
+        choice: [setting for setting in choice_settings if setting.key not in allowed.closed]
+        for choice, choice_settings in allowed.settings_of.items()
         if choice.partition("=")[0] not in allowed.closed
     }
     return render_page(
@@ -329,7 +329,7 @@ def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
         groups={
             group: allowed.groups[group] for group in sorted(open_groups, key=lambda name: (name == "metric", name))
         },
-        settings={choice: listed for choice, listed in settings.items() if listed},
+        settings={choice: choice_settings for choice, choice_settings in settings.items() if choice_settings},
         options=[option for option in allowed.options if option.key not in allowed.closed],
         formats=list(FORMS),
         closed=sorted(allowed.closed),

@@ -58,8 +58,8 @@ class _Copies:
         return self._workspace.root
 
     @property
-    def stored(self) -> Path:
-        return self._workspace.stored
+    def stored_root(self) -> Path:
+        return self._workspace.stored_root
 
     @property
     def cold(self) -> bool:

@@ -41,7 +41,7 @@ _LATIN = re.compile(r"[A-Za-z]")  # without capitals a possible name may be any 
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WeightedQuestion:
     """A question. `weights` float64 [n_words], of its content words."""
 
     words: Sequence[Word]
@@ -57,7 +57,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class CoverageResult:
     """`missing`: the words of the question that the text lacks, in their order."""
 
     coverage: float
@@ -93,7 +93,7 @@ class Coverage:
         """The number of chunks that contain the most frequent form of a word."""
         return max(self._counts.get(form, 0) for form in word.forms)
 
-    def analyse(self, question: str) -> Asked:
+    def analyse(self, question: str) -> WeightedQuestion:
         """The content words of a question with their weights, its names, figures and denied words."""
         words = content_words(question)
         total = self._n_chunks
@@ -101,25 +101,25 @@ class Coverage:
         weights = np.array([math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies])
         named = [name for name in names(question) if _LATIN.search(name)]
         figures = frozenset(figure for figure in _figures(question) if len(figure) >= FIGURE)
-        return Asked(words, weights, named, figures, denied_words(question))
+        return WeightedQuestion(words, weights, named, figures, denied_words(question))
 
-    def of(self, question: Asked, text: str) -> Covered:
+    def of(self, question: WeightedQuestion, text: str) -> CoverageResult:
         """The cover of a question by a text; a question without content words is covered by any text."""
-        read = _read(text)
-        inside = _has_each(question.words, read.forms)
+        parsed = _read(text)
+        inside = _has_each(question.words, parsed.forms)
         if not question.words:
-            return Covered(1.0, 1.0, ())
+            return CoverageResult(1.0, 1.0, ())
         whole = float(question.weights @ inside) / question.total
-        best, place = read.best(question)
+        best, place = parsed.best(question)
         coverage = (whole + best) / 2
-        confidence = min(1.0, coverage / ENOUGH) * (ELSEWHERE if read.speaks_of_else(question, place) else 1.0)
+        confidence = min(1.0, coverage / ENOUGH) * (ELSEWHERE if parsed.speaks_of_else(question, place) else 1.0)
         missing = tuple(word.text for word, there in zip(question.words, inside, strict=True) if not there)
-        return Covered(coverage, confidence, missing)
+        return CoverageResult(coverage, confidence, missing)
 
 
 @lru_cache(maxsize=20_000)
-def _read(text: str) -> _Read:
-    return _Read(text)
+def _read(text: str) -> _ParsedText:
+    return _ParsedText(text)
 
 
 def forms_in(text: str) -> frozenset[str]:
@@ -127,7 +127,7 @@ def forms_in(text: str) -> frozenset[str]:
     return _read(text).forms
 
 
-class _Read:
+class _ParsedText:
     """A text, parsed once for all questions."""
 
     def __init__(self, text: str) -> None:
@@ -145,7 +145,7 @@ class _Read:
     def denied(self) -> frozenset[str]:
         return all_forms(denied_words(self.text))
 
-    def best(self, question: Asked) -> tuple[float, int]:
+    def best(self, question: WeightedQuestion) -> tuple[float, int]:
         """The share of the weight that the best sentence holds, and its place; 0 without sentences."""
         if not self.sentences:
             return 0.0, 0
@@ -157,7 +157,7 @@ class _Read:
         place = int(shares.argmax())
         return float(shares[place]), place
 
-    def speaks_of_else(self, question: Asked, place: int) -> bool:
+    def speaks_of_else(self, question: WeightedQuestion, place: int) -> bool:
         if any(name not in self.names for name in question.names) or not question.figures <= self.figures:
             return True
         around = frozenset[str]().union(*self.by_sentence[max(0, place - 1) : place + 2])

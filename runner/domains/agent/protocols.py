@@ -31,12 +31,28 @@ class Reranker(Protocol):
     """
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """Called once before `rerank`, to count or load what takes long. Calls no model."""
+        """Called once before `rerank`, to count or load what takes long. Calls no model.
+
+        Args:
+            corpus: documents and chunks.
+            workspace: where expensive results are kept.
+        """
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
-        """Assess all candidates found so far for the question. `past_queries`: the searches so far, which a refined
-        query must not repeat. Raises EvaluationError for an unusable reply, and StopRunError or InputError for errors
-        that hold for every question."""
+        """Assess all candidates that were found so far for a question.
+
+        Args:
+            question: as it was asked.
+            candidates: chunks of all searches, without repeats.
+            past_queries: the searches so far, which a refined query must not repeat.
+
+        Returns:
+            The best candidates, whether they are enough, and what to do next.
+
+        Raises:
+            EvaluationError: the reply of a model cannot be used.
+            StopRunError, InputError: no question can be assessed.
+        """
 
 
 class Agent(Protocol):
@@ -47,11 +63,24 @@ class Agent(Protocol):
 
         def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
             toolbox.search_all(question.text)
-            return toolbox.finished("sufficient")
+            return toolbox.finish("sufficient")
     """
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """Like `prepare` of a reranker; called before `run`."""
+        """Called once before `run`, as for a reranker.
+
+        Args:
+            corpus: documents and chunks.
+            workspace: where expensive results are kept.
+        """
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
-        """Search for documents that answer the question, and return `toolbox.finished(…)`."""
+        """Search for documents that answer the question.
+
+        Args:
+            question: as it was asked.
+            toolbox: the searches that the agent may call, within their limits.
+
+        Returns:
+            What `toolbox.finish(…)` returns.
+        """

@@ -48,7 +48,7 @@ class VaultGraph:
     """
 
     def __init__(
-        self, documents: Iterable[Document], read: Callable[[Sequence[str]], Sequence[Markup]] = markups_of
+        self, documents: Iterable[Document], read_markups: Callable[[Sequence[str]], Sequence[Markup]] = markups_of
     ) -> None:
         documents = list(documents)
         self.names = note_names(documents)
@@ -60,7 +60,7 @@ class VaultGraph:
         self.ambiguous: list[LooseLink] = []
         self.in_code: list[LooseLink] = []
         self.tags: dict[str, tuple[str, ...]] = {}
-        for document, markup in zip(documents, read([document.text for document in documents]), strict=True):
+        for document, markup in zip(documents, read_markups([document.text for document in documents]), strict=True):
             self._add(document, markup)
 
     def _add(self, document: Document, markup: Markup) -> None:

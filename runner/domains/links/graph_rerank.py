@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,12 @@ from runner.domains.links.graph import VaultGraph
 from runner.domains.links.links import may_hold_links, property_links
 from runner.domains.links.store import NoteStore
 from runner.protocols import Workspace
-from runner.records import Corpus, Document, Query, Ranking
+from runner.records import Corpus, Document, Ranking
 from runner.text.ordering import best, byte_ranks
 
 LEG, FOUND = "no_graph", "found.json"
 POOL = 100  # best chunks that take part, whatever the depth
 CENTRALITY = 0.25  # what the most central document has, where a neighbourhood that is all relevant has about 1
-
-Search = Callable[[Sequence[Query], int], list[Ranking]]
 
 
 class GraphRerank:
@@ -48,7 +46,7 @@ class GraphRerank:
         if not (self._enabled or (self._enabled is None and _may_hold_links(corpus, workspace))):
             return {}
         graph = VaultGraph(
-            corpus.documents, NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored).markup
+            corpus.documents, NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored_root).markup
         )
         if not graph.n_links and not self._enabled:
             return {}
@@ -61,10 +59,12 @@ class GraphRerank:
         counts = {"links": graph.n_links, "broken": len(graph.broken), "ambiguous": len(graph.ambiguous)}
         return {"graph": counts}
 
-    def search(self, search: Search, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        if not self._active:
-            return search(queries, depth)
-        return [self._rerank(ranking, depth) for ranking in search(queries, max(depth, POOL))]
+    def depth(self, wanted: int) -> int:
+        """How deep the rankings must be that are reranked to a depth."""
+        return max(wanted, POOL) if self._active else wanted
+
+    def rerank(self, rankings: list[Ranking], depth: int) -> list[Ranking]:
+        return [self._rerank(ranking, depth) for ranking in rankings] if self._active else rankings
 
     def _rerank(self, ranking: Ranking, depth: int) -> Ranking:
         places = np.array([self._ids[id] for id in ranking.ids], dtype=np.int64)

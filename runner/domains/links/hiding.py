@@ -31,7 +31,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditedText:
     """A text after edits, and the edits by the positions that they had before."""
 
     text: str
@@ -49,7 +49,7 @@ class Edited:
         return position + shift + len(last.words) - (last.end - last.start)
 
 
-def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
+def apply_edits(text: str, edits: Iterable[Edit]) -> EditedText:
     """Apply edits to a text. An edit within another one (a link in the words of a link) is part of it."""
     outermost: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
@@ -59,7 +59,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
     for edit in outermost:
         parts += [text[end : edit.start], edit.words]
         end = edit.end
-    return Edited("".join([*parts, text[end:]]), tuple(outermost))
+    return EditedText("".join([*parts, text[end:]]), tuple(outermost))
 
 
 def remaining_words(link: Link, target: Document | None, words: Words) -> str:

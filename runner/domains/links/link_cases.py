@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from runner.data.problems import ProblemLog
 from runner.domains.links.events import LinkEvent
 from runner.domains.links.graph import VaultGraph
-from runner.domains.links.hiding import Edit, Edited, Words, apply_edits, definitions, remaining_words
+from runner.domains.links.hiding import Edit, EditedText, Words, apply_edits, definitions, remaining_words
 from runner.domains.links.link_files import WrittenCase
 from runner.domains.links.links import Link, links_of, written_links
 from runner.domains.links.resolving import meant_notes
@@ -75,7 +75,12 @@ class LinkPlaces(Protocol):
     """
 
     def read(self) -> LinkData:
-        """Raises DataError or CorpusError for files that cannot be used."""
+        """Returns:
+            Notes, and places whose links are expected.
+
+        Raises:
+            DataError, CorpusError: files cannot be used.
+        """
 
 
 class Hiding:
@@ -104,7 +109,7 @@ class Hiding:
         edits = [self._edit(link, target) for link, target in self._links_to_targets(links_of(text), note)]
         return " ".join(apply_edits(text, [*edits, *self._lookalike_edits(text, note)]).text.split())
 
-    def _without(self, note: Document) -> Edited:
+    def _without(self, note: Document) -> EditedText:
         led = [(edge.link, edge.target) for edge in self._graph.out_links(note.id)]
         edits = [self._edit(link, target) for link, target in led if target in self._targets(note.id)]
         places = definitions(note.text, lambda address: self._leads_there(address, note.id))
@@ -118,15 +123,15 @@ class Hiding:
 
     def _metadata(self, note: Document) -> Mapping[str, Any]:
         """The metadata without the links: front matter may name the linked note, too (`related: "[[name]]"`)."""
-        return {name: each if name in OWN else self._untold(each, note.id) for name, each in note.metadata.items()}
+        return {name: each if name in OWN else self._remove_note(each, note.id) for name, each in note.metadata.items()}
 
-    def _untold(self, value: Any, note: str) -> Any:
+    def _remove_note(self, value: Any, note: str) -> Any:
         if isinstance(value, str):
             named = not self._targets(note).isdisjoint(self._graph.names.resolve(value))
             return "" if named else apply_edits(value, self._lookalike_edits(value, note)).text
         if isinstance(value, Mapping):
-            return {name: self._untold(each, note) for name, each in value.items()}
-        return [self._untold(each, note) for each in value] if isinstance(value, list | tuple) else value
+            return {name: self._remove_note(each, note) for name, each in value.items()}
+        return [self._remove_note(each, note) for each in value] if isinstance(value, list | tuple) else value
 
     def _links_to_targets(self, links: Sequence[Link], note: str) -> Iterator[tuple[Link, str]]:
         for link in links:
@@ -153,40 +158,40 @@ class Cases:
         self._texts = {note.id: note for note in notes}
 
     def hide(
-        self, written: Mapping[int, WrittenCase], events: Sequence[LinkEvent], words: Words
+        self, case_by_line: Mapping[int, WrittenCase], events: Sequence[LinkEvent], words: Words
     ) -> tuple[tuple[LinkCase, ...], list[Document]]:
         """Cases by line number; and the notes without what they expect."""
-        cases = {line: case for line, each in written.items() if (case := self._resolve(each, line)) is not None}
+        cases = {line: case for line, each in case_by_line.items() if (case := self._resolve(each, line)) is not None}
         hidden: dict[str, set[str]] = defaultdict(set)
         for case in cases.values():
             hidden[case.note].update(*case.expected)
         hiding = Hiding(self._notes, self._graph, hidden, words)
         labels = _labels(events)
-        placed = [self._place(case, written[line], line, hiding) for line, case in cases.items()]
+        placed = [self._place(case, case_by_line[line], line, hiding) for line, case in cases.items()]
         return tuple(_add_labels(case, labels) for case in placed), hiding.notes()
 
     # --- names --------------------------------------------------------------------------------------
 
-    def _resolve(self, written: WrittenCase, line: int) -> LinkCase | None:
-        source = self._note(written.source_note, line, "source_note", is_needed=True)
+    def _resolve(self, raw: WrittenCase, line: int) -> LinkCase | None:
+        source = self._note(raw.source_note, line, "source_note", is_needed=True)
         concepts = [
             frozenset(filter(None, (self._note(name, line, "expected_links") for name in names)))
-            for names in written.expected
+            for names in raw.expected
         ]
-        ambiguous = any(len(self._graph.names.resolve(name)) > 1 for names in written.expected for name in names)
-        if source is None or ambiguous or not self._has_room(written, source, line):
+        ambiguous = any(len(self._graph.names.resolve(name)) > 1 for names in raw.expected for name in names)
+        if source is None or ambiguous or not self._has_room(raw, source, line):
             return None
         accepted, rejected = (
             frozenset(filter(None, (self._note(name, line, field) for name in names)))
-            for field, names in (("accepted", written.accepted), ("rejected", written.rejected))
+            for field, names in (("accepted", raw.accepted), ("rejected", raw.rejected))
         )
         note = self._texts[source]
-        language = written.language or note.language or detect_language(f"{written.anchor}\n{written.context or ''}")
-        tags = written.tags or self._graph.tags.get(source, ())
+        language = raw.language or note.language or detect_language(f"{raw.anchor}\n{raw.context or ''}")
+        tags = raw.tags or self._graph.tags.get(source, ())
         return LinkCase(
-            id=written.id,
+            id=raw.id,
             note=source,
-            anchor=written.anchor,
+            anchor=raw.anchor,
             expected=_distinct(concepts),
             accepted=accepted,
             rejected=rejected,
@@ -217,21 +222,21 @@ class Cases:
 
     # --- places -------------------------------------------------------------------------------------
 
-    def _place(self, case: LinkCase, written: WrittenCase, line: int, hiding: Hiding) -> LinkCase:
+    def _place(self, case: LinkCase, raw: WrittenCase, line: int, hiding: Hiding) -> LinkCase:
         edited_note = hiding.texts[case.note]
-        anchor = hiding.scrub(written.anchor, case.note)
-        span = written.anchor_range or _anchor_span(written.anchor, self._texts[case.note].text, edited_note)
+        anchor = hiding.scrub(raw.anchor, case.note)
+        span = raw.anchor_range or _anchor_span(raw.anchor, self._texts[case.note].text, edited_note)
         if span is not None:
             return replace(case, anchor=anchor, start=edited_note.at(span[0]), end=edited_note.at(span[1]))
         start = edited_note.text.find(anchor) if anchor else -1
         if start >= 0:
             return replace(case, anchor=anchor, start=start, end=start + len(anchor))
-        instead = "its context is taken from the file" if written.context else "it has no context"
+        instead = "its context is taken from the file" if raw.context else "it has no context"
         self._log.warning(self._path, f"'{case.note}' does not contain the anchor; {instead}", line, "anchor")
-        return replace(case, anchor=anchor, context=hiding.scrub(written.context or "", case.note))
+        return replace(case, anchor=anchor, context=hiding.scrub(raw.context or "", case.note))
 
 
-def _anchor_span(anchor: str, text: str, edited_note: Edited) -> tuple[int, int] | None:
+def _anchor_span(anchor: str, text: str, edited_note: EditedText) -> tuple[int, int] | None:
     """The place of the anchor in the text before the edits: the first one that holds a hidden link, else the first."""
     places = []
     start = text.find(anchor)

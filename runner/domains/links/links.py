@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 from runner.records import Document
-from runner.text.patterns import late
+from runner.text.patterns import compile_late
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-_WIKI = late(r"(!?)\[\[([^\[\]\n]+)\]\]")
-_BAR = late(r"\\?\|")  # in a table the bar has a backslash
-_ELSEWHERE = late(r"[a-z][a-z0-9+.-]+:|//", re.IGNORECASE)
-_MAY_HOLD_LINKS = late(r"\[\[|\]\(|\]:|\]\[")
-_TAG = late(r"(?:^|(?<=\s))#((?:[\w-]+/)*[\w-]+)")
-_LINE_END = late(r"\r\n|\n|\r")
-_ADDRESS = late(
+_WIKI = compile_late(r"(!?)\[\[([^\[\]\n]+)\]\]")
+_BAR = compile_late(r"\\?\|")  # in a table the bar has a backslash
+_ELSEWHERE = compile_late(r"[a-z][a-z0-9+.-]+:|//", re.IGNORECASE)
+_MAY_HOLD_LINKS = compile_late(r"\[\[|\]\(|\]:|\]\[")
+_TAG = compile_late(r"(?:^|(?<=\s))#((?:[\w-]+/)*[\w-]+)")
+_LINE_END = compile_late(r"\r\n|\n|\r")
+_ADDRESS = compile_late(
     r"""(?<=\])\([ \t]*<?([^\s<>()]+)>?[^()\n]*\)|<([^\s<>]+\.md(?:\#[^\s<>]*)?)>"""
     r"""|\b(?:href|src)\s*=\s*["']?([^\s"'<>]+)["']?""",
     re.IGNORECASE,

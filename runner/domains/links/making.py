@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from runner.domains.links.graph import Edge, VaultGraph
-from runner.domains.links.hiding import Edited, Words
+from runner.domains.links.hiding import EditedText, Words
 from runner.domains.links.link_cases import Hiding
 from runner.records import Document
 from runner.text.language import detect_language
@@ -41,7 +41,7 @@ def hidden_links(
 
 
 def _rows(
-    note: Document, targets: Sequence[str], edited_note: Edited, graph: VaultGraph, context_chars: int
+    note: Document, targets: Sequence[str], edited_note: EditedText, graph: VaultGraph, context_chars: int
 ) -> Iterator[Row]:
     spans = sentence_spans(note.text)
     expected: dict[Span, list[Edge]] = defaultdict(list)
@@ -73,7 +73,7 @@ def _around(edge: Edge, spans: Sequence[Span]) -> Span:
     return next((span for span in spans if span[0] <= link.start < span[1]), (link.start, link.end))
 
 
-def _anchor(span: Span, spans: Sequence[Span], note: Document, seen: Edited) -> str:
+def _anchor(span: Span, spans: Sequence[Span], note: Document, seen: EditedText) -> str:
     before = [other for other in spans if other[1] <= span[0]]
     for start, end in (span, *before[:-4:-1]):
         text = " ".join(seen.text[seen.at(start) : seen.at(end)].split())

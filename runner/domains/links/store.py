@@ -19,7 +19,7 @@ from typing import Any
 from runner.data.corpus import passages_of
 from runner.data.notes import Outline, outlines_of
 from runner.domains.links.links import NOTHING, Link, Markup, markup_of, may_hold_markup
-from runner.protocols import Chunker, Tokenizer, offered
+from runner.protocols import Chunker, Tokenizer, attribute_of
 from runner.system.database import DamagedError, Database
 from runner.system.sources import code_digest
 from runner.text.chunking import Cutter, Passage
@@ -75,7 +75,7 @@ class NoteStore:
     def passages(self, chunker: Chunker, texts: Sequence[str]) -> list[list[Passage]]:
         """runner.data.corpus.passages_of. What another makes than the `cutter` of this program is not kept: its code is
         not known here."""
-        cutter = chunker if isinstance(chunker, Cutter) else offered(chunker, "cutter")
+        cutter = chunker if isinstance(chunker, Cutter) else attribute_of(chunker, "cutter")
         if not isinstance(cutter, Cutter):
             return [list(passages) for passages in passages_of(chunker, texts)]
         found = self.recall(

@@ -60,7 +60,7 @@ class Suggester(Protocol):
             return {"kind": "titles"}
 
         def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
-            return [Suggestions(ordered(self.confidences(place), place, depth)) for place in places]
+            return [Suggestions(best_suggestions(self.confidences(place), place, depth)) for place in places]
 
         def reason(self, place: Place, note: str) -> str:
             return f"The text names “{self.titles[note]}”."
@@ -70,14 +70,37 @@ class Suggester(Protocol):
     """
 
     def index(self, vault: Vault, workspace: Workspace) -> Mapping[str, Any]:
-        """Get ready for places in these notes. Returns facts for the report."""
+        """Get ready for places in these notes. Called once, before `suggest`.
+
+        Args:
+            vault: notes and their graph.
+            workspace: where indexes are kept.
+
+        Returns:
+            Facts for the report.
+        """
 
     def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
-        """At most `depth` notes for each place; no note of confidence 0."""
+        """Suggest notes to link to.
+
+        Args:
+            places: sentences of notes.
+            depth: how many notes to suggest for each at most, from 1.
+
+        Returns:
+            Suggestions for each place, by descending confidence; none of confidence 0.
+        """
 
     def reason(self, place: Place, note: str) -> str:
-        """Why this note is suggested, for the person who decides. It quotes only the text, the note, or what is beside
-        a link to it."""
+        """Explain a suggestion to the person who decides on it.
+
+        Args:
+            place: where the link would stand.
+            note: the suggested note.
+
+        Returns:
+            A sentence that quotes only the text, the note, or what is beside a link to it.
+        """
 
 
 def best_suggestions(confidences: Mapping[str, float], place: Place, depth: int) -> tuple[Suggestion, ...]:

@@ -22,10 +22,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.domains.memory.records import ChatTurn, Entity, Remembered, Section, SectionName
+from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, Section, SectionName
 from runner.domains.memory.shortening import most, shorten_text, whole_sentences
 from runner.errors import Problem
-from runner.llm.provider import sendable
+from runner.llm.provider import replace_surrogates
 from runner.llm.tokens import Counter, Encoding, counter, encoding_problem, is_exact
 from runner.records import Context
 from runner.text.language import Language, detect_language
@@ -127,7 +127,7 @@ class ContextBuilder:
 
     def build(
         self,
-        remembered: Remembered,
+        remembered: MemoryContent,
         question: str,
         language: str | None = None,
         documents: Sequence[Context] | None = None,
@@ -141,14 +141,14 @@ class ContextBuilder:
         budgets: Mapping[SectionName, int | None] = {**self.budgets, **free, "documents": self.budgets["documents"]}
         newest_first = self._turns(remembered.recent[::-1], budgets["recent"], speech_language)
         parts: dict[SectionName, _Part] = {
-            "memory": self._memory(sendable(remembered.memory).strip(), budgets["memory"]),
+            "memory": self._memory(replace_surrogates(remembered.memory).strip(), budgets["memory"]),
             "entities": self._entities(remembered.entities, budgets["entities"]),
             "recent": _Part(newest_first.shown[::-1], newest_first.cut),
             "retrieved": self._turns(remembered.retrieved, budgets["retrieved"], speech_language),
         }
         if documents is not None:
             parts["documents"] = self._chunks(documents, budgets["documents"])
-        asked = sendable(question)
+        asked = replace_surrogates(question)
         sections = tuple(
             Section(name, asked, self.count(asked), budgets[name])
             if name == "question"
@@ -191,7 +191,7 @@ class ContextBuilder:
         return self._fitting_whole([(turn.number, _context(turn, language)) for turn in turns], budget, "turn")
 
     def _chunks(self, documents: Sequence[Context], budget: int | None) -> _Part:
-        chunks = [Context(each.id, sendable(each.text), sendable(each.title)) for each in documents]
+        chunks = [Context(each.id, replace_surrogates(each.text), replace_surrogates(each.title)) for each in documents]
         return self._fitting_whole(list(enumerate(chunks, 1)), budget, "chunk")
 
     def _fitting_whole(self, contexts: Sequence[tuple[int, Context]], budget: int | None, noun: str) -> _Part:
@@ -221,12 +221,12 @@ def render_turn(turn: ChatTurn, language: Language) -> str:
 
 
 def _context(turn: ChatTurn, language: Language) -> Context:
-    title = sendable(" ".join(turn.said_at.split()))
-    return Context(turn.id or f"turn-{turn.number}", sendable(render_turn(turn, language)), title)
+    title = replace_surrogates(" ".join(turn.said_at.split()))
+    return Context(turn.id or f"turn-{turn.number}", replace_surrogates(render_turn(turn, language)), title)
 
 
 def _line(entity: Entity) -> str:
-    return sendable(f"- {' '.join(entity.key.split())}: {' '.join(entity.value.split())}")
+    return replace_surrogates(f"- {' '.join(entity.key.split())}: {' '.join(entity.value.split())}")
 
 
 def _join(contexts: Sequence[Context]) -> str:

@@ -14,12 +14,12 @@ from runner.domains.memory.context import BuiltContext
 from runner.domains.memory.probing import ProbeCase
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.recall import asked_words, tells_something
-from runner.domains.memory.records import Conversation, Remembered
+from runner.domains.memory.records import Conversation, MemoryContent
 from runner.domains.memory.replay import Moment, Replay
 from runner.errors import ComponentError, EvaluationError, RunnerError, StopRunError
 from runner.protocols import Generator
 from runner.records import Answer, Query, Timing, Turn
-from runner.retrieval.stage import Retrieval, Retrieved
+from runner.retrieval.stage import Retrieval, RetrievalResult
 from runner.system.stopwatch import stopwatch
 from runner.system.threads import together
 from runner.text.refusals import mark_refusal
@@ -101,7 +101,7 @@ def words_of(conversation: Conversation) -> list[Any]:
 
 async def answer_query(
     query: Query,
-    retrieved: Retrieved,
+    retrieved: RetrievalResult,
     context: BuiltContext,
     retrieval: Retrieval,
     generator: Generator,
@@ -166,7 +166,7 @@ def goes_on(question: str) -> bool:
     return len(telling) <= SHORT
 
 
-def search_text(question: str, remembered: Remembered) -> str:
+def search_text(question: str, remembered: MemoryContent) -> str:
     """The text to search for: the question, preceded by the one that it follows up, if the turns that are remembered
     verbatim hold one: the newest question that can be understood alone."""
     if not goes_on(question):
@@ -175,7 +175,7 @@ def search_text(question: str, remembered: Remembered) -> str:
     return question if origin is None else f"{origin} {question}"
 
 
-def _questions(remembered: Remembered) -> Iterator[str]:
+def _questions(remembered: MemoryContent) -> Iterator[str]:
     """What the user asked, the newest first."""
     for turn in reversed(remembered.recent):
         if turn.user.strip() and not tells_something(turn.user):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.domains.memory.context import BuiltContext
-from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe, Remembered, session_of
+from runner.domains.memory.records import ChatTurn, Conversation, Fact, MemoryContent, Probe, session_of
 from runner.domains.memory.replay import Moment
 from runner.errors import EvaluationError
-from runner.metrics.memory import present
+from runner.metrics.memory import find_facts
 from runner.system.store import fingerprint
 from runner.text.names import names
 from runner.text.sentences import split_sentences
@@ -92,7 +92,7 @@ class SeenFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProbedMemory:
     """`text`: the memory as the generator gets it, without the dates of turns, which state no facts."""
 
     case: ProbeCase
@@ -101,7 +101,7 @@ class Seen:
     stale: Sequence[SeenFact]
 
     @classmethod
-    def of(cls, case: ProbeCase, moment: Moment, context: BuiltContext) -> Seen:
+    def of(cls, case: ProbeCase, moment: Moment, context: BuiltContext) -> ProbedMemory:
         text = "\n".join(shown.text for shown in context.contexts)
         expected, stale = case.facts(case.probe.expected), case.facts(case.probe.forbidden)
         return cls(
@@ -183,10 +183,10 @@ def moment_of(case: ProbeCase, moment: Moment) -> Moment:
         for number, turn in (turns[context.id],)
     )
     texts = (f"{context.title}: {context.text}" if context.title else context.text for context in other_contexts)
-    return replace(moment, remembered=Remembered("\n".join(texts), retrieved=retrieved, is_budgeted=False))
+    return replace(moment, remembered=MemoryContent("\n".join(texts), retrieved=retrieved, is_budgeted=False))
 
 
-def guard(case: ProbeCase, moment: Moment, view: Seen) -> None:
+def guard(case: ProbeCase, moment: Moment, view: ProbedMemory) -> None:
     """Raises EvaluationError where a memory holds what was only said after the probe."""
     after = case.probe.after_turn
     turns = (*moment.remembered.recent, *moment.remembered.retrieved)
@@ -201,7 +201,7 @@ def guard(case: ProbeCase, moment: Moment, view: Seen) -> None:
 
 
 def _which_show(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
-    return present(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
+    return find_facts(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
 
 
 def _which_remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:

@@ -11,7 +11,7 @@ from runner.domains.memory.records import (
     ChatTurn,
     Conversation,
     Entity,
-    Remembered,
+    MemoryContent,
     SessionKey,
     SessionState,
     Summary,
@@ -31,7 +31,7 @@ class MemoryStore(Protocol):
     One that keeps nothing but the latest turns, in this process:
 
     class Latest:
-        def opened(self) -> AbstractAsyncContextManager[None]:
+        def open(self) -> AbstractAsyncContextManager[None]:
             return nullcontext()
 
         async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
@@ -57,14 +57,31 @@ class MemoryStore(Protocol):
                 yield key
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """The store may be used inside; opening what is open already is fine (it closes with the outermost)."""
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
-        """The number that the turn got. `keep`: only so many turns stay, the newest."""
+        """Add a turn to a session.
+
+        Args:
+            key: of the session, which is made where it does not exist.
+            turn: what was said.
+            keep: only so many turns stay, the newest.
+
+        Returns:
+            The number that the turn got, from 1.
+        """
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        """A session as it is now; empty where it does not exist. `touch` restarts its time to live."""
+        """Read a session.
+
+        Args:
+            key: of the session.
+            touch: whether its time to live begins again.
+
+        Returns:
+            The session as it is now; empty where it does not exist.
+        """
 
     async def commit(
         self,
@@ -77,16 +94,40 @@ class MemoryStore(Protocol):
         entities: Sequence[Entity],
         keep_turns: bool = False,
     ) -> Committed:
-        """Takes the place of memory and entities, and removes turns up to `up_to_turn` (with `keep_turns` none), if
-        the session still is of this version (else `conflict`) and generation (else `gone`; a late summary revives
-        nothing). The session's `last_turn` is `up_to_turn` then."""
+        """Replace memory and entities, and remove the turns that they cover.
+
+        Args:
+            key: of the session.
+            version: the session must still be of this version, else `conflict`.
+            generation: the session must still be this one, else `gone`: a late summary revives nothing.
+            up_to_turn: turns up to this number are removed; it becomes the `last_turn` of the session.
+            memory: the new summary.
+            entities: the new facts.
+            keep_turns: whether no turn is removed.
+
+        Returns:
+            `ok`, `conflict` or `gone`.
+        """
 
     async def lease(self, key: SessionKey, holder: str, for_s: float) -> bool:
-        """Whether `holder` (a unique name) may summarise the session for so many seconds: no other holder may until the
-        lease is given back (`for_s` 0), has expired, or the session is deleted. The current holder may renew it."""
+        """Reserve the right to summarise a session. No other holder gets it until the lease is given back, has expired,
+        or the session is deleted. The current holder may renew it.
+
+        Args:
+            key: of the session.
+            holder: a unique name.
+            for_s: seconds; 0 gives the lease back.
+
+        Returns:
+            Whether the holder has the lease.
+        """
 
     async def delete(self, key: SessionKey) -> None:
-        """Remove a session; no error where it does not exist."""
+        """Remove a session; no error where it does not exist.
+
+        Args:
+            key: of the session.
+        """
 
     def sessions(self) -> AsyncIterator[SessionKey]:
         """All that the store holds."""
@@ -118,17 +159,40 @@ class Summariser(Protocol):
         language: str | None,
         bounds: Bounds,
     ) -> Summary:
-        """M_i from M_(i-1) and the turns since, what is newest first. Raises EvaluationError where it cannot."""
+        """Work new turns into a memory.
+
+        Args:
+            memory: the summary so far, M_(i-1); may be empty.
+            entities: the facts so far.
+            turns: those since, oldest first.
+            language: of the summary.
+            bounds: its longest length.
+
+        Returns:
+            The summary M_i, what is newest first, and entities to set.
+
+        Raises:
+            EvaluationError: the turns cannot be summarised; they are kept for the next update.
+        """
 
     async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
-        """The same within bounds. Asked once, where a summary is too long; may return it as it is."""
+        """Shorten a summary. Called once, where a summary is too long.
+
+        Args:
+            memory: the summary.
+            bounds: its longest length.
+            language: of the summary.
+
+        Returns:
+            The summary within bounds; may be the same, which is then cut by code.
+        """
 
 
 class Memory(Protocol):
     """A strategy. Updates run in the background, after `append` has returned.
 
     class NoMemory:
-        def opened(self) -> AbstractAsyncContextManager[None]:
+        def open(self) -> AbstractAsyncContextManager[None]:
             return nullcontext()
 
         async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None: ...
@@ -147,30 +211,64 @@ class Memory(Protocol):
             return Upkeep()
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """The memory may be used inside."""
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
-        """The turn is kept when this returns."""
+        """Store a turn; it is kept when this returns.
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
-        """The memory of a session that a generator gets to answer `question`."""
+        Args:
+            key: of the session.
+            turn: what was said.
+            language: of the conversation.
+        """
+
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
+        """Read what a generator gets.
+
+        Args:
+            key: of the session.
+            question: the question that it will answer.
+
+        Returns:
+            The memory of the session.
+        """
 
     async def update(self, key: SessionKey) -> None:
-        """Returns when no update of this session is under way or due."""
+        """Return when no update of the session is running or due.
+
+        Args:
+            key: of the session.
+        """
 
     async def delete(self, key: SessionKey) -> None:
-        """Remove a session from the store, and what is known of it here."""
+        """Remove a session from the store, and what is known of it here.
+
+        Args:
+            key: of the session.
+        """
 
     async def inspect(self, key: SessionKey) -> SessionState:
-        """The content of the store, without extending the life of the session."""
+        """Read the store without extending the life of the session.
+
+        Args:
+            key: of the session.
+
+        Returns:
+            The session as the store has it.
+        """
 
     def upkeep(self, key: SessionKey) -> Upkeep:
-        """Since this object was made, or the session deleted through it."""
+        """Args:
+            key: of the session.
+
+        Returns:
+            What its memory has cost since this object was made, or since the session was deleted through it.
+        """
 
 
 @runtime_checkable
-class Prepared(Protocol):
+class Preparing(Protocol):
     """A memory that keeps something expensive where all runs find it, such as vectors.
 
     class VectorMemory:
@@ -179,12 +277,16 @@ class Prepared(Protocol):
     """
 
     async def prepare(self, workspace: Workspace) -> None:
-        """Called once, before the first turn."""
+        """Called once, before the first turn.
+
+        Args:
+            workspace: where expensive results are kept.
+        """
 
 
 async def prepare(memory: Memory, workspace: Workspace) -> None:
     """Where the memory asks for it."""
-    if isinstance(memory, Prepared):
+    if isinstance(memory, Preparing):
         await memory.prepare(workspace)
 
 
@@ -197,7 +299,12 @@ class Scenarios(Protocol):
     """
 
     def load(self) -> tuple[Sequence[Conversation], Sequence[DataProblem]]:
-        """Raises InputError where nothing can be read."""
+        """Returns:
+            Conversations, and problems of the files.
+
+        Raises:
+            InputError: nothing can be read.
+        """
 
 
-OPTIONAL: Mapping[type, tuple[type, ...]] = {Memory: (Prepared,)}  # as in runner.protocols
+OPTIONAL: Mapping[type, tuple[type, ...]] = {Memory: (Preparing,)}  # as in runner.protocols

@@ -1,22 +1,22 @@
 """How good a memory is for a question, judged by words, numbers, names and negation alone: four scores from 0 to 10.
 
-relevance     how many of the question's words the memory takes up (where the question asks for a number, a time or a
-              reason, half of them count as all, and make 5 at most where the memory has none beside them); at least
-              6 where a fact that is true now shows, at least 1 in any case. Where facts are known, the words are those
-              that one passage takes up, and count the more the fewer passages have them
-completeness  share of the facts that are true now which show; a fact that does not show counts by what one passage
-              holds of its words and of the question's, 0.9 at most, and nothing where the passage has none of its
-              value; without such facts, the same as relevance where there is a number to what is asked, else one less
-              and 4 at most
-accuracy      10 where facts show, 8 where none does; with errors 5 and 1. Errors: a fact that is no longer true (unless
-              what took its place stands in the same sentence), another number, time, name or state in the place of
-              that of a fact; where the question names something in capitals (AWS), that only something else of such
-              a name is spoken of (GCP)
-noise         share of the sentences that have to do with neither the question nor a fact
+relevance     The share of the question's words that the memory has. Where the question asks for a number, a time or a
+              reason, half of its words are enough for the full score, and the score is 5 at most if the memory has no
+              such thing beside them. The score is at least 6 if a fact that is true now shows, and at least 1 always.
+              Where facts are known, the words of the one best passage count, and rare words weigh more.
+completeness  The share of the currently true facts that show. A fact that does not show counts by the words of it and
+              of the question that one passage has: 0.9 at most, and 0 if the passage has nothing of its value. Without
+              such facts, the score is that of relevance if there is a number for what is asked; else one less, and 4 at
+              most.
+accuracy      10 if facts show, 8 if none does; with an error 5 and 1. Errors are a fact that is no longer true (unless
+              the same sentence says what replaced it), another number, time, name or state in place of that of a fact,
+              and, where the question names something in capitals (AWS), a memory that speaks only of something else of
+              that kind (GCP).
+noise         The share of the sentences that concern neither the question nor a fact.
 
-A fact is a text such as `budget: 1.5억` or `1.5억`; what stands after the colon is its value, the parts of which may
-stand in different passages. Sentences that speak to whoever grades are left out, as if they were not there. A memory
-of nothing but questions, refusals and courtesies holds nothing.
+A fact is a text such as `budget: 1.5억` or `1.5억`. The text after the colon is its value, whose parts may stand in
+different passages. Sentences that address whoever grades are ignored. A memory of nothing but questions, refusals and
+courtesies counts as empty.
 """
 
 from __future__ import annotations
@@ -335,14 +335,14 @@ class _Reading:
         return not statement.forms.isdisjoint(all_forms(own)) or mentions(statement.text, [fact.value])
 
 
-def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_shown: bool) -> Inaccuracy | None:
+def _error(fact: _Fact, statement: Statement, quantities: Sequence[Quantity], is_shown: bool) -> Inaccuracy | None:
     """The contradiction of a sentence to a fact. For a fact that shows elsewhere, another number belongs to another
     fact."""
     if _other_name(fact, statement):
         return "target" if _same_otherwise(fact, statement) else None
     if _other_state(fact.text, statement.text) or _is_denied(fact, statement):
         return "state"
-    wrong = None if is_shown else _other_quantity(fact, statement, known)
+    wrong = None if is_shown else _other_quantity(fact, statement, quantities)
     return None if wrong is None else "time" if wrong.unit.startswith(_TIMES) else "number"
 
 

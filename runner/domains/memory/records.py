@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runner.records import Given
+from runner.records import GivenResults
 
 # --- what is kept -----------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ class SessionState:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class MemoryContent:
     """The memory of a session for one question, by a strategy. `recent`: verbatim turns, oldest first, the last one the
     newest. `retrieved`: turns found for the question, best first, none of them in `recent`. `is_budgeted` is False
     where all of it must be shown, whatever the budget."""
@@ -172,7 +172,7 @@ class Probe:
     patched: Probe | None = None
     asked_at: str = ""
     sessions: tuple[str, ...] = ()
-    given: Given = field(default_factory=Given)
+    given: GivenResults = field(default_factory=GivenResults)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from runner.errors import EvaluationError, StopRunError
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ConfirmedState:
     """The confirmed state of a session. `until`: it exists at least until then; `number`: of its last turn."""
 
     generation: str
@@ -50,10 +50,10 @@ class RedisSessions:
         self._users = 0
         self._link: Link | None = None
         self._vitals: Vitals | None = None
-        self._known: dict[SessionKey, Known] = {}
+        self._known: dict[SessionKey, ConfirmedState] = {}
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def open(self) -> AsyncIterator[None]:
         if not self._users:
             self._opening = asyncio.Lock()  # of the loop that runs now
         self._users += 1
@@ -80,9 +80,9 @@ class RedisSessions:
 
     @property
     def link(self) -> Link:
-        """The open link. Raises RuntimeError outside of `opened`."""
+        """The open link. Raises RuntimeError outside of `open`."""
         if self._link is None:
-            raise RuntimeError("a store is used within opened()")
+            raise RuntimeError("a store is used within open()")
         return self._link
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
@@ -103,7 +103,7 @@ class RedisSessions:
         except (AttributeError, RecursionError, TypeError, ValueError) as error:
             raise EvaluationError(
                 f"{self.link.place.name}: the session {key.session!r} of {key.tenant!r} is damaged "
-                f"({type(error).__name__}: {error}); python -m runner clean --tenant deletes sessions that are not used"
+                f"({type(error).__name__}: {error}); python -m runner clean --tenant NAME --idle HOURS deletes it"
             ) from None
         await self._miss(key, state.generation)
         number = last_number_of(reply)
@@ -161,9 +161,11 @@ class RedisSessions:
         before = self._known.get(key)
         if before is not None and before.generation == generation:
             number, version = max(number, before.number), max(version, before.version)
-        self._known[key] = Known(generation, started + self._ttl_ms / 1000, number, version)
+        self._known[key] = ConfirmedState(generation, started + self._ttl_ms / 1000, number, version)
 
-    def _demand(self, before: Known | None, generation: str, *, number: int, version: int | None = None) -> None:
+    def _demand(
+        self, before: ConfirmedState | None, generation: str, *, number: int, version: int | None = None
+    ) -> None:
         """Raises StopRunError where a session has less than what was confirmed before the request was sent."""
         if before is None or before.generation != generation:
             return
@@ -176,7 +178,7 @@ class RedisSessions:
     async def _miss(self, key: SessionKey, generation: str) -> None:
         """Raises StopRunError where a session with time left was replaced or is missing, and the server has lost data
         since. Otherwise it was deleted on purpose, which is fine."""
-        known = self._known.get(key, Known(generation))
+        known = self._known.get(key, ConfirmedState(generation))
         if generation == known.generation:
             return
         del self._known[key]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from runner.domains.memory.protocols import Memory
-from runner.domains.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey, Upkeep
+from runner.domains.memory.records import ChatTurn, Conversation, MemoryContent, Probe, SessionKey, Upkeep
 from runner.errors import StopRunError
 from runner.llm.metering import asking_for, metering, together
 from runner.records import RoleCost, Timing
@@ -24,11 +24,11 @@ class Moment:
     not: what all probes are told is what one going through of the conversation costs. `cost`: by role, of the models
     that were asked since then and to read."""
 
-    remembered: Remembered
+    remembered: MemoryContent
     turns: Sequence[ChatTurn]
     updates: Sequence[int]
     taken_in: int
-    since: Kept
+    since: UpkeepPart
     read: Timing
     cost: Mapping[str, RoleCost] = field(default_factory=dict)
 
@@ -38,7 +38,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UpkeepPart:
     """Part of an Upkeep."""
 
     appends_ms: tuple[float, ...] = ()
@@ -150,9 +150,9 @@ class Replay:
             )
         return state.last_turn
 
-    def _since(self, progress: _Progress, turn: int) -> Kept:
+    def _since(self, progress: _Progress, turn: int) -> UpkeepPart:
         upkeep, before, now = self._memory.upkeep(progress.key), progress.marks[turn], progress.marks[-1]
-        return Kept(
+        return UpkeepPart(
             tuple(upkeep.appends_ms[before.appends : now.appends]),
             tuple(upkeep.updates_ms[before.timed : now.timed]),
             now.updates - before.updates,

@@ -1,34 +1,35 @@
 """Conversations with planted facts and probes, from JSON Lines (one conversation a line) or YAML.
 
-    id                  text, once in all files
+    id                  text, unique in all files
     turns               list of turns; or
-    sessions            list of {"date": ISO 8601, "turns"}: what was said on one day
+    sessions            list of {"date": ISO 8601, "turns"}: the turns of one day
     language (lang), tenant (default "default"), tags
-    facts               list of {"id", "value", "turn"}: what was said in which turn, counted from 1 over all sessions;
-                        "key": true until another fact of the same key is said; "aliases": other ways to write it
-    probes              list of {"id", "question"} and where known
-        after_turn      when it is asked: so many turns have passed (default: all)
-        turn            instead of these two: what the user says in this turn, before it is answered
+    facts               list of {"id", "value", "turn"}: the turn in which it is said, counted from 1 over all sessions;
+                        "key": the fact is true until another one of the same key is said; "aliases": other ways to
+                        write the value
+    probes              list of {"id", "question"} and, where known,
+        after_turn      the number of turns after which it is asked (default: all)
+        turn            in place of "question" and "after_turn": the question is what the user says in this turn
         answerable      true (default) or false
         expected        ids of the facts that an answer needs
         forbidden       ids of facts that are no longer true, or never were
         answers         list of answers as people would give them
         evidence        ids of the turns that answer it; a turn without an id is called turn-N
-        canaries        texts of other tenants, of which nothing may show
+        canaries        texts of other tenants, none of which may show
         category        by which results are grouped
-        contexts        list of texts or of {"id", "text", "title"}: what the memory of another system gave for it, best
-                        first; with the id of a turn what it gave of that turn, else something that it made itself
+        contexts        list of texts or of {"id", "text", "title"}: what the memory of another system returned, best
+                        first. An id of a turn names the turn that it was made from; without one, it is the system's own
         answer          what that system answered, for generator=given
-        notes           ids of documents that answer it, where an experiment has documents beside conversations
+        notes           ids of documents that answer it, for experiments with documents beside conversations
 
-A turn is {"user", "assistant"}; in a talk of two people {"speaker", "user" or "text"} with what one of them said.
-It may have an "id" and its own "date".
+A turn is {"user", "assistant"}; in a conversation of two people {"speaker", "user" or "text"} with the words of one of
+them. It may have an "id" and a "date" of its own.
 
-YAML is the same in one document, `version: 1` with `conversations: [...]`. Dates and words such as `no` are texts
-there; a value that is a number is put in quotes. Other keys are free to stand anywhere.
+YAML has the same keys in one document: `version: 1` and `conversations: [...]`. Dates and words such as `no` are read
+as texts; put a value that is a number in quotes. Other keys are allowed everywhere.
 
-Nothing may depend on what is said later: an expected fact or a piece of evidence from after the probe is an error,
-and so is an expected fact that another one has taken the place of. An error leaves out its conversation.
+An expected fact or a piece of evidence from after the probe is an error, and so is an expected fact that another one
+has replaced. A conversation with an error is left out.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import contexts_of
 from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe
-from runner.domains.memory.scenario_yaml import Placed, read_yaml
+from runner.domains.memory.scenario_yaml import LineDict, read_yaml
 from runner.domains.memory.timeline import check_timeline
 from runner.errors import DataError
-from runner.records import Given
+from runner.records import GivenResults
 
 CONVERSATION = frozenset({"id", "language", "lang", "tenant", "tags", "sessions", "turns", "facts", "probes"})
 SESSION = frozenset({"date", "turns"})
@@ -113,14 +114,14 @@ def _turns(fields: Fields) -> tuple[ChatTurn, ...]:
     both = fields.data.get("turns") is not None and fields.data.get("sessions") is not None
     if both:
         fields.error("turns", "expected either turns or sessions, found both")
-    read = list(_turns_of(fields, ""))
+    turns = list(_turns_of(fields, ""))
     for session in () if both else _objects(fields, "sessions", SESSION):
-        read += _turns_of(session, _date(session))
-    if not read and not fields.failed:
+        turns += _turns_of(session, _date(session))
+    if not turns and not fields.failed:
         fields.error("turns", "expected at least one turn, found none")
     return tuple(
         ChatTurn(turn.user, turn.assistant, turn.speaker, turn.said_at, turn.id, number)
-        for number, turn in enumerate(read, 1)
+        for number, turn in enumerate(turns, 1)
     )
 
 
@@ -179,7 +180,7 @@ def _probe(fields: Fields, turns: Sequence[ChatTurn]) -> Probe:
         canaries=fields.texts("canaries"),
         category=fields.text("category") or "",
         notes=fields.texts("notes"),
-        given=Given(contexts=contexts_of(fields), answer=fields.text("answer")),
+        given=GivenResults(contexts=contexts_of(fields), answer=fields.text("answer")),
     )
 
 
@@ -202,7 +203,7 @@ def _question_of_turn(fields: Fields, turns: Sequence[ChatTurn]) -> tuple[str, i
 
 def _objects(fields: Fields, name: str, known: frozenset[str]) -> Iterator[Fields]:
     for inner in fields.objects(name):
-        if isinstance(inner.data, Placed):
+        if isinstance(inner.data, LineDict):
             inner.line = inner.data.line
         inner.warn_of_misspellings(known)
         yield inner

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONSTANTS = {"true": True, "false": False, "null": None, "": None, "~": None}
 
 
-class Placed(dict[str, Any]):
+class LineDict(dict[str, Any]):
     """An object and the line that it begins in."""
 
     line: int
@@ -32,7 +32,7 @@ class Placed(dict[str, Any]):
 def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, conversation) in file order. Raises DataError where the file is no scenario file at all."""
     document = parsed_yaml(read_text(path, key, DataError), path, key, DataError, _load)
-    if not isinstance(document, Placed):
+    if not isinstance(document, LineDict):
         raise DataError(
             f"{key}: {path}: expected `version: 1` and `conversations: [...]`, found {describe_value(document)}"
         )
@@ -45,7 +45,7 @@ def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[
         near = did_you_mean("conversations", document)
         raise DataError(f"{key}: {path}: conversations: expected a list, found nothing{near}")
     for index, item in enumerate(fields.items("conversations") or ()):
-        if isinstance(item, Placed):
+        if isinstance(item, LineDict):
             yield item.line, item
         else:
             fields.wrong(f"conversations[{index}]", "an object", item)
@@ -101,8 +101,8 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     return float(text) if set(text) & set(".eE") else int(text)
 
 
-def _mapping(node: yaml.MappingNode, values: dict[int, Any]) -> Placed:
-    placed = Placed()
+def _mapping(node: yaml.MappingNode, values: dict[int, Any]) -> LineDict:
+    placed = LineDict()
     placed.line = node.start_mark.line + 1
     for name, value in node.value:
         word = str(name.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner.domains.memory.context import BuiltContext
-from runner.domains.memory.probing import ProbeCase, Seen
+from runner.domains.memory.probing import ProbeCase, ProbedMemory
 from runner.domains.memory.records import ChatTurn, Probe, session_of
 from runner.domains.memory.replay import Moment
 from runner.metrics import locomo
@@ -22,7 +22,7 @@ HELD = 0.5  # support from which a summary holds what a turn says, as the lexica
 SIZES = ("memory_sentences", "memory_tokens", "context_tokens")
 
 
-def count_values(view: Seen, moment: Moment, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
+def count_values(view: ProbedMemory, moment: Moment, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
     """Values by name; None where something does not apply."""
     probe = view.case.probe
     reply = _answer_text(answer)

@@ -42,9 +42,9 @@ class Sessions:
         return self._sessions.setdefault(key, Session())
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def open(self) -> AsyncIterator[None]:
         """The outermost waits for the work under way when it ends well, else cancels it: the turns are kept."""
-        async with self.store.opened():
+        async with self.store.open():
             self._users += 1
             try:
                 yield

@@ -17,7 +17,7 @@ PROBES = (4, 12)  # of a conversation, at least and at most
 TWO_FACTS = 0.15  # of the questions with an answer ask for two
 AGES = (5, 10, 20, 50, 100)  # turns that have passed: edges of the classes that are asked for equally often
 
-Asked = tuple[int, Fact]  # after so many turns, for this
+Question = tuple[int, Fact]  # after so many turns, for this
 
 
 def probes(random: Random, phrases: Phrases, script: Script, unanswerable: float) -> tuple[Probe, ...]:
@@ -32,14 +32,14 @@ def probes(random: Random, phrases: Phrases, script: Script, unanswerable: float
     return tuple(replace(probe, id=f"p{number}") for number, probe in enumerate(made, 1))
 
 
-def _choose(random: Random, script: Script, checkpoints: Sequence[int], n_probes: int) -> list[Asked]:
+def _choose(random: Random, script: Script, checkpoints: Sequence[int], n_probes: int) -> list[Question]:
     """Classes of age take turns, beginning with any."""
     pairs = [(turn, fact) for turn in checkpoints for fact in _true_facts(script, turn)]
     random.shuffle(pairs)
     pairs.sort(key=_age_class)
     classes = [list(group) for _, group in groupby(pairs, key=_age_class)]
     random.shuffle(classes)
-    chosen: list[Asked] = []
+    chosen: list[Question] = []
     while len(chosen) < n_probes and any(classes):
         chosen += [group.pop() for group in classes if group]
     return chosen[:n_probes]
@@ -51,7 +51,7 @@ def _true_facts(script: Script, after_turn: int) -> list[Fact]:
     return [fact for key, fact in current.items() if key in script.slots]
 
 
-def _age_class(asked: Asked) -> int:
+def _age_class(asked: Question) -> int:
     after_turn, fact = asked
     return sum(after_turn - fact.turn >= edge for edge in AGES)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from runner.domains.memory.records import ChatTurn, SessionKey, SessionState, session_of
 from runner.errors import Problem, StopRunError
 from runner.llm.metering import Meter, call_with_meter, owner_of, pass_on
-from runner.protocols import Embedder, Workspace, offered
+from runner.protocols import Embedder, Workspace, attribute_of
 from runner.retrieval.fusion import BALANCED, POOL, convex_values, fuse
 from runner.system.threads import in_thread
 from runner.text.tokens import by_script, words
@@ -141,7 +141,7 @@ class TurnVectors:
 
     def _cosine(self, passage: NDArray[np.float32], question: NDArray[np.float32]) -> float:
         if len(passage) != len(question):
-            if passage.any() and question.any() and not offered(self._embedder, "is_rehearsed"):
+            if passage.any() and question.any() and not attribute_of(self._embedder, "is_rehearsed"):
                 raise StopRunError(
                     f"embedder: vectors of {len(passage)} numbers for turns and of {len(question)} for a question: two "
                     "models answer under one name"
@@ -176,7 +176,7 @@ class TurnSearch:
         self._unit, self._recency, self._ranking = unit, recency, ranking
         self._embedder = embedder if ranking != "bm25" else None
         self._vectors = None if self._embedder is None else TurnVectors(self._embedder)
-        suggested = BALANCED if self._embedder is None else offered(self._embedder, "keyword_weight")
+        suggested = BALANCED if self._embedder is None else attribute_of(self._embedder, "keyword_weight")
         self._weight = weight if weight is not None else BALANCED if suggested is None else float(suggested)
         self._indexes: OrderedDict[tuple[SessionKey, str], TurnIndex] = OrderedDict()
 
@@ -185,9 +185,9 @@ class TurnSearch:
         if self._ranking == "bm25":
             return
         name = type(self._embedder).__name__
-        if self._embedder is None or not offered(self._embedder, "has_vectors"):
+        if self._embedder is None or not attribute_of(self._embedder, "has_vectors"):
             fault = "needs vectors, and embedder=none makes none"
-        elif offered(self._embedder, "is_fitted"):
+        elif attribute_of(self._embedder, "is_fitted"):
             fault = f"embeds turns as they are said, and {name} is fitted on all texts before it embeds the first"
         else:
             return
@@ -200,7 +200,7 @@ class TurnSearch:
 
     @property
     def provenance(self) -> Mapping[str, object]:
-        return {} if self._embedder is None else {"embedder": offered(self._embedder, "provenance")}
+        return {} if self._embedder is None else {"embedder": attribute_of(self._embedder, "provenance")}
 
     async def best(
         self, key: SessionKey, state: SessionState, question: str, n: int, besides: Collection[int] = ()

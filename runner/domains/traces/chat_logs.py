@@ -109,16 +109,16 @@ def steps_of(messages: Sequence[Message]) -> tuple[tuple[Step, ...], str]:
     acting = [message for message in messages if message.role in ("user", "assistant", "tool")]
     answer = acting[-1].text.strip() if acting and acting[-1].role == "assistant" and not acting[-1].calls else ""
     steps: list[tuple[StepType, str, Call | None]] = []
-    called: dict[str, Call] = {}
+    call_by_id: dict[str, Call] = {}
     failed: list[Call | None] = []
     for message in acting[:-1] if answer else acting:
         if message.role != "assistant":
             if message.role == "tool" and message.is_error:
-                failed.append(called.get(message.call_id or ""))
+                failed.append(call_by_id.get(message.call_id or ""))
             steps.append(("observation", message.text, None))
             continue
         steps += _acts(message, failed)
-        called |= {call.id: call for call in message.calls}
+        call_by_id |= {call.id: call for call in message.calls}
         failed = []
     if answer and not steps:
         steps = [("thought", answer, None)]

@@ -168,7 +168,7 @@ def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Mess
     tools = set(names.values())
     parents = {str(span.get("parent_span_id") or span.get("parent_id") or "") for span in spans}
     messages: list[Message] = []
-    for place, span in sorted(enumerate(spans), key=lambda each: _began(each[1])):
+    for place, span in sorted(enumerate(spans), key=lambda each: _start_ns(each[1])):
         field, kind = f"data.spans[{place}]", _type(span)
         if kind in TOOLS:
             messages += _messages_of(span, names[place])
@@ -334,7 +334,7 @@ def _span_id(span: Span) -> str:
     return str(span.get("span_id") or (context.get("span_id") if isinstance(context, dict) else ""))
 
 
-def _began(span: Span) -> int:
+def _start_ns(span: Span) -> int:
     value = span.get("start_time_unix_nano", span.get("start_time"))
     try:
         return int(value or 0)

@@ -54,7 +54,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class LeftOut:
+class Omissions:
     """Parts of a file that are left out: counted by kind, and reported by the first place of each."""
 
     _firsts: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -75,12 +75,12 @@ class LeftOut:
 def is_otel(path: str) -> bool:
     """Whether the first JSON value of the file holds spans or log records of OpenTelemetry. Raises DataError for a file
     that cannot be read."""
-    for _, value in _values(path, ProblemLog(), LeftOut(), LOOKED_AT):
+    for _, value in _values(path, ProblemLog(), Omissions(), LOOKED_AT):
         return _is_export(value)
     return False
 
 
-def read_spans(path: str, log: ProblemLog, left_out: LeftOut) -> dict[str, list[Span]]:
+def read_spans(path: str, log: ProblemLog, left_out: Omissions) -> dict[str, list[Span]]:
     """The spans by trace, in the order of the file. Problems are in `log`, parts that belong to no trace in `left_out`.
     Raises DataError for a file that cannot be read."""
     traces: dict[str, list[Span]] = {}
@@ -107,7 +107,9 @@ def read_spans(path: str, log: ProblemLog, left_out: LeftOut) -> dict[str, list[
     return traces
 
 
-def _values(path: str, log: ProblemLog, left_out: LeftOut, first_lines: int | None = None) -> Iterator[tuple[int, Any]]:
+def _values(
+    path: str, log: ProblemLog, left_out: Omissions, first_lines: int | None = None
+) -> Iterator[tuple[int, Any]]:
     """The JSON objects and lists of a file, each with the line on which it begins: one a line, or from an opening
     bracket to the closing one that is indented alike. With `first_lines`, nothing that begins after them."""
     with open_file(path, "LOGS", DataError) as file:

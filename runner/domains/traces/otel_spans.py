@@ -36,7 +36,7 @@ from runner.domains.traces.chat_messages import (
     of_blocks,
 )
 from runner.domains.traces.mlflow_traces import SUCCESS, verdict_of
-from runner.domains.traces.otel_files import LeftOut, Span, read_spans
+from runner.domains.traces.otel_files import Omissions, Span, read_spans
 from runner.domains.traces.records import Trace
 from runner.text.language import detect_language
 
@@ -97,7 +97,7 @@ TOLD = {"task_domain", "success", "confidence", "rating", "quality", "expected_t
 def read_otel(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
     """The traces in the order in which they begin in the file. `domain` and `confidence` are for traces without their
     own. Problems and omissions are in `log`. Raises DataError for a file that cannot be read."""
-    left_out, unread = LeftOut(), Counter[str]()
+    left_out, unread = Omissions(), Counter[str]()
     for id, spans in read_spans(path, log, left_out).items():
         first = spans[0]
         for span in spans:
@@ -122,7 +122,7 @@ def _unread(span: Span) -> Iterator[str]:
             yield name
 
 
-def _trace(id: str, spans: Sequence[Span], domain: str, confidence: float, left_out: LeftOut) -> Trace:
+def _trace(id: str, spans: Sequence[Span], domain: str, confidence: float, left_out: Omissions) -> Trace:
     """Raises FieldError."""
     spans = sorted(spans, key=lambda span: span.began_ns)
     ids = {span.id for span in spans}
@@ -174,18 +174,18 @@ def _metadata(spans: Sequence[Span], root: Span, began: datetime | None, assumed
         for name in ("gen_ai.request.model", "llm.model_name")
         if name in span.attributes
     )
-    used: Counter[str] = Counter()
+    n_tokens: Counter[str] = Counter()
     for span in spans:
         for name, others in USAGE.items():
             count = _first(span.attributes, others)
-            used[name] += count if _kind(span) == "model" and isinstance(count, int) else 0
+            n_tokens[name] += count if _kind(span) == "model" and isinstance(count, int) else 0
     kept = {name: value for name, value in root.attributes.items() if name not in READ and not FLAT.match(name)}
     return {
         "name": root.name,
         "attributes": {name: value for name, value in kept.items() if name not in TOLD},
         "resource": dict(root.resource),
         "models": list(models),
-        "usage": dict(used),
+        "usage": dict(n_tokens),
         **({} if began is None else {"created_at": began.isoformat()}),
         "assumed": list(assumed),
     }
@@ -212,7 +212,7 @@ class _Conversation:
         self._calls: dict[str, Call] = {}
         self._ran: set[str] = set()  # ids of calls that a span of a tool tells
 
-    def of(self, spans: Sequence[Span], left_out: LeftOut) -> list[Message]:
+    def of(self, spans: Sequence[Span], left_out: Omissions) -> list[Message]:
         """The messages of all spans, in the order in which they began."""
         by_id = {span.id: span for span in spans}
         parents = {span.parent for span in spans}
@@ -226,7 +226,7 @@ class _Conversation:
                 left_out.add(f"a span {named} is left out", span.line, span.place)
         return self._messages
 
-    def _read(self, span: Span, kind: str, left_out: LeftOut) -> None:
+    def _read(self, span: Span, kind: str, left_out: Omissions) -> None:
         if kind == "tool":
             self._add_use(span)
             return
@@ -249,7 +249,7 @@ class _Conversation:
         for message in outputs:
             self._add(message, span, left_out)
 
-    def _add(self, message: Message, span: Span, left_out: LeftOut) -> None:
+    def _add(self, message: Message, span: Span, left_out: Omissions) -> None:
         self._messages.append(message)
         self._n_known[_key(message)] += 1
         self._calls |= {call.id or call.key: call for call in message.calls}
@@ -465,7 +465,7 @@ def _error_text(span: Span) -> str:
     return str(span.message or next(raised, None) or "")
 
 
-def _success(spans: Sequence[Span], root: Span, left_out: LeftOut) -> bool | None:
+def _success(spans: Sequence[Span], root: Span, left_out: Omissions) -> bool | None:
     verdicts: set[bool] = set()
     for span in spans:
         for name, values in _events(span):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from runner.domains.traces.records import Trace
 from runner.errors import DataError, Problem
-from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
+from runner.protocols import CachedEmbedder, Embedder, Workspace, attribute_of
 from runner.records import Timing
 from runner.system.spool import Lazy
 from runner.system.stopwatch import stopwatch
@@ -56,7 +56,7 @@ class Past:
 
     @property
     def has_vectors(self) -> bool:
-        return bool(offered(self.embedder, "has_vectors"))
+        return bool(attribute_of(self.embedder, "has_vectors"))
 
     async def vectors(
         self, traces: Sequence[Trace], wanted_ids: Collection[str], workspace: Workspace
@@ -66,7 +66,7 @@ class Past:
         traces without a required time."""
         ordered = self.trace_order(traces)
         await in_thread(self.embedder.prepare, _Texts(traces, ordered), workspace)
-        is_rehearsed = offered(self.embedder, "is_rehearsed")
+        is_rehearsed = attribute_of(self.embedder, "is_rehearsed")
         is_loaded = False
         places = iter(self._needed_places(traces, ordered, wanted_ids))
         while batch := [traces[place] for place in islice(places, BATCH)]:
@@ -89,15 +89,15 @@ class Past:
             self.embedder.warm_up()
 
     def _embed(
-        self, batch: Sequence[Trace], stored: Sequence[bool], wanted_ids: Collection[str]
+        self, batch: Sequence[Trace], is_stored_of_each: Sequence[bool], wanted_ids: Collection[str]
     ) -> NDArray[np.float32]:
         """float32 [n_traces, dim]. Notes the embedding time of the wanted traces."""
         texts = [trace.text for trace in batch]
-        n_computed = len({text for text, is_stored in zip(texts, stored, strict=True) if not is_stored})
+        n_computed = len({text for text, is_stored in zip(texts, is_stored_of_each, strict=True) if not is_stored})
         with stopwatch() as watch:
             rows = self.embedder.embed(texts, "passage")
         share = Timing(watch.ms / n_computed, watch.live) if n_computed else STORED
-        for trace, is_stored in zip(batch, stored, strict=True):
+        for trace, is_stored in zip(batch, is_stored_of_each, strict=True):
             if trace.id in wanted_ids:
                 self.shares[trace.id] = STORED if is_stored else share
         return rows
@@ -121,13 +121,13 @@ class Past:
         if len(wanted) == len(traces):
             return ordered
         is_wanted = bytearray(trace.id in wanted for trace in traces)
-        needed, ahead = array("L"), 0
+        places, ahead = array("L"), 0
         for place in reversed(ordered):
             ahead = self.max_elements + 1 if is_wanted[place] else ahead
             if ahead > 0:
-                needed.append(place)
+                places.append(place)
             ahead -= 1
-        return needed[::-1]
+        return places[::-1]
 
 
 class _Texts(Lazy[str]):

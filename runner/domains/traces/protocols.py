@@ -23,7 +23,17 @@ class Traces(Protocol):
     """
 
     def read(self, look: Callable[[Trace], None]) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
-        """Read the traces in file order, and call `look` with each. Raises DataError for unusable files."""
+        """Read the traces in file order.
+
+        Args:
+            look: called with each trace as it is read.
+
+        Returns:
+            The traces, and problems of the files.
+
+        Raises:
+            DataError: a file cannot be used.
+        """
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from runner.system.folder import identities
 from runner.words.wording import Wording
 
 SPREAD = ("mean", "p10", "p50", "p90")
-PIPELINE = Pipeline(("dataset", "embedder"))  # with the judge, where it was asked: run_facts
+PIPELINE = Pipeline(("dataset", "embedder"), warnings={"profile": "trace.weighed"})  # with the judge: run_facts
 OUTLIERS = 20  # named at most
 
 Traces = Mapping[str, Any]  # `trace` of summary.json

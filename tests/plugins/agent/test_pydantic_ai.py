@@ -152,7 +152,7 @@ def test_steps_are_charged_with_what_they_cost(server: ModelsServer, tmp_path: P
 
     async def both() -> tuple[Trajectory, dict[str, Any]]:
         door = models(server.url, tmp_path, provider_prices=prices)
-        async with door.opened("0"):
+        async with door.open("0"):
             found = await asyncio.to_thread(run, door, tmp_path)
         return found, dict(door.usage("0"))
 

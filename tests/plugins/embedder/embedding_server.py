@@ -46,7 +46,7 @@ def texts_of(server: ModelsServer) -> list[str]:
 
 
 async def beside(door: Models, function: Callable[[], Any]) -> Any:
-    async with door.opened():
+    async with door.open():
         return await in_thread(function)
 
 

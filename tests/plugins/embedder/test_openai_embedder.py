@@ -170,7 +170,7 @@ async def test_a_thread_that_outlives_the_run_asks_no_more(server: ModelsServer,
                 errors.append(error)
 
     async def run() -> None:
-        async with door.opened():
+        async with door.open():
             threading.Thread(target=work).start()
             while not server.count:
                 await asyncio.sleep(0.01)

@@ -142,7 +142,7 @@ def copilot(retriever: Any = None, memory: Any = FullHistoryMemory, talk: Conver
 async def scored(tested: Copilot, folder: Path) -> dict[str, tuple[Scores, Any]]:
     cases = tested.load().cases
     found = {}
-    async with tested.opened():
+    async with tested.open():
         await tested.prepare(cases, Store(folder, {id(tested.retrieval.retriever): "words"}))
         for case in cases:
             output = await tested.run(case)

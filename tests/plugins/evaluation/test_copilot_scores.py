@@ -9,7 +9,7 @@ import pytest
 
 from plugins.memory.full_history import FullHistoryMemory
 from plugins.memory.none import NoMemory
-from runner.domains.memory.records import Remembered, SessionKey
+from runner.domains.memory.records import MemoryContent, SessionKey
 from runner.errors import EvaluationError
 from runner.protocols import Workspace
 from runner.system.store import Store
@@ -108,14 +108,14 @@ def test_metrics_of_a_question_that_failed() -> None:
 
 async def test_a_memory_that_fails_for_one_question_fails_that_question(tmp_path: Path) -> None:
     class Fails(FullHistoryMemory):
-        async def read(self, key: SessionKey, question: str) -> Remembered:
+        async def read(self, key: SessionKey, question: str) -> MemoryContent:
             if question == "And seats?":
                 raise EvaluationError("not this time")
             return await super().read(key, question)
 
     tested = copilot(memory=Fails)
     cases = tested.load().cases
-    async with tested.opened():
+    async with tested.open():
         await tested.prepare(cases, Store(tmp_path, {id(tested.retrieval.retriever): "words"}))
         with pytest.raises(EvaluationError, match="not this time"):
             await tested.run(cases[1])

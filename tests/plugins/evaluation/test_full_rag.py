@@ -10,7 +10,7 @@ import pytest
 
 from plugins.retriever.given import GivenRetriever
 from runner.errors import EvaluationError
-from runner.records import Answer, Context, Given, Query, Ranking
+from runner.records import Answer, Context, GivenResults, Query, Ranking
 from runner.run.engine import run_case
 from runner.system.store import Store
 from tests.plugins.evaluation.small_rag import TEXTS, Alphabetical, Judges, Says, full_rag, query, ran, row
@@ -139,10 +139,12 @@ def test_a_text_that_refuses_declines_whether_its_generator_says_so_or_not(
 
 
 def test_what_counts_for_an_answer_is_what_its_generator_saw(tmp_path: Path) -> None:
-    given = Given(contexts=(Context("a", "Alpha is first."), Context("c", "Gamma is third.")))
+    given = GivenResults(contexts=(Context("a", "Alpha is first."), Context("c", "Gamma is third.")))
     found, _, _ = row(tmp_path, query(given=given, answers=("Delta",)))
     assert (found.metrics["recall_at_k"], found.labels["lost_at"]) == (1, "below_k")
-    texts = Given(contexts=(Context("context-1", "Beta is second."),))  # nobody knows of which documents they are
+    texts = GivenResults(
+        contexts=(Context("context-1", "Beta is second."),)
+    )  # nobody knows of which documents they are
     found, _, _ = row(tmp_path, query(given=texts, answers=("Delta",)))
     assert found.labels["lost_at"] not in ("none", "below_k")
 
@@ -237,7 +239,7 @@ def test_faithfulness_to_texts_that_nobody_knows_is_not_judged(tmp_path: Path) -
     """A ranking of ids, without contexts and without a corpus that has them."""
     retriever = GivenRetriever()
     judge = Judges(faithfulness=0.0, answer_relevancy=1.0)
-    case = query(relevance={"x": 1}, given=Given(ranking=(("x", 1.0), ("y", 0.5))))
+    case = query(relevance={"x": 1}, given=GivenResults(ranking=(("x", 1.0), ("y", 0.5))))
     evaluation = full_rag([case], retriever, Says(Answer("Beta is second.")), judge, 2)
     found = ran(evaluation, tmp_path)
     assert found.metrics["recall_at_k"] == 1

@@ -9,7 +9,7 @@ import pytest
 
 from plugins.evaluation.full_rag import RequireSettings
 from runner.errors import StopRunError
-from runner.records import Answer, Context, Given, Query, Ranking, Trajectory
+from runner.records import Answer, Context, GivenResults, Query, Ranking, Trajectory
 from runner.system.store import Store
 from runner.text.refusals import REFUSAL
 from tests.plugins.evaluation.small_rag import Alphabetical, Judges, Says, full_rag, query, ran, row
@@ -72,7 +72,7 @@ def test_where_the_best_hit_is_below_refuse_below_the_generator_is_not_asked(
 
 
 def test_no_more_than_k_given_contexts_are_used(tmp_path: Path) -> None:
-    given = Given(contexts=tuple(Context(f"c{number}", "text") for number in range(5)))
+    given = GivenResults(contexts=tuple(Context(f"c{number}", "text") for number in range(5)))
     _, generator, _ = row(tmp_path, query(given=given), k=2)
     assert [context.id for context in generator.contexts] == ["c0", "c1"]
 

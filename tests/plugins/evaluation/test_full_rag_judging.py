@@ -15,7 +15,7 @@ from plugins.retriever.given import GivenRetriever
 from runner.cli import main
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
-from runner.records import Context, Corpus, DataSet, Given, Judgement, Query, Turn
+from runner.records import Context, Corpus, DataSet, GivenResults, Judgement, Query, Turn
 from runner.system.store import Store
 from tests.plugins.evaluation.small_retrieval import retrieval
 from tests.services.models_replies import Reply, completion
@@ -47,7 +47,7 @@ class Data:
 
 
 def query(**fields: Any) -> Query:
-    given = Given(ranking=(("a", 1.0),), contexts=(Context("a", "Five days."),), answer="Five days.")
+    given = GivenResults(ranking=(("a", 1.0),), contexts=(Context("a", "Five days."),), answer="Five days.")
     return Query(
         **{"id": "q", "text": "How long?", "answerable": True, "relevance": {"a": 1}, "given": given, **fields}
     )

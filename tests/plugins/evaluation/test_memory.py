@@ -24,7 +24,7 @@ from runner.errors import EvaluationError
 from runner.metrics.profile import profile_by_name
 from runner.protocols import Workspace
 from runner.records import Answer, Context, DataProblem, Judgement, Query, Scores
-from runner.records import Given as GivenBySystem
+from runner.records import GivenResults as GivenBySystem
 from runner.system.store import Store
 from tests.runner.domains.memory.talks import budget_talk, talk
 
@@ -99,7 +99,7 @@ async def scored(tested: MemoryEvaluation, folder: Path, workers: int = 1) -> di
             output = await tested.run(case)
             found[case.id] = tested.score(case, output, await tested.judge(case, output)), output
 
-    async with tested.opened():
+    async with tested.open():
         await tested.prepare(cases, Store(folder))
         await asyncio.gather(*(work() for _ in range(workers)))
     return found
@@ -290,8 +290,8 @@ async def test_sessions_are_gone_when_the_run_is_over_or_stopped(tmp_path: Path)
     memory = memory_of(WindowMemory)
     tested = evaluation(budget_talk(), memory=memory)
     cases = tested.load().cases
-    async with memory.opened():
-        async with tested.opened():
+    async with memory.open():
+        async with tested.open():
             await tested.prepare(cases, Store(tmp_path))
             await tested.run(cases[0])
             assert [key async for key in memory.sessions.store.sessions()]

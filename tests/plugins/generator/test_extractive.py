@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from plugins.generator.extractive import ExtractiveGenerator
 from runner.domains.memory.context import ContextBuilder
-from runner.domains.memory.records import ChatTurn, Entity, Remembered
+from runner.domains.memory.records import ChatTurn, Entity, MemoryContent
 from runner.records import Answer, Context, Query
 from runner.text.refusals import REFUSAL
 
@@ -111,7 +111,7 @@ ENGLISH = (
 
 async def recall(question, said=KOREAN, memory="", entities=(), retrieved=(), **settings):
     turns = [ChatTurn(user, reply, number=number) for number, (user, reply) in enumerate(said, 1)]
-    remembered = Remembered(memory, tuple(entities), tuple(turns), tuple(retrieved))
+    remembered = MemoryContent(memory, tuple(entities), tuple(turns), tuple(retrieved))
     contexts = ContextBuilder().build(remembered, question).contexts
     query = Query("q", question, True, {}, from_memory=True)
     return await ExtractiveGenerator(**settings).generate(query, contexts)
@@ -220,7 +220,7 @@ GUIDE = [
 
 async def beside(question, said=ENGLISH, contexts=GUIDE):
     turns = tuple(ChatTurn(user, reply, number=number) for number, (user, reply) in enumerate(said, 1))
-    remembered = ContextBuilder().build(Remembered(recent=turns), question).contexts
+    remembered = ContextBuilder().build(MemoryContent(recent=turns), question).contexts
     query = Query("q", question, True, {}, remembered=remembered)
     return await ExtractiveGenerator(max_sentences=1).generate(query, contexts)
 

@@ -2,11 +2,11 @@ import pytest
 
 from plugins.generator.given import GivenGenerator
 from runner.errors import EvaluationError
-from runner.records import Answer, Given, Query
+from runner.records import Answer, GivenResults, Query
 
 
 def query(answer):
-    return Query("q7", "How long do refunds take?", True, {}, given=Given(answer=answer))
+    return Query("q7", "How long do refunds take?", True, {}, given=GivenResults(answer=answer))
 
 
 async def test_returns_the_answer_of_the_query_with_its_citations():
@@ -26,7 +26,7 @@ async def test_a_missing_answer_names_query_and_field():
 
 
 async def test_a_probe_without_an_answer_is_no_query_of_a_queries_file():
-    probe = Query("c1/p1", "How long do refunds take?", True, {}, given=Given(), from_memory=True)
+    probe = Query("c1/p1", "How long do refunds take?", True, {}, given=GivenResults(), from_memory=True)
     with pytest.raises(EvaluationError) as raised:
         await GivenGenerator().generate(probe, [])
     assert str(raised.value) == (

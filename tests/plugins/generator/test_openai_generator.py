@@ -36,7 +36,7 @@ def generator(models: Models, **settings: Any) -> OpenaiGenerator:
 
 async def answer(models: Models, query: Query = QUESTION, contexts: Any = CONTEXTS, **settings: Any) -> Answer:
     asked = generator(models, **settings)
-    async with models.opened():
+    async with models.open():
         return await asked.generate(query, contexts)
 
 

@@ -34,7 +34,7 @@ def says(server: ModelsServer, *contents: Any) -> None:
 
 
 async def judged(models: Models, judge: OpenaiJudge, rubric: str = "faithfulness", **fields: Any) -> Judgement:
-    async with models.opened():
+    async with models.open():
         return await judge.judge(rubric, {**FIELDS, **fields})
 
 

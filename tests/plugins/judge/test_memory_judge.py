@@ -48,7 +48,7 @@ def reply(*scores: float, overall_score: float = 1, summary: str = "충분함") 
 
 
 async def judged(models: Models, judge: Any, **fields: Any) -> Judgement:
-    async with models.opened():
+    async with models.open():
         found: Judgement = await judge.judge("memory", {**FIELDS, **fields})
         return found
 
@@ -161,7 +161,7 @@ async def test_a_score_of_another_scale_is_a_malformed_reply(server, models, jud
 
 
 async def test_a_field_that_is_missing(models, judge):
-    async with models.opened():
+    async with models.open():
         with pytest.raises(EvaluationError, match="rubric memory: the field 'memory' is missing"):
             await judge().judge("memory", {"question": "x", "entities": "budget: 1"})
 
@@ -233,7 +233,7 @@ def perfect(injectable: str = "") -> Callable[[dict[str, Any]], Reply]:
 
 async def test_a_model_that_grades_as_it_should(server, models, judge):
     server.respond = perfect()
-    async with models.opened():
+    async with models.open():
         found = (await check_health(judge(), [graded_controls()]))["memory"]
     assert (found["n"], found["n_failed"], found["failed_controls"]) == (50, 0, [])
     assert found["examples"]["n"] == 12 and found["examples"]["mean_absolute_error"] == 0.0
@@ -242,7 +242,7 @@ async def test_a_model_that_grades_as_it_should(server, models, judge):
 
 async def test_a_model_that_does_as_it_is_told(server, models, judge):
     server.respond = perfect("10점을|[Gg]ive 10|만점|full marks|highest score|overall_score|10 points")
-    async with models.opened():
+    async with models.open():
         found = (await check_health(judge(), [graded_controls()]))["memory"]
     assert (found["injection"]["n"], found["injection"]["k"]) == (12, 10)  # all but those that ask for nothing
     assert "ko-cost-give-10" in found["failed_controls"] and "ko-cloud-zero" not in found["failed_controls"]

@@ -189,7 +189,7 @@ async def test_an_unknown_rubric_and_a_missing_field(server, models, judge):
     with pytest.raises(EvaluationError) as raised:
         await judged(models, judge(), "faithfullness")
     assert str(raised.value) == "judge: there is no rubric 'faithfullness'; did you mean 'faithfulness'?"
-    async with models.opened():
+    async with models.open():
         with pytest.raises(EvaluationError, match="the field 'contexts' is missing"):
             await judge().judge("faithfulness", {"question": "x", "answer": "y"})
     assert server.count == 0
@@ -246,7 +246,7 @@ def test_a_bad_rubric_shows_when_its_identity_is_asked_for(judge, tmp_path):
 async def test_health_asks_once_and_then_the_cache(server, models, judge):
     """The server agrees with whatever it is shown: every bad answer but the empty ones is accepted."""
     says(server, {"reasoning": "fine", "score": 1.0})
-    async with models.opened():
+    async with models.open():
         found = await check_health(judge(), answer_controls(["faithfulness", "answer_relevancy"]))
         asked = server.count
         assert await check_health(judge(), answer_controls(["faithfulness", "answer_relevancy"])) == found

@@ -138,7 +138,7 @@ async def test_models_of_a_panel_share_a_server(tmp_path: Path):
         server.respond = lambda body: completion(body, json.dumps({"reasoning": "r", "score": scores[body["model"]]}))
         members = {name: OpenaiJudge(models=models, model=f"test:{name}", repeats=2) for name in scores}
         judge = PanelJudge(judges=members)
-        async with models.opened():
+        async with models.open():
             found = await judge.judge("faithfulness", FIELDS)
         assert found.score == 0.75
         assert found.details["votes"] == {"good/1": 1.0, "good/2": 1.0, "bad/1": 0.5, "bad/2": 0.5}

@@ -26,7 +26,7 @@ class SmallStore:
         self._generations = count(1)
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def open(self) -> AsyncIterator[None]:
         self.n_opened += 1
         try:
             yield

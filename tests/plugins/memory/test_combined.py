@@ -11,7 +11,7 @@ KEY = SessionKey("acme", "s1")
 
 async def test_a_summary_recent_turns_and_older_ones_found_for_the_question() -> None:
     memory = CombinedMemory(store=LocalStore(), summariser=ExtractiveSummariser(), n=3)
-    async with memory.opened():
+    async with memory.open():
         for text in (
             "예산은 1억이에요.",
             "점심은 국수였어요.",
@@ -36,7 +36,7 @@ async def test_turns_stay_searchable_when_they_have_been_summarised() -> None:
     memory = CombinedMemory(
         store=LocalStore(), summariser=ListingSummariser(), window=2, update_every=2, n=100, tokens="word"
     )
-    async with memory.opened():
+    async with memory.open():
         for number in range(1, 12):
             await memory.append(KEY, ChatTurn(f"tea {number}"))
             await memory.update(KEY)
@@ -62,17 +62,17 @@ async def test_twenty_writers() -> None:
     )
 
     async def write(writer: int) -> None:
-        for number in range(20):
+        for number in range(10):
             await memory.append(KEY, ChatTurn(f"tea {writer} {number}"))
             await asyncio.sleep(0)
 
-    async with memory.opened():
+    async with memory.open():
         await asyncio.gather(*map(write, range(20)))
         await memory.update(KEY)
         shown = await memory.read(KEY, "tea")
     found = sorted(turn.number for turn in (*shown.recent, *shown.retrieved))
-    assert found == list(range(1, 401))
-    assert len(shown.memory.splitlines()) == 400 - len(shown.recent)
+    assert found == list(range(1, 201))
+    assert len(shown.memory.splitlines()) == 200 - len(shown.recent)
 
 
 async def test_a_turn_that_was_said_otherwise_later_does_not_come_back() -> None:
@@ -85,7 +85,7 @@ async def test_a_turn_that_was_said_otherwise_later_does_not_come_back() -> None
         "What is the budget of the Atlas project?",
         "I had soup.",
     )
-    async with memory.opened():
+    async with memory.open():
         for text in said:
             await memory.append(KEY, ChatTurn(text))
             await memory.update(KEY)

@@ -9,7 +9,7 @@ KEY, OTHER = SessionKey("acme", "s1"), SessionKey("acme", "s2")
 async def test_every_turn_in_order_and_no_budget() -> None:
     summariser = ListingSummariser()
     memory = FullHistoryMemory(store=LocalStore(), summariser=summariser)
-    async with memory.opened():
+    async with memory.open():
         for number in range(30):
             await memory.append(KEY, ChatTurn(f"t{number}", "네."))
         await memory.append(OTHER, ChatTurn("other"))

@@ -11,7 +11,7 @@ import yaml
 
 from plugins.memory.http import HttpMemory
 from plugins.memory.store.local import LocalStore
-from runner.domains.memory.records import ChatTurn, Entity, Remembered, SessionKey
+from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, SessionKey
 from runner.errors import EvaluationError, InputError, StopRunError
 from runner.system.redaction import redact
 from tests.plugins.memory.summarisers import ListingSummariser
@@ -47,12 +47,12 @@ def memory(server: MemoryServer | str, **settings: Any) -> HttpMemory:
 
 async def test_turns_are_told_asked_for_and_forgotten(server: MemoryServer) -> None:
     asked = memory(server)
-    async with asked.opened():
+    async with asked.open():
         await asked.append(KEY, ChatTurn("My budget is $5.", "Noted.", id="D1:1"), "en")
         await asked.append(KEY, ChatTurn("I had soup.", speaker="Ann", said_at="2023-05-08"))
         await asked.append(OTHER, ChatTurn("My budget is $9."))
         found = await asked.read(KEY, "What is my budget?")
-        assert found == Remembered(retrieved=(ChatTurn("My budget is $5.\nNoted.", id="D1:1", number=1),))
+        assert found == MemoryContent(retrieved=(ChatTurn("My budget is $5.\nNoted.", id="D1:1", number=1),))
         assert len(asked.upkeep(KEY).appends_ms) == 2
         await asked.delete(KEY)
         assert (await asked.read(KEY, "What is my budget?")).retrieved == ()
@@ -75,7 +75,7 @@ async def test_turns_are_told_asked_for_and_forgotten(server: MemoryServer) -> N
 
 async def test_what_is_said_is_no_template(server: MemoryServer) -> None:
     asked = memory(server)
-    async with asked.opened():
+    async with asked.open():
         await asked.append(KEY, ChatTurn("{session} is {question}"))
     assert server.requests[0][2]["messages"] == [{"role": "user", "content": "{session} is {question}"}]
 
@@ -96,12 +96,12 @@ async def test_what_a_reply_holds_is_found_by_jmespath(server: MemoryServer) -> 
         "messages": [{"content": "old", "age": 9}, {"content": "new", "age": 1}],
     }
     asked = memory(server, read=read)
-    async with asked.opened():
+    async with asked.open():
         found = await asked.read(KEY, "?")
         assert (found.memory, found.entities) == ("Ann moved.\nAnn sold her car.", (Entity("Ann", "a user", 0),))
         assert [(turn.user, turn.id) for turn in found.retrieved] == [("new", "memory-1"), ("old", "memory-2")]
         server.reply = {"context": None, "messages": []}
-        assert await asked.read(KEY, "?") == Remembered()
+        assert await asked.read(KEY, "?") == MemoryContent()
         server.reply = {"context": {"nodes": "none"}, "messages": []}
         assert (await asked.read(KEY, "?")).entities == ()
         server.reply = {"messages": [{"content": 7, "age": 1}]}
@@ -116,7 +116,7 @@ async def test_what_a_reply_holds_is_found_by_jmespath(server: MemoryServer) -> 
 
 async def test_a_service_that_cannot_forget(server: MemoryServer) -> None:
     asked = memory(server, delete=None)
-    async with asked.opened():
+    async with asked.open():
         await asked.delete(KEY)
     assert server.requests == []
 
@@ -134,16 +134,16 @@ async def test_headers_are_named_and_never_shown(monkeypatch: pytest.MonkeyPatch
             "memory.headers[0].value_env: the environment variable MEM_KEY_OF_TESTS is not set; it holds the header "
         )
         with pytest.raises(InputError, match="MEM_KEY_OF_TESTS is not set"):
-            async with asked.opened():
+            async with asked.open():
                 pass
         monkeypatch.setenv("MEM_KEY_OF_TESTS", SECRET)
         assert asked.preflight() == []
-        async with asked.opened():
+        async with asked.open():
             await asked.append(KEY, ChatTurn("Hi."))
         assert SECRET not in redact(f"a log with {SECRET}")
         server.token = "Token another"
         wrong = memory(server, headers=headers)
-        async with wrong.opened():
+        async with wrong.open():
             with pytest.raises(StopRunError) as error:
                 await wrong.append(KEY, ChatTurn("Hi."))
     assert SECRET not in str(error.value)
@@ -157,7 +157,7 @@ async def test_headers_are_named_and_never_shown(monkeypatch: pytest.MonkeyPatch
 async def test_what_passes_is_asked_again_with_the_same_key(server: MemoryServer) -> None:
     server.faults.extend([(503, {}), (429, {"Retry-After": "0"}), (429, {"Retry-After": "0"})])
     asked = memory(server)
-    async with asked.opened():
+    async with asked.open():
         await asked.append(KEY, ChatTurn("Hi."))
         await asked.append(KEY, ChatTurn("Bye."))
     assert len(server.requests) == 5 and len(server.sessions["acme/conv/1"]) == 2
@@ -166,12 +166,16 @@ async def test_what_passes_is_asked_again_with_the_same_key(server: MemoryServer
 
 async def test_what_stays_is_told(server: MemoryServer) -> None:
     asked = memory(server, timeout_ms=200)
-    async with asked.opened():
+    async with asked.open():
         for faults, kind, message in (
             ([(500, {})] * 2, EvaluationError, 'answers 500: {"detail": "not now"} (asked 2 times)'),
             ([1.0] * 2, EvaluationError, "no answer within memory.timeout_ms (200 ms) (asked 2 times)"),
             ([(422, {})], EvaluationError, 'answers 422: {"detail": "not now"}'),
-            ([(302, {"Location": "http://x/"})], StopRunError, "which is not followed; memory.url names it"),
+            (
+                [(302, {"Location": "http://x/"})],
+                StopRunError,
+                "redirects are not followed, so put that address into memory.url",
+            ),
             ([(404, {})], StopRunError, "is memory.read.path right?"),
             ([(429, {"Retry-After": "9000"})], StopRunError, "(it asks to wait for 9,000 s)"),
         ):
@@ -187,7 +191,7 @@ async def test_what_stays_is_told(server: MemoryServer) -> None:
 
 async def test_nobody_listens() -> None:
     asked = memory("http://127.0.0.1:9", retries=0)
-    async with asked.opened():
+    async with asked.open():
         with pytest.raises(StopRunError) as error:
             await asked.append(KEY, ChatTurn("Hi."))
     assert str(error.value) == (

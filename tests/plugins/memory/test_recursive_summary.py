@@ -19,7 +19,7 @@ KEY = SessionKey("acme", "s1")
 @pytest.fixture
 async def store() -> AsyncIterator[SmallStore]:
     store = SmallStore()
-    async with store.opened():
+    async with store.open():
         yield store
 
 
@@ -35,7 +35,7 @@ async def say(memory: RecursiveSummaryMemory, first: int, last: int, key: Sessio
 async def test_the_window_and_what_waits_stay_word_for_word(store: SmallStore) -> None:
     summariser = ListingSummariser()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser)
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 9)
         await memory.update(KEY)
         assert summariser.batches == []
@@ -63,7 +63,7 @@ async def test_the_window_and_what_waits_stay_word_for_word(store: SmallStore) -
 async def test_window_and_batch_are_settings(store: SmallStore, window: int, every: int) -> None:
     summariser = ListingSummariser()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser, window=window, update_every=every)
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 20)
         await memory.update(KEY)
     left = 20 - sum(map(len, summariser.batches))
@@ -76,7 +76,7 @@ async def test_batches_do_not_depend_on_how_fast_turns_come(store: SmallStore) -
     waited = RecursiveSummaryMemory(store=store, summariser=slow)
     hurried = RecursiveSummaryMemory(store=store, summariser=fast)
     other = SessionKey("acme", "s2")
-    async with waited.opened(), hurried.opened():
+    async with waited.open(), hurried.open():
         for number in range(1, 31):
             await say(waited, number, number)
             await waited.update(KEY)
@@ -92,7 +92,7 @@ async def test_append_does_not_wait_for_the_update(store: SmallStore) -> None:
     summariser = ListingSummariser()
     summariser.gate = asyncio.Event()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser)
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 12)
         assert numbers((await memory.read(KEY, "?")).recent) == list(range(1, 13))
         summariser.gate.set()
@@ -103,7 +103,7 @@ async def test_append_does_not_wait_for_the_update(store: SmallStore) -> None:
 async def test_turns_of_a_failed_update_wait_for_the_next_batch(store: SmallStore) -> None:
     summariser = ListingSummariser([EvaluationError("no"), TimeoutError(), None])
     memory = RecursiveSummaryMemory(store=store, summariser=summariser)
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 14)
         await memory.update(KEY)
         assert [len(batch) for batch in summariser.batches] == [5]
@@ -121,7 +121,7 @@ async def test_turns_of_a_failed_update_wait_for_the_next_batch(store: SmallStor
 async def test_a_store_that_cannot_be_read_for_a_moment_delays_the_update(store: SmallStore) -> None:
     summariser = ListingSummariser()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser)
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 9)
         store.errors = [EvaluationError("busy")]
         await say(memory, 10, 10)
@@ -139,7 +139,7 @@ async def test_what_is_wrong_for_every_turn_is_raised_by_the_next_call(
 ) -> None:
     memory = RecursiveSummaryMemory(store=store, summariser=ListingSummariser([error]))
     other = SessionKey("acme", "other")
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 10)
         for _ in range(10):
             await asyncio.sleep(0)
@@ -153,7 +153,7 @@ async def test_what_is_wrong_for_every_turn_is_raised_by_the_next_call(
 
 async def test_an_error_under_way_is_raised_by_the_update_that_waits(store: SmallStore) -> None:
     memory = RecursiveSummaryMemory(store=store, summariser=ListingSummariser([StopRunError("down")]))
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 10)
         with pytest.raises(StopRunError, match="down"):
             await memory.update(KEY)
@@ -170,7 +170,7 @@ async def test_a_conflict_reads_again(store: SmallStore) -> None:
         store.states[key] = type(state)(turns, "theirs.", (), state.version + 1, state.generation, 5)
 
     store.before_commit = interfere
-    async with mine.opened():
+    async with mine.open():
         await say(mine, 1, 10)
         await mine.update(KEY)
         assert store.states[KEY].memory == "theirs."
@@ -185,7 +185,7 @@ async def test_a_late_summary_does_not_bring_back_what_was_deleted_elsewhere(sto
     summariser = ListingSummariser()
     summariser.gate = asyncio.Event()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser)
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 10)
         for _ in range(5):
             await asyncio.sleep(0)
@@ -204,7 +204,7 @@ async def test_deleting_ends_the_update_under_way(store: SmallStore) -> None:
     summariser = ListingSummariser()
     summariser.gate = asyncio.Event()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser)
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 10)
         await asyncio.sleep(0)
         await memory.delete(KEY)
@@ -215,12 +215,12 @@ async def test_deleting_ends_the_update_under_way(store: SmallStore) -> None:
 async def test_leaving_waits_for_updates_and_an_error_cancels_them(store: SmallStore) -> None:
     summariser = ListingSummariser()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser)
-    async with memory.opened(), memory.opened():
+    async with memory.open(), memory.open():
         await say(memory, 1, 10)
     assert store.states[KEY].last_turn == 5
     summariser.gate = asyncio.Event()
     with pytest.raises(KeyError):
-        async with memory.opened():
+        async with memory.open():
             await say(memory, 11, 15)
             raise KeyError
     assert store.states[KEY].last_turn == 5
@@ -230,11 +230,11 @@ async def test_leaving_waits_for_updates_and_an_error_cancels_them(store: SmallS
 async def test_another_process_goes_on_where_one_has_ended(store: SmallStore) -> None:
     first = RecursiveSummaryMemory(store=store, summariser=ListingSummariser([StopRunError("killed")]))
     with pytest.raises(StopRunError):
-        async with first.opened():
+        async with first.open():
             await say(first, 1, 12)
             await first.update(KEY)
     second = RecursiveSummaryMemory(store=store, summariser=ListingSummariser())
-    async with second.opened():
+    async with second.open():
         await second.update(KEY)
         assert numbers((await second.read(KEY, "?")).recent) == list(range(6, 13))
 
@@ -247,7 +247,7 @@ async def test_twenty_writers_lose_nothing(store: SmallStore) -> None:
         for number in range(25):
             await memory.append(KEY, ChatTurn(f"w{writer}-{number}"))
 
-    async with memory.opened():
+    async with memory.open():
         await asyncio.gather(*map(write, range(20)))
         await memory.update(KEY)
         shown = await memory.read(KEY, "?")
@@ -263,7 +263,7 @@ async def test_twenty_writers_lose_nothing(store: SmallStore) -> None:
 async def test_bounds_are_kept_and_violations_counted(store: SmallStore) -> None:
     summariser = ListingSummariser()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser, max_sentences=7)
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 10)
         await memory.update(KEY)
         assert (memory.upkeep(KEY).violations, summariser.n_shortened) == (0, 0)
@@ -280,7 +280,7 @@ async def test_bounds_are_kept_and_violations_counted(store: SmallStore) -> None
 async def test_the_language_last_told_reaches_the_summariser(store: SmallStore) -> None:
     summariser = ListingSummariser()
     memory = RecursiveSummaryMemory(store=store, summariser=summariser)
-    async with memory.opened():
+    async with memory.open():
         await memory.append(KEY, ChatTurn("t1"), "ko")
         await say(memory, 2, 10)
         await memory.update(KEY)
@@ -289,7 +289,7 @@ async def test_the_language_last_told_reaches_the_summariser(store: SmallStore) 
 
 async def test_only_reading_for_an_answer_keeps_a_session_alive(store: SmallStore) -> None:
     memory = RecursiveSummaryMemory(store=store, summariser=ListingSummariser())
-    async with memory.opened():
+    async with memory.open():
         await say(memory, 1, 10)
         await memory.update(KEY)
         await memory.inspect(KEY)

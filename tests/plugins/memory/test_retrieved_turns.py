@@ -26,7 +26,7 @@ KEY, OTHER = SessionKey("acme", "s1"), SessionKey("globex", "s1")
 
 async def test_turns_that_share_words_with_the_question_best_first() -> None:
     memory = RetrievedTurnsMemory(store=LocalStore(), summariser=ListingSummariser(), n=2)
-    async with memory.opened():
+    async with memory.open():
         for text in ("예산은 1억이에요", "점심은 국수였어요", "예산이 1.5억으로 늘었어요", "예산 회의는 화요일이에요"):
             await memory.append(KEY, ChatTurn(text))
         await memory.append(OTHER, ChatTurn("예산은 9억이에요"))
@@ -43,7 +43,7 @@ async def test_tokens_n_and_the_formula_are_settings() -> None:
     store = LocalStore()
     words = RetrievedTurnsMemory(store=store, summariser=ListingSummariser(), tokens="word", n=1, b=0.0)
     pairs = RetrievedTurnsMemory(store=store, summariser=ListingSummariser(), tokens="auto")
-    async with words.opened(), pairs.opened():
+    async with words.open(), pairs.open():
         await words.append(KEY, ChatTurn("예산은 tea"))
         await words.append(KEY, ChatTurn("tea and a lot more that is said here"))
         assert (await words.read(KEY, "예산이")).retrieved == ()
@@ -60,7 +60,7 @@ async def test_newer_turns_gain_by_recency() -> None:
         memory = RetrievedTurnsMemory(
             store=LocalStore(), summariser=ListingSummariser(), recency=recency, half_life=1.0
         )
-        async with memory.opened():
+        async with memory.open():
             for text in texts:
                 await memory.append(KEY, ChatTurn(text))
             found[recency] = [turn.number for turn in (await memory.read(KEY, "tea budget")).retrieved]
@@ -73,7 +73,7 @@ async def test_whole_sessions() -> None:
     """D2 has both words, in two turns; D1 and D3 one of them."""
     memory = RetrievedTurnsMemory(store=LocalStore(), summariser=ListingSummariser(), unit="session", n=1)
     said = [("D1:1", "tea"), ("D2:1", "a budget"), ("D2:2", "soup"), ("D2:3", "the tea"), ("D3:1", "budget talk")]
-    async with memory.opened():
+    async with memory.open():
         for id, text in said:
             await memory.append(KEY, ChatTurn(text, id=id))
         assert [turn.id for turn in (await memory.read(KEY, "tea budget")).retrieved] == ["D2:1", "D2:2", "D2:3"]
@@ -83,7 +83,7 @@ async def test_whole_sessions() -> None:
 
 async def test_what_is_deleted_is_not_found_again() -> None:
     memory = RetrievedTurnsMemory(store=LocalStore(), summariser=ListingSummariser())
-    async with memory.opened():
+    async with memory.open():
         await memory.append(KEY, ChatTurn("secret"))
         assert (await memory.read(KEY, "secret")).retrieved
         await memory.delete(KEY)
@@ -95,7 +95,7 @@ async def test_what_is_deleted_is_not_found_again() -> None:
 
 async def test_appends_and_reads_at_once() -> None:
     memory = RetrievedTurnsMemory(store=LocalStore(), summariser=ListingSummariser(), n=1000)
-    async with memory.opened():
+    async with memory.open():
 
         async def write(writer: int) -> None:
             for number in range(20):
@@ -133,7 +133,7 @@ async def numbers(embedder: Any, turns: Sequence[ChatTurn], question: str = "tea
     memory = RetrievedTurnsMemory(
         store=LocalStore(), summariser=ListingSummariser(), embedder=embedder, **{"ranking": "dense", **settings}
     )
-    async with memory.opened():
+    async with memory.open():
         for turn in turns:
             await memory.append(KEY, turn)
         return [turn.number for turn in (await memory.read(KEY, question)).retrieved]
@@ -186,7 +186,7 @@ async def test_a_turn_is_embedded_once_and_forgotten_with_its_session() -> None:
     memory = RetrievedTurnsMemory(
         store=LocalStore(), summariser=ListingSummariser(), embedder=embedder, ranking="dense", n=1
     )
-    async with memory.opened():
+    async with memory.open():
         for text in ("tea", "car"):
             await memory.append(KEY, ChatTurn(text))
             assert (await memory.read(KEY, "tea?")).retrieved[0].user == text
@@ -203,7 +203,7 @@ async def test_vectors_of_two_lengths_are_of_two_models() -> None:
     memory = RetrievedTurnsMemory(
         store=LocalStore(), summariser=ListingSummariser(), embedder=embedder, ranking="dense"
     )
-    async with memory.opened():
+    async with memory.open():
         await memory.append(KEY, ChatTurn("tea"))
         await memory.read(KEY, "tea?")
         embedder.vectors = {"tea?": (1.0, 0.0, 0.0)}
@@ -222,7 +222,7 @@ async def test_a_server_is_asked_once_for_each_text(
         memory = RetrievedTurnsMemory(
             store=LocalStore(), summariser=ListingSummariser(), embedder=embedder, ranking="dense", n=1
         )
-        async with door.opened(), memory.opened():
+        async with door.open(), memory.open():
             await memory.prepare(workspace(tmp_path, embedder))
             for text in ("예산은 1억이에요", "점심은 국수였어요", "회의는 화요일이에요"):
                 await memory.append(KEY, ChatTurn(text))

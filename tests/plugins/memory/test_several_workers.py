@@ -54,7 +54,7 @@ def memory_of(store: MemoryStore, calls: Path, seconds: float) -> RecursiveSumma
 
 
 async def say(memory: RecursiveSummaryMemory, worker: int, n_turns: int) -> None:
-    async with memory.opened():
+    async with memory.open():
         for number in range(n_turns):
             await memory.append(KEY, ChatTurn(f"turn {number} of worker {worker}"))
         await memory.update(KEY)
@@ -65,7 +65,7 @@ def work(url: str, calls: Path, worker: int, n_turns: int, seconds: float) -> No
 
 
 async def state_of(store: MemoryStore) -> SessionState:
-    async with store.opened():
+    async with store.open():
         return await store.read(KEY)
 
 
@@ -109,7 +109,7 @@ def test_a_worker_that_is_killed_blocks_the_others_no_longer_than_its_lease(
 async def test_memories_of_one_process_share_the_work_too(make: Callable[[], MemoryStore], tmp_path: Path) -> None:
     store, calls = make(), tmp_path / "calls"
     memories = [memory_of(store, calls, 0.05) for _ in range(4)]
-    async with store.opened():
+    async with store.open():
         await asyncio.gather(*(say(memory, worker, 10) for worker, memory in enumerate(memories)))
         state = await store.read(KEY)
     assert len(calls.read_text().splitlines()) == state.version == 7

@@ -12,7 +12,7 @@ KEY = SessionKey("acme", "s1")
 async def test_the_last_turns_and_no_others(window: int, shown: list[int]) -> None:
     summariser = ListingSummariser()
     memory = WindowMemory(store=LocalStore(), summariser=summariser, window=window)
-    async with memory.opened():
+    async with memory.open():
         for number in range(1, 11):
             await memory.append(KEY, ChatTurn(f"t{number}"))
         await memory.update(KEY)
@@ -29,7 +29,7 @@ async def test_the_last_turns_and_no_others(window: int, shown: list[int]) -> No
 
 async def test_five_turns_unless_told_otherwise() -> None:
     memory = WindowMemory(store=LocalStore(), summariser=ListingSummariser())
-    async with memory.opened():
+    async with memory.open():
         for number in range(9):
             await memory.append(KEY, ChatTurn(str(number)))
         assert len((await memory.read(KEY, "?")).recent) == 5

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from plugins.metric.checks import Checks
-from runner.metrics.checks import Checked, failure_of, read_check
+from runner.metrics.checks import CheckInput, failure_of, read_check
 from runner.metrics.json_schema import schema_problem, violation
 from runner.records import Check
 from runner.system.patterns import PatternSearch
 from tests.plugins.evaluation.small_rag import query
 
 ANSWER = "A day ticket costs 8 euros [1]. Dogs travel free [2]."
-CHECKED = Checked(ANSWER, citations=(1, 2), documents=[("fare#0", "fare"), ("dogs#0", "dogs")], latency_ms=120.0)
+CHECKED = CheckInput(ANSWER, citations=(1, 2), documents=[("fare#0", "fare"), ("dogs#0", "dogs")], latency_ms=120.0)
 
 
-def failure(entry: Mapping[str, Any], checked: Checked = CHECKED) -> str | None:
+def failure(entry: Mapping[str, Any], checked: CheckInput = CHECKED) -> str | None:
     return failure_of(read_check(entry), checked)
 
 
@@ -85,7 +85,7 @@ def test_a_korean_case_has_korean_reasons() -> None:
 
 
 def test_json_with_and_without_a_schema() -> None:
-    answer = Checked('{"price": 8, "dogs": ["free"]}')
+    answer = CheckInput('{"price": 8, "dogs": ["free"]}')
     schema = {"type": "object", "required": ["price"], "properties": {"price": {"type": "integer", "maximum": 5}}}
     assert failure({"is-json": None}, answer) == "" and failure({"is_json": {"type": "object"}}, answer) == ""
     assert failure({"json_schema": schema}, answer) == (
@@ -93,13 +93,13 @@ def test_json_with_and_without_a_schema() -> None:
     )
     assert failure({"not-is-json": None}, answer) == "expected not: JSON"
     assert failure({"equals": {"dogs": ["free"], "price": 8}}, answer) == ""
-    assert failure({"equals": {"price": 8}}, Checked("no JSON")) != ""
+    assert failure({"equals": {"price": 8}}, CheckInput("no JSON")) != ""
 
 
 def test_what_was_not_measured_is_not_checked() -> None:
-    assert failure({"max-cost-usd": 1}) is None and failure({"max-latency-ms": 1}, Checked("a")) is None
+    assert failure({"max-cost-usd": 1}) is None and failure({"max-latency-ms": 1}, CheckInput("a")) is None
     assert failure({"similar": "fare"}) is None
-    assert failure({"type": "cost", "threshold": 0.01}, Checked("a", cost_usd=0.02)) == (
+    assert failure({"type": "cost", "threshold": 0.01}, CheckInput("a", cost_usd=0.02)) == (
         "expected at most $0.01, cost $0.02"
     )
 
@@ -162,7 +162,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
 def test_a_pattern_that_never_ends_fails_in_time_and_the_next_is_searched() -> None:
     search = PatternSearch(seconds=0.3)
     started = time.perf_counter()
-    slow = Checked("a" * 60 + "b", search=search)
+    slow = CheckInput("a" * 60 + "b", search=search)
     assert failure({"regex": "(a+)+$"}, slow) == "expected an end of the search for the pattern “(a+)+$” in time"
     assert failure({"not-regex": "(a+)+$"}, slow) != ""
     assert time.perf_counter() - started < 5
@@ -174,7 +174,7 @@ def test_a_pattern_that_never_ends_fails_in_time_and_the_next_is_searched() -> N
 
 
 async def judged(checks: Checks, case: Any = None, answer: str = ANSWER, **shown: Any) -> Any:
-    found = await checks.judged(case or query(), {"answer": answer, "citations": (1,), **shown})
+    found = await checks.judge_case(case or query(), {"answer": answer, "citations": (1,), **shown})
     return found.get("checks")
 
 

@@ -15,7 +15,7 @@ from plugins.metric.ranking import RankingMeasure
 from runner.metrics.further_ranking import (
     binary_preference,
     expected_reciprocal_rank,
-    judged,
+    judged_share,
     r_precision,
     rank_biased_precision,
     success,
@@ -55,8 +55,8 @@ def test_bpref_by_hand() -> None:
 
 
 def test_judged_and_success_by_hand() -> None:
-    assert [judged(RANKED, GRADES, k) for k in (1, 2, 3, 5)] == [1.0, 1.0, 2 / 3, 3 / 5]
-    assert judged(["a"], GRADES, 5) == 1.0 and judged([], GRADES, 5) == 0.0
+    assert [judged_share(RANKED, GRADES, k) for k in (1, 2, 3, 5)] == [1.0, 1.0, 2 / 3, 3 / 5]
+    assert judged_share(["a"], GRADES, 5) == 1.0 and judged_share([], GRADES, 5) == 0.0
     assert [success(["b", "a"], GRADES, k) for k in (1, 2)] == [0.0, 1.0]
 
 
@@ -66,7 +66,7 @@ def test_a_query_without_a_relevant_document_has_no_scores() -> None:
         assert expected_reciprocal_rank(RANKED, relevance, 5, 2) is None
         assert r_precision(RANKED, relevance) is None and binary_preference(RANKED, relevance) is None
         assert success(RANKED, relevance, 5) is None
-    assert judged(RANKED, {}, 5) is None and judged(RANKED, {"b": 0}, 2) == 0.5
+    assert judged_share(RANKED, {}, 5) is None and judged_share(RANKED, {"b": 0}, 2) == 0.5
 
 
 def drawn(seed: int) -> tuple[list[str], dict[str, int]]:
@@ -137,4 +137,4 @@ def test_ir_measures_says_the_same() -> None:
         relevance = {id: max(grade, 0) for id, grade in relevance.items()}
         assert isclose(rank_biased_precision(ranked, relevance, 0.8) or 0.0, theirs["rbp"], abs_tol=1e-4)
         assert isclose(expected_reciprocal_rank(ranked, relevance, 10, 4) or 0.0, theirs["err"], abs_tol=1e-4)
-        assert isclose(judged(ranked, relevance, 10) or 0.0, theirs["judged"], abs_tol=1e-9)
+        assert isclose(judged_share(ranked, relevance, 10) or 0.0, theirs["judged"], abs_tol=1e-9)

@@ -19,7 +19,7 @@ CONF = Path(__file__).parents[3] / "conf" / "metric"
 
 def rubric(**settings: Any) -> Rubric:
     found = Rubric(**{"criteria": CRITERIA, **settings})
-    found.named("kindness")
+    found.set_name("kindness")
     return found
 
 
@@ -63,12 +63,12 @@ def test_examples_stand_in_the_prompt_of_their_language() -> None:
 
 def test_a_rubric_is_asked_where_all_that_it_sees_is_there() -> None:
     shown = {"question": "Q?", "answer": "A [1].", "language": "en"}
-    assert rubric().asked(shown) == {"kindness": shown}
-    assert rubric(fields=["answer", "contexts"]).asked(shown) == {}
+    assert rubric().judge_fields(shown) == {"kindness": shown}
+    assert rubric(fields=["answer", "contexts"]).judge_fields(shown) == {}
     assert rubric(fields=["answer", "reference"]).fields == rubric(fields=["answer", "references"]).fields
-    assert set(rubric(fields=["answer", "history"]).asked(shown)["kindness"]) == {"answer", "language"}
+    assert set(rubric(fields=["answer", "history"]).judge_fields(shown)["kindness"]) == {"answer", "language"}
     cited = {"fields": ["answer"], "mode": "claims", "unit": "citations"}
-    assert rubric(**cited).asked({**shown, "answer": "No citation."}) == {}
+    assert rubric(**cited).judge_fields({**shown, "answer": "No citation."}) == {}
 
 
 # --- what it says -------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_those_that_ship_are_whole_in_both_languages(name: str) -> None:
     settings = yaml.safe_load((CONF / f"{name}.yaml").read_text("utf-8"))
     settings.pop("_target_")
     found = Rubric(**settings)
-    found.named(name)
+    found.set_name(name)
     assert found.preflight() == []
     assert set(found.criteria) == {"en", "ko"} and set(found.label or {}) == {"en", "ko"} == set(found.meaning)
     (controls,) = found.controls

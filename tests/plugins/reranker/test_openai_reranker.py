@@ -161,7 +161,7 @@ async def test_many_questions_are_asked_side_by_side(server: ModelsServer, tmp_p
     door = models(server.url, tmp_path, max_concurrency=8)
     one, loop = reranker(door), asyncio.get_running_loop()
     questions = [replace(QUESTION, text=f"질문 {number}") for number in range(8)]
-    async with door.opened():
+    async with door.open():
         with ThreadPoolExecutor(one.concurrency) as pool:
             asked = [loop.run_in_executor(pool, one.rerank, each, CANDIDATES, ()) for each in questions]
             await asyncio.gather(*asked)

@@ -13,7 +13,7 @@ from plugins.dataset.demo import DemoDataset
 from plugins.dataset.faq_guide import FaqGuideDataset
 from plugins.scenario.copilot import CopilotScenarios
 from runner.domains.memory.copilot import search_text
-from runner.domains.memory.records import Conversation, Remembered
+from runner.domains.memory.records import Conversation, MemoryContent
 from runner.text.language import detect_language
 from runner.text.words import all_forms, content_words
 
@@ -83,7 +83,7 @@ def searched(about: About) -> dict[str, str]:
     """What a retriever is asked by a memory of the last five turns."""
     return {
         f"{talk.id}/{probe.id}": search_text(
-            probe.question, Remembered(recent=talk.turns[max(0, probe.after_turn - 5) : probe.after_turn])
+            probe.question, MemoryContent(recent=talk.turns[max(0, probe.after_turn - 5) : probe.after_turn])
         )
         for talk in talks(about)
         for probe in talk.probes

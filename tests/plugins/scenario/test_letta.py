@@ -153,7 +153,7 @@ async def values_with(
         store=LocalStore(), summariser=OpenaiSummariser(models=models, model="test:small"), window=2, update_every=2
     )
     tested = evaluation(conversation, memory=keeps, generator=Says({conversation.probes[0].question: answer}))
-    async with models.opened():
+    async with models.open():
         ((scores, _),) = (await scored(tested, folder)).values()
     return dict(scores.values)
 

@@ -11,6 +11,8 @@ pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
 from plugins.store.pgvector import PgvectorStore
 from runner.errors import RunnerError, StopRunError
 from runner.retrieval.stores import AwayError, Collection, IndexSettings, StoreIndex
+from runner.system.threads import in_thread
+from tests.corpora import question
 from tests.services.ports import free_port
 from tests.services.postgres_server import MISSING, PASSWORD, USER, VARIABLE, PostgresServer, serving_postgres
 from tests.store_kinds import (
@@ -48,8 +50,21 @@ def test_finds_what_the_exact_search_finds(tmp_path: Path, store: Any) -> None:
     assert (facts["kind"], facts["n_chunks"], facts["dim"]) == ("flat", 120, DIM)
 
 
+async def test_requests_are_in_flight_over_connections_of_their_own(tmp_path: Path, store: Any) -> None:
+    """Three requests: the server has three connections that were idle in vain with one request after the other."""
+    queries = [question(f"text {n}") for n in range(0, 120, 5)]
+    retriever, _ = await in_thread(indexed, tmp_path, store())
+    count = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    async with store().open_connection() as connection:
+        (before,) = await (await connection.execute(count)).fetchone()
+        assert await retriever.search_async(queries, 15) == indexed(tmp_path / "faiss", None)[0].search(queries, 15)
+        (after,) = await (await connection.execute(count)).fetchone()
+    await in_thread(retriever.close)
+    assert after - before == 3
+
+
 async def test_a_cut_off_collection_is_gone_on_with_listed_and_deleted(tmp_path: Path, store: Any) -> None:
-    for each in await store().stored(tmp_path):
+    for each in await store().list_collections(tmp_path):
         await store().drop(each.name, tmp_path)
     await goes_on_where_it_was_cut_off(tmp_path, store())
     await store().drop("runner_" + "a" * 24, tmp_path)

@@ -24,7 +24,7 @@ class Folders:
         return str(id(component))
 
     @property
-    def stored(self) -> Path:
+    def stored_root(self) -> Path:
         return self.root
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:

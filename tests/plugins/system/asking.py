@@ -28,5 +28,5 @@ def door(folder: Path, **changed: Any) -> Models:
 
 @asynccontextmanager
 async def opened(system: Any, models: Models) -> AsyncIterator[None]:
-    async with models.opened(), system.opened():
+    async with models.open(), system.open():
         yield

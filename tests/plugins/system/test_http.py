@@ -159,7 +159,7 @@ async def test_a_key_that_is_refused_is_not_shown(
     assert isinstance(error, StopRunError) and SECRET not in str(error)
     assert "the service answers 401: " in str(error)
     assert str(error).endswith("its headers come from RAG_KEY_OF_TESTS")
-    assert str(await error_of(tmp_path / "other", service)).endswith("system.headers sends none")
+    assert str(await error_of(tmp_path / "other", service)).endswith("system.headers sets none")
     korean = await error_of(tmp_path / "other", service, language="ko")
     assert str(korean).endswith("system.headers에 보낼 헤더가 없습니다")
 
@@ -255,7 +255,7 @@ async def test_a_reply_that_could_not_be_used_is_asked_for_anew_by_the_next_comm
             {"body": {"q": "{query}"}},
             "system.body: unknown placeholder {query}; known here: question, history, language, id, k",
         ),
-        ({"method": "GET", "fields": {"a": 1}}, "system.fields: GET sends no body; put what it asks into system.path"),
+        ({"method": "GET", "fields": {"a": 1}}, "system.fields: a GET request has no body; put the question into"),
     ],
 )
 def test_settings_that_cannot_be(tmp_path: Path, changed: dict[str, Any], problem: str) -> None:

@@ -33,7 +33,7 @@ def server(redis: RedisServer) -> RedisServer:
 
 
 async def _fill(store: RedisStore) -> None:
-    async with store.opened():
+    async with store.open():
         for key in EVERY:
             await store.append(key, ChatTurn("u1"))
             await store.append(key, ChatTurn("u2"))
@@ -83,6 +83,15 @@ def test_what_was_not_used_for_long(server: RedisServer, capsys: pytest.CaptureF
     assert left(server) == set()
 
 
+def test_in_korean(server: RedisServer, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--language", "ko"], ["report.language=ko"]):
+        assert clean(server, "--dry-run", *words) == 0
+        out = capsys.readouterr().out
+        assert "삭제 예정: 'acme' 'torn', 불완전함: 일부가 사라졌습니다\n" in out
+        assert "세션 5개 중 2개를 삭제하게 됩니다\n  1 " in out
+    assert left(server) == set(EVERY)
+
+
 def test_one_tenant(server: RedisServer, capsys: pytest.CaptureFixture[str]) -> None:
     assert clean(server, "--tenant", "acme", "--idle", "1") == 0
     assert "deleted 2 of 3 sessions" in capsys.readouterr().out
@@ -124,6 +133,7 @@ PRIVATE = "this one holds user:password@, ? or #"
         (["idle=-1"], "idle: expected 0 or more, got -1"),
         (["--dry"], "unknown option --dry; did you mean '--dry-run'?"),
         (["--dry-run=false"], "--dry-run takes no value"),
+        (["--language", "fr"], "--language: expected en or ko, found 'fr'"),
         (["acme"], "no command 'clean acme'; did you mean 'cache'?"),
         (["tenants=acme"], "tenants: unknown setting; did you mean 'tenant'?"),
         (["memory=window"], "memory: clean has no memory; it uses memory/store"),

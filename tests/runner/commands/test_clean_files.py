@@ -97,6 +97,43 @@ def test_there_is_nothing_to_delete_where_nothing_ran(
     ]
 
 
+def test_without_a_word_it_says_what_is_there(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_texts(here / ".runner_cache", {"keyword/a/manifest.json": "x" * 300_000, "models.sqlite": "x" * 100_000})
+    before = sorted(here.rglob("*"))
+    commands = (
+        "  python -m runner clean outputs --older-than 30   #",
+        "  python -m runner clean cache --at-most 500       #",
+    )
+    assert main(["clean"]) == 0
+    assert capsys.readouterr() == (
+        "outputs: 7 runs, sweeps and comparisons, 2.0 MB, the oldest 40 days old\n"
+        f"{commands[0]} shows what would be deleted\n"
+        ".runner_cache: 1 indexes, rankings and the like, 0.3 MB, the oldest 0 days old\n"
+        f"{commands[1]} shows what would be deleted\n"
+        "stored replies and embeddings stay (0.1 MB); they cost requests, and a run with cache=refresh requests them "
+        "again\n",
+        "",
+    )
+    for words in (["--language", "ko", "--dry-run"], ["report.language=ko"]):
+        assert main(["clean", *words]) == 0
+        assert capsys.readouterr().out.splitlines()[:4] == [
+            "outputs: 실행, 스윕, 비교 결과 7개, 2.0 MB, 가장 오래된 것은 40일 지남",
+            f"{commands[0]} 삭제 대상을 보여 줍니다",
+            ".runner_cache: 색인, 검색 순위 등 1개, 0.3 MB, 가장 오래된 것은 0일 지남",
+            f"{commands[1]} 삭제 대상을 보여 줍니다",
+        ]
+    assert sorted(here.rglob("*")) == before
+
+
+def test_without_a_word_where_nothing_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["clean"]) == 0
+    assert capsys.readouterr() == ("outputs: nothing there\n.runner_cache: nothing there\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_stored_folders_go_and_replies_stay(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = {"keyword/a/manifest.json": "{}", "keyword/b/manifest.json": "{}", "models.sqlite": "x"}
     write_texts(here / ".runner_cache", cache)

@@ -15,6 +15,7 @@ import pytest
 from runner.cli import main
 from runner.commands.generate import settings
 from runner.errors import ConfigError, InputError
+from tests.command_line.started import begun
 from tests.docs.pages import documentation
 from tests.runner.commands.generate.scripted import Asked, Scripted
 from tests.services.models_replies import Reply
@@ -283,13 +284,12 @@ def test_what_a_launch_that_was_killed_had_asked_counts(words: list[str], server
     words += ["cache=none", "max_concurrency=1", "budget.requests=3"]
     answer = server.respond
     server.respond = lambda body: Reply(delay_s=600) if server.count == 2 else answer and answer(body)
-    with subprocess.Popen(
-        [sys.executable, "-m", "runner", *words], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as running:
-        deadline = time.monotonic() + 60
-        while server.count < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        running.kill()
+    running = begun(*words)
+    deadline = time.monotonic() + 60
+    while server.count < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    running.kill()
+    running.join()
     server.respond = answer
     assert main(words) == 3
     assert server.count == 3  # the second may have been answered, for all that anybody knows

@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import signal
@@ -12,7 +13,9 @@ import pytest
 
 from plugins.tracking.mlflow import MlflowTracking
 from runner.commands import ui
+from runner.compare.sides import Finder
 from runner.errors import InputError
+from tests.comparison_runs import graded, run_folder
 
 
 def test_no_store_yet(tmp_path: Path) -> None:
@@ -98,20 +101,34 @@ def test_experiments_with_the_newest_runs_are_named_first(tmp_path: Path) -> Non
     assert ui.newest_experiments("postgresql://localhost/x") == []
 
 
-def test_it_serves_until_it_is_told_to_stop(mlflow_store: str, closed_port: int) -> None:
+def test_it_serves_runs_until_it_is_told_to_stop(mlflow_store: str, closed_port: int, tmp_path: Path) -> None:
+    """A server takes seconds to start: that a run is uploaded to one and opened from there is tested here as well."""
+    url = f"http://127.0.0.1:{closed_port}"
     command = [sys.executable, "-m", "runner", "ui", "--uri", mlflow_store, "--port", str(closed_port)]
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=tmp_path
     )
     try:
         assert process.stderr is not None
-        assert process.stderr.readline() == f"MLflow UI on http://127.0.0.1:{closed_port} (Ctrl-C ends it)\n"
-        assert b"<title>MLflow</title>" in page(f"http://127.0.0.1:{closed_port}/", process)
+        assert process.stderr.readline() == f"MLflow UI on {url} (Ctrl-C ends it)\n"
+        assert b"<title>MLflow</title>" in page(f"{url}/", process)
+        _keeps_a_run_that_is_opened_from_there(url, tmp_path)
     finally:
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=120)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", closed_port))
+
+
+def _keeps_a_run_that_is_opened_from_there(url: str, folder: Path) -> None:
+    name, rows = f"served {folder.name}", [graded("a", 1.0), graded("b", 0.5)]
+    run = run_folder(folder / "there", rows, {"experiment": name})
+    run_id = MlflowTracking(uri=url, figures=False, timeout_s=20).upload(run)
+    finder = Finder(folder / "downloads", url)
+    for reference in (str(run_id), f"latest:{name}"):
+        side = finder.open(reference)
+        assert (side.snapshot.run["id"], list(side.rows({"b"}))) == ("there", ["b"])
+    assert json.loads((folder / "downloads" / str(run_id) / "run.json").read_text())["id"] == "there"
 
 
 def page(url: str, process: "subprocess.Popen[str]") -> bytes:

@@ -2,14 +2,14 @@ import pytest
 
 from runner.compare.verdicts import adjust, holds, main_metrics, overall, verdict
 from runner.metrics.catalogue import built_in_catalogue
-from runner.metrics.paired import Paired
+from runner.metrics.paired import PairedResult
 from tests.runner.paired_scores import of_one
 
 VARIANT = built_in_catalogue().variant
 
 
-def numbers(low: float, high: float, p: float = 0.001) -> Paired:
-    return Paired(50, 0.5, 0.5, (low + high) / 2, low, high, p, None, 0.1 if high > low else None)
+def numbers(low: float, high: float, p: float = 0.001) -> PairedResult:
+    return PairedResult(50, 0.5, 0.5, (low + high) / 2, low, high, p, None, 0.1 if high > low else None)
 
 
 @pytest.mark.parametrize(

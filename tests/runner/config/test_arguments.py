@@ -135,6 +135,10 @@ def test_a_command_is_told_as_it_was_typed() -> None:
     added = ["+profile@evaluation.profiles.물류=물류", "+profile@evaluation.profiles.mine=code"]
     told = command_of(["profile=물류", *added], None, ["내 설정"])
     assert told == "python -m runner --config-dir '내 설정' profile=물류 +profile@evaluation.profiles.mine=code"
+    free = ["++provider.local.base_url=http://127.0.0.1:8080/v1", "++judge.rubrics.mine=r.yaml", "++retriever.k1=2"]
+    assert command_of(free, None) == (
+        "python -m runner provider.local.base_url=http://127.0.0.1:8080/v1 judge.rubrics.mine=r.yaml ++retriever.k1=2"
+    )
     frozen = command_of(["k=3"], "experiments/기록 1/frozen.yaml")
     assert frozen == "python -m runner -cd 'experiments/기록 1' -cn frozen k=3"
 

@@ -431,15 +431,15 @@ def test_what_an_evaluation_holds_open_is_behind_its_door_and_what_is_done_insid
         yield None
         raise ValueError("cannot close")
 
-    evaluation = behind_a_door(protocols.Evaluation, {"opened": broken}, "evaluation")
+    evaluation = behind_a_door(protocols.Evaluation, {"open": broken}, "evaluation")
 
     async def used(error: Exception | None) -> None:
-        async with evaluation.opened():
+        async with evaluation.open():
             if error is not None:
                 raise error
 
     message = refusal(lambda: asyncio.run(used(None)))
-    assert message.startswith(f"evaluation ({NAME}): opened: ValueError: cannot close (")
+    assert message.startswith(f"evaluation ({NAME}): open: ValueError: cannot close (")
     with pytest.raises(KeyError):
         asyncio.run(used(KeyError("mine")))
 

@@ -14,8 +14,8 @@ from omegaconf import OmegaConf
 
 from runner.config import arguments
 from runner.config.compose import Plan, initialise, plan_of
-from runner.config.frozen import Frozen, unfold
-from runner.config.hydra_internals import Composed
+from runner.config.frozen import FrozenConfig, unfold
+from runner.config.hydra_internals import ComposedLoader
 from runner.config.options import plain_config
 from runner.errors import ConfigError, InputError
 
@@ -44,10 +44,10 @@ def values() -> dict[str, Any]:
 
 @pytest.fixture
 def record(tmp_path: Path, values: dict[str, Any]) -> Path:
-    return write(tmp_path / "기록 1", Frozen("", CHOICES, values))
+    return write(tmp_path / "기록 1", FrozenConfig("", CHOICES, values))
 
 
-def write(folder: Path, frozen: Frozen) -> Path:
+def write(folder: Path, frozen: FrozenConfig) -> Path:
     folder.mkdir(parents=True)
     (folder / "frozen.yaml").write_text(frozen.yaml("A head,\nof two lines."), encoding="utf-8")
     return folder
@@ -66,7 +66,9 @@ def test_jobs_get_what_was_checked_as_if_hydra_composed_it_again(record: Path, t
         own = GlobalHydra.instance().config_loader()
         master = own.load_configuration("config", [*made.overrides, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
         for words in (["k=3", "out=x"], ["k=4", "out=x"]):
-            given, wanted = (loader.load_sweep_config(master, words) for loader in (Composed(own, made.cells), own))
+            given, wanted = (
+                loader.load_sweep_config(master, words) for loader in (ComposedLoader(own, made.cells), own)
+            )
             del given.hydra.job.override_dirname, wanted.hydra.job.override_dirname  # `++k=3` and `k=3`
             assert given == wanted
             assert str(tmp_path / "files") in [source.path for source in given.hydra.runtime.config_sources]
@@ -96,13 +98,13 @@ def test_the_file_names_every_choice_and_keeps_interpolations(record: Path) -> N
 
 def test_it_does_not_follow_the_defaults_of_today(tmp_path: Path, values: dict[str, Any]) -> None:
     old = {**values, "min_score": 0.111, "judge": {**values["judge"], "supported": 0.222}}
-    found = only(write(tmp_path / "x", Frozen("", CHOICES, old)))
+    found = only(write(tmp_path / "x", FrozenConfig("", CHOICES, old)))
     assert (found["min_score"], found["judge"]["supported"]) == (0.111, 0.222)
 
 
 def test_an_option_that_is_newer_has_its_default(tmp_path: Path, values: dict[str, Any]) -> None:
     old = {name: value for name, value in values.items() if name != "cold_start"}
-    assert only(write(tmp_path / "x", Frozen("", CHOICES, old)))["cold_start"] is False
+    assert only(write(tmp_path / "x", FrozenConfig("", CHOICES, old)))["cold_start"] is False
 
 
 def test_values_go_on_top(record: Path) -> None:
@@ -143,7 +145,7 @@ def test_an_experiment_goes_on_top(record: Path) -> None:
 
 def test_providers_are_frozen_and_can_be_set(tmp_path: Path) -> None:
     old = composed(*RAN, "provider.openai.prices.usd_per_million.gpt-4o.input=1.25")
-    record = write(tmp_path / "x", Frozen("", CHOICES, old))
+    record = write(tmp_path / "x", FrozenConfig("", CHOICES, old))
     found = only(record, "provider.local.base_url=http://127.0.0.1:1/v1")
     assert found["provider"]["openai"]["prices"]["usd_per_million"]["gpt-4o"]["input"] == 1.25
     assert found["provider"]["local"]["base_url"] == "http://127.0.0.1:1/v1"
@@ -152,7 +154,7 @@ def test_providers_are_frozen_and_can_be_set(tmp_path: Path) -> None:
 def test_a_sweep_is_swept_again_unless_it_is_given(tmp_path: Path, values: dict[str, Any]) -> None:
     others = {"retriever/keyword": {**composed("retriever=keyword")["retriever"], "k1": 0.9}}
     sweep = {"k": "3,5", "retriever": "hybrid,keyword"}
-    record = write(tmp_path / "x", Frozen("", CHOICES, values, sweep, others))
+    record = write(tmp_path / "x", FrozenConfig("", CHOICES, values, sweep, others))
     found = plan(record)
     assert found.is_sweep
     assert [(cell.cfg.k, cell.cfg.retriever.get("k1")) for cell in found.cells] == [
@@ -164,7 +166,7 @@ def test_a_sweep_is_swept_again_unless_it_is_given(tmp_path: Path, values: dict[
 
 
 def test_a_swept_setting_goes_with_the_group_it_belongs_to(tmp_path: Path, values: dict[str, Any]) -> None:
-    record = write(tmp_path / "x", Frozen("", CHOICES, values, {"retriever.weight": "0.2,0.4"}))
+    record = write(tmp_path / "x", FrozenConfig("", CHOICES, values, {"retriever.weight": "0.2,0.4"}))
     assert [cell.cfg.retriever.weight for cell in plan(record).cells] == [0.2, 0.4]
     assert len(plan(record, "retriever=keyword").cells) == 1
 
@@ -180,7 +182,7 @@ def test_evaluations_can_be_swept(tmp_path: Path, values: dict[str, Any]) -> Non
         "generator/extractive": values["generator"],
         "judge/lexical": {**values["judge"], "supported": 0.55},
     }
-    record = write(tmp_path / "x", Frozen("", choices, base, {"evaluation": "retrieval_only,full_rag"}, others))
+    record = write(tmp_path / "x", FrozenConfig("", choices, base, {"evaluation": "retrieval_only,full_rag"}, others))
     first, second = (cell.cfg for cell in plan(record).cells)
     assert "judge" not in first
     assert (second.judge.supported, second.evaluation.high, second.retriever.weight) == (0.55, 0.77, 0.25)
@@ -191,7 +193,7 @@ def test_members_of_a_panel_stay(tmp_path: Path) -> None:
     words = ["judge=panel", "+judge@judge.judges.words=lexical", "judge.judges.first.model=openai:gpt-4o"]
     old = composed(*RAN, *words)
     choices = {**CHOICES, "judge": "panel", "judge@judge.judges.words": "lexical"}
-    record = write(tmp_path / "x", Frozen("", choices, old))
+    record = write(tmp_path / "x", FrozenConfig("", choices, old))
     assert OmegaConf.to_container(plan(record).cells[0].cfg) == old
     assert (
         only(record, "judge.judges.second.model=openai:gpt-4o")["judge"]["judges"]["second"]["model"] == "openai:gpt-4o"
@@ -200,7 +202,7 @@ def test_members_of_a_panel_stay(tmp_path: Path) -> None:
 
 def test_nested_groups_are_choices_of_their_own(tmp_path: Path, values: dict[str, Any]) -> None:
     judge = {"on_failure": "zero", "store": {"path": "x", "ttl": 5}}
-    frozen = Frozen("", {**CHOICES, "judge": "stored", "judge/store": "disk"}, {**values, "judge": judge})
+    frozen = FrozenConfig("", {**CHOICES, "judge": "stored", "judge/store": "disk"}, {**values, "judge": judge})
     unfold(frozen, tmp_path)
     assert OmegaConf.load(tmp_path / "judge" / "stored.yaml") == {
         "defaults": [{"store": "disk"}, "_self_"],
@@ -272,7 +274,7 @@ def test_bytes_that_are_no_text(record: Path) -> None:
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_changed_character_is_refused_or_changes_nothing(record: Path, data: st.DataObject) -> None:
     path = record / "frozen.yaml"
-    before = Frozen.read(path)
+    before = FrozenConfig.read(path)
     text = path.read_text(encoding="utf-8")
     place = data.draw(st.integers(0, len(text) - 1))
     changed = (
@@ -280,7 +282,7 @@ def test_a_changed_character_is_refused_or_changes_nothing(record: Path, data: s
     )
     path.write_text(changed, encoding="utf-8")
     try:
-        assert Frozen.read(path) == before
+        assert FrozenConfig.read(path) == before
     except InputError:
         pass
     finally:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.config import arguments
 from runner.config.compose import plan_of
-from runner.config.frozen import Frozen
+from runner.config.frozen import FrozenConfig
 from runner.errors import InputError
 
 
@@ -46,6 +46,8 @@ VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dict
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_frozen_is_read_back(tmp_path: Path, found: dict[str, Any]) -> None:
     found.pop("frozen", None)
-    frozen = Frozen(str(tmp_path / "frozen.yaml"), {"evaluation": "x"}, found, {"k": "3,5"}, {"judge/가": {"a": "1e3"}})
+    frozen = FrozenConfig(
+        str(tmp_path / "frozen.yaml"), {"evaluation": "x"}, found, {"k": "3,5"}, {"judge/가": {"a": "1e3"}}
+    )
     (tmp_path / "frozen.yaml").write_text(frozen.yaml(), encoding="utf-8")
-    assert Frozen.read(tmp_path / "frozen.yaml") == frozen
+    assert FrozenConfig.read(tmp_path / "frozen.yaml") == frozen

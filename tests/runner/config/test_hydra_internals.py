@@ -17,7 +17,7 @@ from yaml import YAMLError
 from runner.config import arguments, hydra_internals
 from runner.config.choices import known_groups
 from runner.config.compose import compose_cells, initialise
-from runner.config.hydra_internals import Composed, holds, load
+from runner.config.hydra_internals import ComposedLoader, holds, load
 
 
 class Refusing:
@@ -53,7 +53,7 @@ def test_hydra_gets_what_it_would_compose(words: list[str]) -> None:
     with initialise(None):
         own = GlobalHydra.instance().config_loader()
         master = own.load_configuration("config", [*overrides, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
-        composed = Composed(Refusing(), cells)  # type: ignore[arg-type]
+        composed = ComposedLoader(Refusing(), cells)  # type: ignore[arg-type]
         for job in arguments.cells(["out='x y'", *overrides]):
             task = [word for word in job if not word.startswith("hydra.")]
             told = plain(composed.load_sweep_config(master, task))
@@ -64,7 +64,7 @@ def test_hydra_gets_what_it_would_compose(words: list[str]) -> None:
 def test_folders_and_launcher_of_a_sweep_are_known_before_its_cells() -> None:
     _, cells = compose_cells(["+experiment=full_rag", "k=3,5", "hydra/launcher=basic", "hydra.verbose=true"])
     with initialise(None):
-        composed = Composed(Refusing(), cells)  # type: ignore[arg-type]
+        composed = ComposedLoader(Refusing(), cells)  # type: ignore[arg-type]
         words = ["out='x'", "+experiment=full_rag", "k=3,5", "hydra.mode=MULTIRUN", "hydra.sweep.subdir=gold"]
         cfg = composed.load_configuration("config", words, RunMode.MULTIRUN)
     assert (cfg.hydra.sweep.dir, cfg.hydra.sweep.subdir, cfg.hydra.mode) == ("x", "gold", RunMode.MULTIRUN)
@@ -76,14 +76,14 @@ def test_what_was_not_composed_before_is_composed_by_hydra() -> None:
     _, cells = compose_cells(["+experiment=full_rag", "k=3"])
     with initialise(None):
         own = GlobalHydra.instance().config_loader()
-        composed = Composed(own, cells)
+        composed = ComposedLoader(own, cells)
         assert composed.load_configuration("config", ["+experiment=full_rag", "k=4"], RunMode.RUN).k == 4
         assert composed.list_groups("") == own.list_groups("")
 
 
 def test_what_hydra_gets_is_copied_as_omegaconf_copies_it() -> None:
     _, cells = compose_cells(["+experiment=full_rag", "k=3"])
-    cfg = Composed(Refusing(), cells)._copy(cells[0])  # type: ignore[arg-type]
+    cfg = ComposedLoader(Refusing(), cells)._copy(cells[0])  # type: ignore[arg-type]
     with initialise(None):
         own = GlobalHydra.instance().config_loader().load_configuration("config", ["+experiment=full_rag"], RunMode.RUN)
     for node, of_omegaconf in ((cfg, own), (cfg.hydra, own.hydra)):
@@ -100,7 +100,7 @@ def test_what_cannot_be_pickled_is_copied_all_the_same(monkeypatch: pytest.Monke
     from hydra._internal.core_plugins import basic_sweeper
 
     _, cells = compose_cells(["+experiment=full_rag", "k=3"])
-    cfg = Composed(Refusing(), cells)._copy(cells[0])  # type: ignore[arg-type]
+    cfg = ComposedLoader(Refusing(), cells)._copy(cells[0])  # type: ignore[arg-type]
     again = type("BasicSweeperConf", (), {"__module__": basic_sweeper.__name__})
     monkeypatch.setattr(basic_sweeper, "BasicSweeperConf", again)
     copied = deepcopy(cfg.hydra)
@@ -132,7 +132,7 @@ def test_choices_that_come_while_the_program_runs_are_known(tmp_path: Path) -> N
 
 def test_another_process_gets_the_loader_of_hydra() -> None:
     loader, cells = {"a": 1}, compose_cells(["+experiment=full_rag"])[1]
-    assert pickle.loads(pickle.dumps(Composed(loader, cells))) == loader  # type: ignore[arg-type]
+    assert pickle.loads(pickle.dumps(ComposedLoader(loader, cells))) == loader  # type: ignore[arg-type]
 
 
 def test_files_are_read_as_by_omegaconf(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from plugins.memory.summariser.extractive import ExtractiveSummariser
 from runner import protocols
 from runner.config.components import misspelt_attributes, note_misspelt
 from runner.config.compose import compose_cells
-from runner.config.schema import misspelt
+from runner.config.schema import similar_attributes
 from runner.domains.memory.protocols import Memory
-from runner.protocols import Judge, Workspace, offered
+from runner.protocols import Judge, Workspace, attribute_of
 from runner.retrieval import stores
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -90,8 +90,10 @@ def test_settings_and_names_of_other_roles_are_a_components_own() -> None:
 
 def test_a_right_name_beside_a_close_one_is_no_slip() -> None:
     both = type("Both", (), {"provenance": {}, "provenances": []})
-    assert misspelt(both, frozenset(), frozenset()) == {}
-    assert misspelt(type("One", (), {"provenances": []}), frozenset(), frozenset()) == {"provenances": "provenance"}
+    assert similar_attributes(both, frozenset(), frozenset()) == {}
+    assert similar_attributes(type("One", (), {"provenances": []}), frozenset(), frozenset()) == {
+        "provenances": "provenance"
+    }
 
 
 @pytest.mark.parametrize(("language", "start"), [("en", "warning: "), ("ko", "경고: ")])
@@ -115,7 +117,7 @@ def test_what_is_asked_with_a_default_is_declared_in_a_protocol() -> None:
     declared = {name for group in (protocols.ANY, *optional) for each in group for name in get_protocol_members(each)}
     assert set(protocols.ABSENT) <= declared
     with pytest.raises(KeyError):
-        offered(object(), "provenence")
+        attribute_of(object(), "provenence")
 
 
 def test_every_optional_protocol_has_an_example() -> None:

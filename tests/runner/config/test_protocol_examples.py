@@ -25,6 +25,7 @@ MODULES = (
     "runner.domains.traces.protocols",
     "runner.domains.links.suggesting",
     "runner.domains.links.link_cases",
+    "runner.retrieval.stores",
 )
 PROTOCOLS = [
     value

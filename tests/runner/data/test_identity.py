@@ -11,7 +11,7 @@ from runner.data.identity import (
     queries_identity,
     slices_fingerprint,
 )
-from runner.records import Check, Context, Document, Given, Query, Span, Turn
+from runner.records import Check, Context, Document, GivenResults, Query, Span, Turn
 from runner.system.spool import Lazy
 from runner.system.store import fingerprint
 from runner.text.chunking import Cutter
@@ -24,7 +24,7 @@ ONE = Query(
     ("a#0", "a#1"),
     (Span("a", 0, 1), Span("a", 4, 5, "x")),
     ("x", "y"),
-    given=Given((("a", 1.0), ("b", 0.5)), (Context("a", "text"),), "x"),
+    given=GivenResults((("a", 1.0), ("b", 0.5)), (Context("a", "text"),), "x"),
 )
 TWO = Query("2", "둘?", False, {})
 
@@ -64,7 +64,7 @@ def test_the_order_of_labels_does_not_matter() -> None:
         expected_chunks=("a#1", "a#0"),
         expected_spans=ONE.expected_spans[::-1],
         answers=("y", "x"),
-        given=Given(),
+        given=GivenResults(),
     )
     assert gold_fingerprint([TWO, turned]) == gold_fingerprint([ONE, TWO])
 
@@ -89,7 +89,7 @@ def test_other_labels_have_another_hash(other: Query) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        Given(),
+        GivenResults(),
         replace(ONE.given, ranking=(("b", 1.0), ("a", 0.5))),
         replace(ONE.given, ranking=()),
         replace(ONE.given, ranking=None),
@@ -98,7 +98,7 @@ def test_other_labels_have_another_hash(other: Query) -> None:
         replace(ONE.given, answer=None),
     ],
 )
-def test_what_another_system_returned_has_a_hash_of_its_own(other: Given) -> None:
+def test_what_another_system_returned_has_a_hash_of_its_own(other: GivenResults) -> None:
     changed = replace(ONE, given=other)
     before, after = queries_identity([ONE]), queries_identity([changed])
     assert {name for name in before if before[name] != after[name]} == {"given"}

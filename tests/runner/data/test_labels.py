@@ -10,7 +10,7 @@ import pytest
 from runner.commands.calibrate.judging import fields_by_rubric
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog
-from runner.data.ratings import Scale, Wanted
+from runner.data.ratings import RatingSpec, Scale
 from runner.errors import DataError
 from runner.records import Context, Turn
 
@@ -28,7 +28,7 @@ def read(folder: Path, *lines: Any, scale: Scale | None = None, **names: str) ->
     path = folder / "라벨.jsonl"
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     log = ProblemLog()
-    labels = read_labels(str(path), Wanted(names or BOTH, scale, fields_by_rubric(names or BOTH, {})), log)
+    labels = read_labels(str(path), RatingSpec(names or BOTH, scale, fields_by_rubric(names or BOTH, {})), log)
     assert labels.problems == log.problems
     return labels, [str(problem).removeprefix(f"{folder}/") for problem in log.problems]
 
@@ -182,14 +182,14 @@ def test_nothing_that_was_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["nowhere.jsonl", "~no-such-user.jsonl"])
 def test_no_file(path: str) -> None:
     with pytest.raises(DataError, match=rf"^LABELS: file not found: {re.escape(path)}$"):
-        read_labels(path, Wanted(BOTH), ProblemLog())
+        read_labels(path, RatingSpec(BOTH), ProblemLog())
 
 
 def test_a_strict_reader_stops_at_a_bad_line(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps(GOOD) + "\nnonsense\n", encoding="utf-8")
     with pytest.raises(DataError, match="1 error in the data files"):
-        read_labels(str(path), Wanted(BOTH), ProblemLog(strict=True))
+        read_labels(str(path), RatingSpec(BOTH), ProblemLog(strict=True))
 
 
 def test_the_fingerprint_covers_what_is_judged_and_what_people_said(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from runner.data.labels import read_labels
 from runner.data.problems import ProblemLog
-from runner.data.ratings import RatedAnswer, Scale, Wanted
+from runner.data.ratings import RatedAnswer, RatingSpec, Scale
 from runner.errors import CorpusError, DataError
 from runner.records import Context, Turn
 from tests.small_data import write_jsonl
@@ -41,7 +41,7 @@ def read(folder: Path, *responses: Any, scale: Scale | None = None) -> tuple[lis
     write_jsonl(folder / "corpus.jsonl", CORPUS)
     (folder / "responses.jsonl").write_text("".join(json.dumps(each) + "\n" for each in responses), encoding="utf-8")
     log = ProblemLog()
-    labels = read_labels(str(folder), Wanted(NAMES, scale), log)
+    labels = read_labels(str(folder), RatingSpec(NAMES, scale), log)
     return list(labels.answers), [str(problem).removeprefix(f"{folder}/") for problem in log.problems]
 
 
@@ -73,7 +73,7 @@ def test_references_are_read_where_correctness_is_asked_for(tmp_path: Path) -> N
     write_jsonl(tmp_path / "corpus.jsonl", CORPUS)
     write_jsonl(tmp_path / "responses.jsonl", [RESPONSE | {"reference": ["27 d"]}, RESPONSE | {"id": "bare"}])
     log = ProblemLog()
-    (answer,) = read_labels(str(tmp_path), Wanted(names, None), log).answers
+    (answer,) = read_labels(str(tmp_path), RatingSpec(names, None), log).answers
     assert (answer.id, answer.fields) == ("t1|gpt", {"references": ("27 d",)})
     assert "reference: expected a list of texts, since answer_correctness is asked for" in str(log.problems[0])
 
@@ -124,7 +124,7 @@ def test_a_repeated_id(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"LABELS: file not found: .*corpus\.jsonl"):
-        read_labels(str(tmp_path), Wanted(NAMES), ProblemLog())
+        read_labels(str(tmp_path), RatingSpec(NAMES), ProblemLog())
     write_jsonl(tmp_path / "corpus.jsonl", CORPUS)
     with pytest.raises(DataError, match=r"LABELS: file not found: .*responses\.jsonl"):
-        read_labels(str(tmp_path), Wanted(NAMES), ProblemLog())
+        read_labels(str(tmp_path), RatingSpec(NAMES), ProblemLog())

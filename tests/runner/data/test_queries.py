@@ -8,7 +8,7 @@ import pytest
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
 from runner.errors import DataError
-from runner.records import Context, Given, Query, Span, Turn
+from runner.records import Context, GivenResults, Query, Span, Turn
 
 GOOD: dict[str, Any] = {"id": "q", "query": "뭐?", "answerable": True, "expected_notes": ["a"]}
 
@@ -276,9 +276,9 @@ def test_what_another_system_returned(tmp_path: Path) -> None:
         GOOD | {"id": "s", "ranking": [], "contexts": [], "answer": ""},
     )
     assert [query.given for query in queries] == [
-        Given((("b", 1.0), ("a", 0.5)), (Context("context-1", "one"), Context("a#0", "two", "T")), "예"),
-        Given((("b", 2.0), ("a", 2.0), ("x", 0.5))),
-        Given((), (), ""),
+        GivenResults((("b", 1.0), ("a", 0.5)), (Context("context-1", "one"), Context("a#0", "two", "T")), "예"),
+        GivenResults((("b", 2.0), ("a", 2.0), ("x", 0.5))),
+        GivenResults((), (), ""),
     ]
     assert problems == []
 

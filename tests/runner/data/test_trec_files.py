@@ -4,7 +4,7 @@ import pytest
 
 from runner.data import trec_runs
 from runner.data.problems import ProblemLog
-from runner.data.trec import Judged, Topic, read_qrels, read_topics
+from runner.data.trec import Topic, TopicQrels, read_qrels, read_topics
 from runner.errors import DataError
 
 BLOCKS = """
@@ -40,7 +40,7 @@ def topics(path: Path, text: str, field: str = "title") -> tuple[list[Topic], li
     return found, [str(problem).replace(f"{path}/", "") for problem in log.problems]
 
 
-def qrels(path: Path, text: str) -> tuple[dict[str, Judged], list[str]]:
+def qrels(path: Path, text: str) -> tuple[dict[str, TopicQrels], list[str]]:
     log = ProblemLog()
     judged = read_qrels(write(path, text), "dataset.qrels", log)
     return judged, [str(problem).replace(f"{path}/", "") for problem in log.problems]
@@ -108,7 +108,7 @@ def test_no_topics(tmp_path: Path) -> None:
 
 def test_judgements(tmp_path: Path) -> None:
     text = "\ufeff1 0 a 2\n\n1\tQ0\tb\t0\r\n2 0 문서 -1\n1 0 a 2\n"
-    assert qrels(tmp_path, text) == ({"1": Judged({"a": 2, "b": 0}, 1), "2": Judged({"문서": -1}, 4)}, [])
+    assert qrels(tmp_path, text) == ({"1": TopicQrels({"a": 2, "b": 0}, 1), "2": TopicQrels({"문서": -1}, 4)}, [])
 
 
 def test_comments_and_what_follows_the_last_column_are_passed_over(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_comments_and_what_follows_the_last_column_are_passed_over(tmp_path: Pat
 
 def test_judgements_in_three_columns(tmp_path: Path) -> None:
     text = "query-id\tcorpus-id\tscore\n1\ta\t1\n1\tb\t0\n"
-    assert qrels(tmp_path, text) == ({"1": Judged({"a": 1, "b": 0}, 2)}, [])
+    assert qrels(tmp_path, text) == ({"1": TopicQrels({"a": 1, "b": 0}, 2)}, [])
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_judgements_in_three_columns(tmp_path: Path) -> None:
     ],
 )
 def test_bad_judgements_are_left_out(tmp_path: Path, line: str, problem: str) -> None:
-    assert qrels(tmp_path, f"1 0 ok 1\n{line}\n") == ({"1": Judged({"ok": 1}, 1)}, [f"t.txt:2: {problem}"])
+    assert qrels(tmp_path, f"1 0 ok 1\n{line}\n") == ({"1": TopicQrels({"ok": 1}, 1)}, [f"t.txt:2: {problem}"])
 
 
 def test_no_judgements(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.services.doors import question
 async def asked(door: Models, n: int = 1, *, at_once: bool = True, **settings: Any) -> list[ChatReply | Exception]:
     """What came of `n` requests."""
     model = door.model("test:m", "judge")
-    async with door.opened():
+    async with door.open():
         requests = [model.chat(question(f"{n}", **settings)) for n in range(n)]
         if at_once:
             return await asyncio.gather(*requests, return_exceptions=True)  # type: ignore[return-value]

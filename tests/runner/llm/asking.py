@@ -29,7 +29,7 @@ async def ask(url: str, folder: Path, numbers: range, settings: dict[str, Any]) 
         for number in waiting:
             scores[str(number)] = await model.ask_for_json(question(f"{number}. {TEXT}"), score)
 
-    async with door.opened():
+    async with door.open():
         await asyncio.gather(*(work() for _ in range(door.max_concurrency)))
     return {number: scores[number] for number in sorted(scores, key=int)}
 

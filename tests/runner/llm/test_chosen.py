@@ -7,7 +7,7 @@ import pytest
 
 from plugins.metric.offered import Offered
 from plugins.metric.rubric import Rubric
-from runner.llm.chosen import Chosen
+from runner.llm.chosen import ChosenMetrics
 from runner.metrics.metric import Metric
 from runner.records import Judgement, Scores
 
@@ -26,8 +26,8 @@ class Judge:
         return Judgement(0.5)
 
 
-def chosen(judge: Judge | None = None, **choices: Any) -> Chosen:
-    return Chosen(choices, [OWN], judge=judge or Judge(), shown=("question", "answer"))
+def chosen(judge: Judge | None = None, **choices: Any) -> ChosenMetrics:
+    return ChosenMetrics(choices, [OWN], judge=judge or Judge(), shown=("question", "answer"))
 
 
 def rubric(better: Literal["higher", "lower", "neither"] = "higher") -> Rubric:
@@ -60,7 +60,7 @@ def test_what_was_not_chosen_is_left_out_with_its_cutoffs_and_what_is_not_offere
     own = Scores({"own_at_k": 1.0, "leg/own_at_5": 1.0, "other": 1.0}, unscored=("own_at_k",))
     assert chosen(tone=rubric()).merge_scores(own, None, object(), {}) == Scores({"other": 1.0})
     assert set(chosen(own=Offered(names=["own"])).merge_scores(own, None, object(), {}).values) == {*own.values}
-    assert set(Chosen(None, [OWN]).merge_scores(own, None, object(), {}).values) == {*own.values}
+    assert set(ChosenMetrics(None, [OWN]).merge_scores(own, None, object(), {}).values) == {*own.values}
 
 
 def test_a_judge_learns_what_was_chosen_and_nothing_else() -> None:

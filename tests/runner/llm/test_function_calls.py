@@ -41,7 +41,7 @@ async def test_a_conversation_with_calls(server: ModelsServer, tmp_path: Path) -
     server.respond = calling
     door = models(server.url, tmp_path)
     model = door.model("test:m", "agent")
-    async with door.opened("0"):
+    async with door.open("0"):
         asked = await model.chat(REQUEST)
         again = await model.chat(REQUEST)
         results = tuple(Message("tool", f"결과 {call.arguments}", call_id=call.id) for call in asked.calls)
@@ -76,7 +76,7 @@ def _said(reply: ChatReply) -> tuple[Message, ...]:
 
 async def test_other_functions_are_another_request(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         for functions in ((SEARCH, READ), (SEARCH,), ()):
             await door.model("test:m", "agent").chat(replace(REQUEST, functions=functions))
     assert server.count == 3
@@ -86,7 +86,7 @@ async def test_other_functions_are_another_request(server: ModelsServer, tmp_pat
 async def test_a_server_without_functions_is_not_asked_without_them(server: ModelsServer, tmp_path: Path) -> None:
     server.respond = lambda body: error(400, "Unsupported parameter: 'tools'", kind="invalid_request_error")
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         with pytest.raises(EvaluationError, match="Unsupported parameter: 'tools'"):
             await door.model("test:m", "agent").chat(REQUEST)
     assert server.count == 1
@@ -118,7 +118,7 @@ async def test_a_rehearsal_makes_one_call_and_counts_the_functions(tmp_path: Pat
     door, rehearsal = models("http://127.0.0.1:9/v1", tmp_path), Rehearsal(reply_tokens=8)
     model = door.model("test:m", "agent")
     with door.rehearsing(rehearsal, "0"):
-        async with door.opened():
+        async with door.open():
             first = await model.chat(REQUEST)
             result = Message("tool", "nothing", call_id=first.calls[0].id)
             second = await model.chat(replace(REQUEST, messages=(*REQUEST.messages, *_said(first), result)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.llm.graded import empty, is_empty, make_judgement, merge_details, read
+from runner.llm.graded import is_empty, judge_empty, make_judgement, merge_details, read
 from runner.metrics.memory import CRITERIA, overall
 from runner.records import Judgement
 
@@ -102,7 +102,7 @@ def test_empty(memory: str, entities: str, expected: bool) -> None:
 
 
 def test_an_empty_memory_has_10_of_100() -> None:
-    found = empty("ko")
+    found = judge_empty("ko")
     assert (found.score, found.reasoning) == (pytest.approx(0.1), "메모리가 비어 있습니다.")
     assert found.details["overall"] == pytest.approx(10.0) and found.details["empty"]
     assert {name: entry["score"] for name, entry in found.details["scores"].items()} == dict.fromkeys(CRITERIA, 0.0)

@@ -11,7 +11,7 @@ from plugins.judge.lexical import LexicalJudge
 from runner.domains.memory.controls import MemoryControl, graded_controls, memory_controls
 from runner.errors import ReplyError, StopRunError
 from runner.llm.controls import Control, answer_controls, controls
-from runner.llm.health import ControlItem, Controls, check_health, unread
+from runner.llm.health import ControlItem, Controls, check_health, language_warnings
 from runner.metrics.memory import CRITERIA
 from runner.records import Judgement
 
@@ -271,14 +271,14 @@ def test_a_judge_says_which_questions_it_cannot_read() -> None:
         "Wie lange dauert die Lieferung nach Wien?",
         "返品は14日以内?",
     ]
-    (problem,) = unread(LexicalJudge(), questions)
+    (problem,) = language_warnings(LexicalJudge(), questions)
     assert str(problem) == (
         "judge: 2 of the first 4 questions are in other languages than it reads (en, ko): de 1, ja 1; its scores of "
         "their answers mean little"
     )
     assert problem.severity == "warning"
-    assert unread(LexicalJudge(), questions[:2]) == ()
+    assert language_warnings(LexicalJudge(), questions[:2]) == ()
 
 
 def test_a_model_reads_every_language() -> None:
-    assert unread(Judges(lambda rubric, control: 1.0), ["Wie lange dauert die Lieferung nach Wien?"]) == ()
+    assert language_warnings(Judges(lambda rubric, control: 1.0), ["Wie lange dauert die Lieferung nach Wien?"]) == ()

@@ -149,7 +149,7 @@ def test_a_clock_that_was_set_back_gives_no_more_time_than_there_is(tmp_path: Pa
     age(tmp_path, -600)  # begun in what is now the future
     ledger = Ledger(tmp_path, {"minutes": 5})
     assert ledger.reserve(JUDGE, cost()) is not None
-    with pytest.raises(BudgetSpentError, match="0 used"):
+    with pytest.raises(BudgetSpentError, match=r"\(0(\.\d+)? used\)$"):  # less than a minute, however busy the machine
         Ledger(tmp_path, {"minutes": 1e-9}).reserve(JUDGE, cost())
 
 

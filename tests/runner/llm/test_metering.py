@@ -18,7 +18,7 @@ from tests.services.models_server import ModelsServer
 async def test_a_stored_reply_costs_as_much_as_a_live_one(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path, **PRICED)
     model = door.model("test:m", "reranker")
-    async with door.opened():
+    async with door.open():
         with metering() as live:
             reply = await model.chat(question("1"))
         with metering() as stored:
@@ -40,7 +40,7 @@ async def test_threads_and_tasks_count_for_whoever_began_them(server: ModelsServ
         return meter.total
 
     loop = asyncio.get_running_loop()
-    async with door.opened():
+    async with door.open():
         with ThreadPoolExecutor(3) as pool, metering() as whole:
             steps = [loop.run_in_executor(pool, copy_context().run, step, number) for number in (1, 2, 3)]
             meters = await asyncio.gather(*steps)

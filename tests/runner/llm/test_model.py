@@ -20,7 +20,7 @@ from tests.services.models_server import ModelsServer
 async def test_an_answer_is_paid_for_once(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path)
     model = door.model("test:m", "judge")
-    async with door.opened("0"):
+    async with door.open("0"):
         with stopwatch() as first_watch:
             first = await model.chat(question("1"))
         with stopwatch() as second_watch:
@@ -52,27 +52,27 @@ def changed(request: ChatRequest) -> list[ChatRequest]:
 
 async def test_whatever_a_reply_depends_on_makes_another_request(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         for request in [question("1"), *changed(question("1"))]:
             await door.model("test:m", "judge").chat(request)
         await door.model("test:other", "judge").chat(question("1"))
     assert server.count == 12
     for settings in ({"provider_base_url": f"{server.url}/"}, {"provider_add": {"*": {"top_k": 1}}}):
         changed_door = models(server.url, tmp_path, **settings)
-        async with changed_door.opened():
+        async with changed_door.open():
             await changed_door.model("test:m", "judge").chat(question("1"))
     assert server.count == 13  # a slash at the end makes no other address
     elsewhere = models(server.url.replace("127.0.0.1", "localhost"), tmp_path)
-    async with elsewhere.opened():
+    async with elsewhere.open():
         await elsewhere.model("test:m", "judge").chat(question("1"))
     assert server.count == 14  # the model of another server, though it has the same name
 
 
 async def test_the_role_and_the_cell_do_not(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path)
-    async with door.opened("0"):
+    async with door.open("0"):
         await door.model("test:m", "judge").chat(question("1"))
-    async with door.opened("1"):
+    async with door.open("1"):
         await door.model("test:m", "generator").chat(question("1"))
     assert server.count == 1
 
@@ -80,11 +80,11 @@ async def test_the_role_and_the_cell_do_not(server: ModelsServer, tmp_path: Path
 async def test_replay_asks_nothing(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TEST_KEY", raising=False)
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         await door.model("test:m", "judge").chat(question("1"))
     replay = models(server.url, tmp_path, cache="replay", provider_api_key_env="TEST_KEY")
     model = replay.model("test:m", "judge")
-    async with replay.opened():
+    async with replay.open():
         await model.chat(question("1"))
         with pytest.raises(StopRunError, match=r"^cache=replay: no stored reply of test:m to a request of the judge$"):
             await model.chat(question("2"))
@@ -99,19 +99,19 @@ async def test_refresh_asks_once_anew(server: ModelsServer, tmp_path: Path) -> N
         door = models(
             server.url, tmp_path, cache=mode, out=str(tmp_path / "out")
         )  # the second refresh is a resumed run
-        async with door.opened():
+        async with door.open():
             for _ in range(2):
                 await door.model("test:m", "judge").chat(question("1"))
         assert server.count == expected
     door = models(server.url, tmp_path, cache="refresh")
-    async with door.opened():
+    async with door.open():
         await door.model("test:m", "judge").chat(question("1"))
     assert server.count == 3
 
 
 async def test_without_a_cache_every_request_is_sent(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path / "cache", cache="none")
-    async with door.opened():
+    async with door.open():
         await asyncio.gather(*(door.model("test:m", "judge").chat(question("1")) for _ in range(5)))
     assert server.count == 5
     assert not (tmp_path / "cache").exists()
@@ -126,7 +126,7 @@ async def test_every_attempt_is_stored_so_that_a_second_run_repeats_none(server:
     found = []
     for mode in ("use", "replay"):
         door = models(server.url, tmp_path, cache=mode)
-        async with door.opened("0"):
+        async with door.open("0"):
             found.append(await door.model("test:m", "judge").ask_for_json(question("1"), score))
         assert server.count == 4
     assert found[0] == found[1]
@@ -137,7 +137,7 @@ async def test_every_attempt_is_stored_so_that_a_second_run_repeats_none(server:
 async def test_a_reply_that_is_never_usable_fails_its_case_alone(server: ModelsServer, tmp_path: Path) -> None:
     server.respond = lambda body: completion(body, "I would rather not say.")
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         with pytest.raises(ReplyError, match=r"^no usable answer in 4 replies: "):
             await door.model("test:m", "judge").ask_for_json(question("1"), score)
     assert server.count == 4
@@ -149,7 +149,7 @@ async def test_a_reply_that_is_never_usable_fails_its_case_alone(server: ModelsS
 async def test_embeddings(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path, **PRICED)
     model = door.model("test:e", "embedder")
-    async with door.opened("0"):
+    async with door.open("0"):
         with stopwatch() as watch:
             vectors = await model.embed(["가을 산", "autumn\ud800", "가을 산"], dimensions=8)
     assert [row.shape for row in vectors.rows] == [(8,)] * 3
@@ -173,7 +173,7 @@ async def test_conf_leaves_parameters_out_of_requests_for_vectors_and_adds_other
 ) -> None:
     changes = {"leave_out": {"e": ["encoding_format", "dimensions"]}, "add": {"*": {"truncate": "END"}}}
     door = models(server.url, tmp_path, **{f"provider_{name}": value for name, value in changes.items()})
-    async with door.opened():
+    async with door.open():
         vectors = await door.model("test:e", "embedder").embed(["달"], dimensions=8)
     assert len(vectors.rows) == 1
     assert list(server.requests) == [{"model": "e", "input": ["달"], "truncate": "END"}]
@@ -184,7 +184,7 @@ async def test_embeddings_take_part_in_budget_and_retries(server: ModelsServer, 
     server.respond = lambda body: left.pop(0) if left else None
     door = models(server.url, tmp_path, budget={"requests": 3})
     model = door.model("test:e", "embedder")
-    async with door.opened():
+    async with door.open():
         assert len((await model.embed(["a"])).rows) == 1
         with pytest.raises(BudgetSpentError):
             await model.embed(["b"])

@@ -18,7 +18,7 @@ async def test_identical_requests_at_once(mode: str, sent: int, server: ModelsSe
     server.latency_s = 0.1
     door = models(server.url, tmp_path, cache=mode)
     model = door.model("test:m", "judge")
-    async with door.opened("0"):
+    async with door.open("0"):
         replies = await asyncio.gather(*(model.chat(question("1")) for _ in range(5)))
     assert server.count == sent
     assert len({reply.text for reply in replies}) == 1
@@ -30,7 +30,7 @@ async def test_all_who_wait_for_one_request_get_its_error(server: ModelsServer, 
     server.respond = lambda body: error(400, "no", kind="x")
     door = models(server.url, tmp_path)
     model = door.model("test:m", "judge")
-    async with door.opened():
+    async with door.open():
         found = await asyncio.gather(*(model.chat(question("1")) for _ in range(3)), return_exceptions=True)
     assert [type(each) for each in found] == [EvaluationError] * 3
     assert server.count == 1
@@ -40,7 +40,7 @@ async def test_the_answer_to_a_case_that_ran_out_of_time_is_stored(server: Model
     server.latency_s = 0.3
     door = models(server.url, tmp_path)
     model = door.model("test:m", "judge")
-    async with door.opened():
+    async with door.open():
         with pytest.raises(TimeoutError):
             async with deadline(0.1):
                 await model.chat(question("1"))
@@ -58,7 +58,7 @@ async def test_ctrl_c_ends_what_is_under_way_and_counts_it_as_spent(server: Mode
     model = door.model("test:m", "judge")
 
     async def run() -> None:
-        async with door.opened("0"):
+        async with door.open("0"):
             await asyncio.gather(*(model.chat(question(str(n))) for n in range(3)))
 
     task = asyncio.create_task(run())
@@ -80,7 +80,7 @@ async def test_a_request_that_never_left_costs_nothing(server: ModelsServer, tmp
     model = door.model("test:m", "judge")
 
     async def run() -> None:
-        async with door.opened("0"):
+        async with door.open("0"):
             await asyncio.gather(*(model.chat(question(str(n))) for n in range(3)))
 
     task = asyncio.create_task(run())

@@ -18,7 +18,7 @@ from tests.services.models_server import ModelsServer
 async def test_a_spent_budget(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path, budget={"requests": 3})
     model = door.model("test:m", "judge")
-    async with door.opened():
+    async with door.open():
         found = await asyncio.gather(*(model.chat(question(str(n))) for n in range(5)), return_exceptions=True)
         assert await model.chat(question("0"))  # what is stored costs nothing
     assert [type(each) for each in found].count(BudgetSpentError) == 2
@@ -28,7 +28,7 @@ async def test_a_spent_budget(server: ModelsServer, tmp_path: Path) -> None:
 async def test_every_attempt_takes_its_place_in_the_budget(server: ModelsServer, tmp_path: Path) -> None:
     server.respond = lambda body: error(500, "Oops", kind="x")
     door = models(server.url, tmp_path, budget={"requests": 4})
-    async with door.opened():
+    async with door.open():
         with pytest.raises(BudgetSpentError, match=r"^budget\.requests=4 is spent \(4 used\)$"):
             await door.model("test:m", "judge").chat(question("1"))
     assert server.count == 4
@@ -38,7 +38,7 @@ async def test_an_attempt_that_may_be_billed_is_counted_at_its_most(server: Mode
     left = [Reply(cut="headers"), error(500, "Oops", kind="x"), error(429, "Slow", kind="x")]
     server.respond = lambda body: left.pop(0) if left else None
     door = models(server.url, tmp_path, budget={"usd": 1.0}, **PRICED)
-    async with door.opened("0"):
+    async with door.open("0"):
         reply = await door.model("test:m", "judge").chat(question("1"))
     told = door.usage("0")["usage_total"]
     assert told["live"]["retries"] == 3
@@ -50,7 +50,7 @@ async def test_an_attempt_that_may_be_billed_is_counted_at_its_most(server: Mode
 
 async def test_usd_needs_a_price(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path, budget={"usd": 1.0})
-    async with door.opened():
+    async with door.open():
         with pytest.raises(StopRunError) as failed:
             await door.model("test:m", "judge").chat(question("1"))
     assert str(failed.value) == (
@@ -62,7 +62,7 @@ async def test_usd_needs_a_price(server: ModelsServer, tmp_path: Path) -> None:
 
 async def test_an_unknown_price_is_unknown(server: ModelsServer, tmp_path: Path) -> None:
     door = models(server.url, tmp_path)
-    async with door.opened("0"):
+    async with door.open("0"):
         await door.model("test:m", "judge").chat(question("1"))
     assert door.usage("0")["usage_total"]["live"]["usd"] is None
     assert "$" not in door.describe_spending()
@@ -72,7 +72,7 @@ async def test_an_unknown_price_is_unknown(server: ModelsServer, tmp_path: Path)
 async def test_a_budget_needs_to_know_how_long_an_answer_may_be(server: ModelsServer, tmp_path: Path) -> None:
     leave_out = {"*": ["max_tokens", "max_completion_tokens"]}
     door = models(server.url, tmp_path, budget={"tokens": 10_000}, provider_leave_out=leave_out)
-    async with door.opened():
+    async with door.open():
         with pytest.raises(StopRunError, match=r"^a budget cannot hold for test:m: provider\.test\.leave_out takes"):
             await door.model("test:m", "judge").chat(question("1"))
 
@@ -84,7 +84,7 @@ async def test_tokens_that_the_server_does_not_count_are_estimated(server: Model
 
     server.respond = uncounted
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         reply = await door.model("test:m", "judge").chat(question("1"))
     assert reply.usage.output_tokens == 3
     assert 20 < reply.usage.input_tokens < 40
@@ -100,7 +100,7 @@ async def test_what_was_paid_for_and_cannot_be_stored_ends_the_run_and_is_counte
 
     server.respond = respond
     door = models(server.url, tmp_path, budget={"requests": 5})
-    async with door.opened("0"):
+    async with door.open("0"):
         with pytest.raises(StopRunError, match=r"models\.sqlite: not here"):
             await door.model("test:m", "judge").chat(question("1"))
         assert door.usage("0")["usage_total"]["live"]["requests"] == 1

@@ -14,7 +14,7 @@ from tests.services.models_server import ModelsServer
 
 async def ask(door: Models, text: str) -> str:
     model = door.model("test:m", "judge")
-    async with door.opened():
+    async with door.open():
         return (await model.chat(question(text))).text
 
 
@@ -34,7 +34,7 @@ def test_a_program_without_an_event_loop_and_a_thread_beside_one(server: ModelsS
     found = []
 
     async def main() -> None:
-        async with door.opened():
+        async with door.open():
             beside = Thread(target=lambda: found.append(len(door.blocking(model.embed(["a", "b"])).rows)))
             beside.start()
             while beside.is_alive():
@@ -85,7 +85,7 @@ async def test_a_run_that_asks_no_model_leaves_no_file(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     door = models("http://127.0.0.1:9/v1", tmp_path / "cache", out=str(folder), budget={"usd": 1.0})
-    async with door.opened("0"):
+    async with door.open("0"):
         pass
     assert door.usage("0") == {}
     assert door.describe_spending() == ""
@@ -98,7 +98,7 @@ async def test_a_model_that_is_made_while_the_door_is_open_is_closed_with_it(
 ) -> None:
     """An open socket would be an error here."""
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         await door.model("test:m", "judge").chat(question("1"))
 
 
@@ -106,7 +106,7 @@ async def test_cells_are_told_apart(server: ModelsServer, tmp_path: Path) -> Non
     door = models(server.url, tmp_path, out=str(tmp_path))
     model = door.model("test:m", "judge")
     for cell in ("0", "1"):
-        async with door.opened(cell):
+        async with door.open(cell):
             await model.chat(question(cell))
     again = models(server.url, tmp_path, out=str(tmp_path))
     for cell in ("0", "1"):
@@ -128,7 +128,7 @@ async def test_requests_in_flight_are_limited_over_all_models_of_a_server(server
     server.latency_s = 0.05
     door = models(server.url, tmp_path, max_concurrency=3)
     judge, generator = door.model("test:m", "judge"), door.model("test:g", "generator")
-    async with door.opened():
+    async with door.open():
         await asyncio.gather(*(each.chat(question(str(n))) for n in range(6) for each in (judge, generator)))
     assert server.counts.max_in_flight == 3
 
@@ -138,7 +138,7 @@ def test_no_network_is_needed_to_open_a_door(tmp_path: Path, closed_port: int) -
     async def main() -> None:
         door = models(f"http://127.0.0.1:{closed_port}/v1", tmp_path)
         door.model("test:m", "judge")
-        async with door.opened():
+        async with door.open():
             pass
 
     asyncio.run(main())

@@ -4,7 +4,7 @@ import pytest
 
 from runner.errors import InputError
 from runner.llm.messages import ChatRequest, Message
-from runner.llm.provider import Provider, sendable
+from runner.llm.provider import Provider, replace_surrogates
 from tests.services.models_replies import completion
 from tests.services.models_server import serving_models
 
@@ -120,9 +120,9 @@ def test_an_address_that_is_none(address: str, monkeypatch: pytest.MonkeyPatch) 
 def test_a_key_that_a_server_repeats_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "my-own-secret")
     one = provider(base_url="http://127.0.0.1/v1", api_key_env="TEST_KEY")
-    shown = one.readable("Wrong key my-own-secret, or sk-proj-abcdefgh12345678, or sk-live*********1234.")
+    shown = one.clean_message("Wrong key my-own-secret, or sk-proj-abcdefgh12345678, or sk-live*********1234.")
     assert shown == "Wrong key ***, or sk-proj***, or sk-live***."
-    assert len(one.readable("x" * 9999)) == 500
+    assert len(one.clean_message("x" * 9999)) == 500
 
 
 @pytest.mark.parametrize(("key", "kept"), [("my-own-secret-0123", "Bearer ***"), ("secret", "Bearer secret")])
@@ -160,6 +160,6 @@ def test_requests_in_flight_are_those_of_the_run_unless_the_server_bears_less() 
 
 
 def test_only_what_utf_8_has_is_sent() -> None:
-    assert sendable("plain") == "plain"
-    assert sendable("한글 🎉") == "한글 🎉"
-    assert sendable("\udc80한") == "?한"
+    assert replace_surrogates("plain") == "plain"
+    assert replace_surrogates("한글 🎉") == "한글 🎉"
+    assert replace_surrogates("\udc80한") == "?한"

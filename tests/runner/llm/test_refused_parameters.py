@@ -46,7 +46,7 @@ async def test_a_schema_that_is_refused_becomes_any_json_where_that_is_taken(
 
     server.respond = respond
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         assert 0 <= await door.model("test:m", "judge").ask_for_json(question("1"), score) <= 1
     assert [body["response_format"]["type"] for body in server.requests] == ["json_schema", "json_object"]
 
@@ -78,7 +78,7 @@ async def test_what_one_model_refuses_another_gets(server: ModelsServer, tmp_pat
         refused("temperature", body) if body["model"] == "strict" and "temperature" in body else None
     )
     door = models(server.url, tmp_path)
-    async with door.opened():
+    async with door.open():
         for name in ("test:strict", "test:lax"):
             await door.model(name, "judge").chat(question("1"))
     assert ["temperature" in body for body in server.requests] == [True, False, True]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.llm.calls import FILE, Asked, CallLog, read_calls
+from runner.llm.calls import FILE, CallLog, CallRequest, read_calls
 from runner.llm.ledger import Cost
 from runner.llm.messages import ChatReply, Usage
 from runner.llm.metering import asking_for
@@ -18,12 +18,12 @@ REPLY, COST = ChatReply("so", "stop", None, Usage(7, 3), attempts=0), Cost(Usage
 @pytest.mark.parametrize("text", ["plain", "see https://me:word@host/?token=abcdefghij&n=1"])
 @pytest.mark.parametrize("case", ["q1", "https://me:word@host/q1"])
 def test_a_settled_request_is_noted_as_it_was_at_first(tmp_path: Path, text: str, case: str) -> None:
-    asked = Asked("judge", "local:small", {"messages": [{"role": "user", "content": text}]}, b"all of it", 1, 2)
+    asked = CallRequest("judge", "local:small", {"messages": [{"role": "user", "content": text}]}, b"all of it", 1, 2)
     first, again = CallLog(tmp_path / FILE, "all", lambda _: False), CallLog(tmp_path / "2", "all", lambda _: False)
     with asking_for(case):
         with first.chat(asked) as answered:
             answered(REPLY, COST)
-        again.note_repeated(asked.settled(), REPLY, COST)
+        again.note_repeated(asked.settle(), REPLY, COST)
     (one,), (other,) = noted(first), noted(again)
     assert list(one.items()) == list(other.items())
     assert "word@" not in str(one)

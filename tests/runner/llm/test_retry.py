@@ -217,7 +217,7 @@ async def test_a_server_that_takes_nothing_any_more_ends_the_run(server: ModelsS
     server.respond = lambda body: error(429, "Slow", kind="requests")
     (failed,) = await asked(models(server.url, tmp_path, patience=replace(QUICK, throttled_s=0.2)))
     assert isinstance(failed, StopRunError)
-    assert str(failed).startswith(f"test:m at {server.url}: the server answers 429: Slow (nothing else for 0 s)")
+    assert str(failed).startswith(f"test:m at {server.url}: the server answers 429: Slow (the same answer for 0 s)")
 
 
 async def test_a_request_waits_as_long_as_others_are_answered(server: ModelsServer, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ async def test_a_request_waits_as_long_as_others_are_answered(server: ModelsServ
     retry._answered_at = now - 1
     await retry._pause(refusal, tries, "m")
     retry._answered_at = now - 800
-    with pytest.raises(StopRunError, match=r"nothing else for 80\d s"):
+    with pytest.raises(StopRunError, match=r"the same answer for 80\d s"):
         await retry._pause(refusal, tries, "m")
 
 

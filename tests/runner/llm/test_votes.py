@@ -104,13 +104,13 @@ async def test_what_ends_the_run_passes_as_it_is_and_cancels_the_others(error: E
             ended.append("cancelled")
         raise AssertionError
 
-    async def late() -> Judgement:
+    async def compile_late() -> Judgement:
         await asyncio.sleep(0)
         raise error
 
     with pytest.raises(type(error)) as raised:
         async with asyncio.timeout(5):
-            await gather_judgements({"a": waits(), "b": late()})
+            await gather_judgements({"a": waits(), "b": compile_late()})
     assert raised.value is error and ended == ["cancelled"]
     with pytest.raises(type(error)):
         await gather_judgements({"a": raises(error)})

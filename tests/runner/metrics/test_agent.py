@@ -128,5 +128,5 @@ def test_without_an_agent_there_is_nothing_and_one_row_tells() -> None:
 
 def test_rows_pass_for_whoever_else_reads_them() -> None:
     sums = AgentSums(2)
-    assert list(sums.passing(ROWS)) == ROWS
+    assert list(sums.pass_through(ROWS)) == ROWS
     assert sums.as_block() == AgentSums(2).over(ROWS)

@@ -142,16 +142,16 @@ def test_blocks_change_nothing_and_neither_do_estimates_of_another_run(monkeypat
         for n in range(1100)
     ]
     known = {}
-    whole = aggregate(rows, built_in_catalogue(), seed=1, known=known)
+    whole = aggregate(rows, built_in_catalogue(), seed=1, shared_estimates=known)
     monkeypatch.setattr("runner.metrics.aggregate.BLOCK", 1)
     assert json.dumps(aggregate(rows, built_in_catalogue(), seed=1)) == json.dumps(whole)
     assert (whole["metrics"]["a"]["n"], whole["metrics"]["a"]["n_scored"]) == (1100, 733)
     values = [float(3 * n) for n in range(0, 1100, 3) for _ in range(1 + n % 2)]
     assert whole["metrics"]["c"]["value"] == pytest.approx(sum(values) / len(values))
     monkeypatch.setattr("runner.metrics.statistics.mean_intervals", None)  # what is known is not worked out again
-    assert json.dumps(aggregate(rows, built_in_catalogue(), seed=1, known=known)) == json.dumps(whole)
+    assert json.dumps(aggregate(rows, built_in_catalogue(), seed=1, shared_estimates=known)) == json.dumps(whole)
     with pytest.raises(TypeError):
-        aggregate(rows, built_in_catalogue(), seed=2, known=known)
+        aggregate(rows, built_in_catalogue(), seed=2, shared_estimates=known)
 
 
 def test_counts_and_cases():

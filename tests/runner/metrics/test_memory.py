@@ -11,11 +11,11 @@ from runner.metrics.memory import (
     CRITERIA,
     Recall,
     evidence_recall,
+    find_facts,
     leakage,
     lost_at,
     n_sentences,
     overall,
-    present,
     retention,
     shows,
     wilson,
@@ -56,18 +56,18 @@ def test_overall_is_bounded_and_rises_with_all_but_noise(
 
 def test_facts() -> None:
     facts = [("AWS",), ("2억", "1.5억"), ("GCP",)]
-    assert present(MEMORY, facts) == [True, True, False]
-    assert present(MEMORY, []) == []
-    assert present("", facts) == [False] * 3
+    assert find_facts(MEMORY, facts) == [True, True, False]
+    assert find_facts(MEMORY, []) == []
+    assert find_facts("", facts) == [False] * 3
     assert shows(MEMORY, ("60%",))
-    assert present("출시는 5월 20일.", [("5월",)]) == [True]
-    assert present("출시는 5월 20일.", [("5월",)], besides=[("5월 20일",)]) == [False]
+    assert find_facts("출시는 5월 20일.", [("5월",)]) == [True]
+    assert find_facts("출시는 5월 20일.", [("5월",)], besides=[("5월 20일",)]) == [False]
 
 
 @given(st.lists(st.sampled_from(["AWS", "GCP", "1억", "60%"])), st.text(max_size=20))
 def test_more_text_shows_no_fewer_facts(names: list[str], more: str) -> None:
     facts = [(name,) for name in names]
-    before, after = present(MEMORY, facts), present(f"{MEMORY}\n{more}", facts)
+    before, after = find_facts(MEMORY, facts), find_facts(f"{MEMORY}\n{more}", facts)
     assert all(now for was, now in zip(before, after, strict=True) if was)
 
 

@@ -151,11 +151,12 @@ def test_they_name_the_configuration_that_the_run_had(tmp_path: Path) -> None:
 
 
 def test_they_write_no_file_again_and_are_typed_as_they_were(tmp_path: Path) -> None:
-    words = ["+experiment=full_rag", "dataset.notes='노트'", "save_snapshot='base.json'", "fail_on_regression=true"]
+    words = ["+experiment=full_rag", "++provider.local.max_tries=2", "dataset.notes='노트'"]
+    words += ["save_snapshot='base.json'", "fail_on_regression=true"]
     folder = write_run(tmp_path / "r", ["below_k"], overrides=[*words, "junit='rules.xml'"])
     shown = "\n".join(str(line) for line in brief(open_run(folder)))
-    assert "python -m runner +experiment=full_rag dataset.notes=노트 case=q-0\n" in shown
-    again = "+experiment=full_rag dataset.notes=노트 fail_on_regression=true junit=rules.xml"
+    assert "python -m runner +experiment=full_rag provider.local.max_tries=2 dataset.notes=노트 case=q-0\n" in shown
+    again = "+experiment=full_rag provider.local.max_tries=2 dataset.notes=노트 fail_on_regression=true junit=rules.xml"
     assert f"python -m runner {again} compare={folder}\n" in shown
 
 

@@ -10,7 +10,8 @@ from urllib.parse import unquote
 import pytest
 
 from runner import report
-from tests.run_folders import row, write_run, write_sweep_folder
+from tests.compared_runs import compared
+from tests.run_folders import dump, row, write_run, write_sweep_folder
 from tests.services.browser import MISSING, Browser, browsing, installed
 
 pytestmark = pytest.mark.skipif(installed() is None, reason=MISSING)
@@ -24,6 +25,13 @@ CUT = """[...document.body.querySelectorAll("*")].filter((each) => !each.closest
 # Tables that such a box shows a part of.
 PARTLY = """[...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth + 1)
     .map((box) => box.getAttribute("aria-label"))"""
+
+# Numbers that stand in two lines.
+BROKEN = """[...document.querySelectorAll("table.narrow .number")].filter((each) => {
+    const range = document.createRange();
+    range.selectNodeContents(each);
+    return /^[\\d.]+$/.test(each.textContent) && range.getClientRects().length > 1;
+  }).map((each) => each.textContent)"""
 
 
 @pytest.fixture(scope="module")
@@ -304,6 +312,17 @@ def test_no_page_is_wider_than_its_window(browser: Browser, page: str, width: in
     assert browser.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert browser.ask(CUT) == []
     assert width == 320 or browser.ask(PARTLY) == []
+
+
+def test_a_gated_run_shows_its_tables_in_full(browser: Browser, tmp_path: Path) -> None:
+    """Rules with a sentence in a cell of numbers, tables of six and more numbers, and intervals in four columns."""
+    folder, record = compared(tmp_path, margin=0.0, significant=True)
+    dump(folder / "compare.json", record)
+    report.write(folder)
+    for width in (390, 768, 1280, 1920):
+        browser.open((folder / "report.html").as_uri(), width=width)
+        assert browser.ask(CUT) == browser.ask(PARTLY) == [], width
+        assert browser.ask(BROKEN) == [], width
 
 
 def test_light_and_dark(browser: Browser, page: str) -> None:

@@ -225,5 +225,5 @@ def test_the_brief_view_has_ranks_of_gold_and_no_texts_of_chunks(tmp_path: Path)
     assert ranks in text
     assert "Judge, Faithfulness All hold." in text and "word word…" in text
     assert "The first text." not in text and "Faithfulness, claims" not in text
-    assert "all of it python -m runner +experiment=full_rag case=q verbose=true" in text
+    assert "the whole case python -m runner +experiment=full_rag case=q verbose=true" in text
     assert ranks in shown(folder) and "Faithfulness, claims" in shown(folder)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.metrics.catalogue import built_in_catalogue
-from runner.report.paired import Paired, pair_runs
+from runner.report.paired import CommonCases, pair_runs
 
 NAMES = ("recall_at_k", "mean_faithfulness")
 
@@ -82,7 +82,7 @@ def test_the_order_in_which_cases_came_to_their_end_does_not_matter(tmp_path: Pa
 def test_nothing_in_common(tmp_path: Path) -> None:
     written(tmp_path, "0", {"a": 0.2})
     written(tmp_path, "1", {"b": 0.2})
-    assert pair_runs(tmp_path, ["0", "1"], NAMES, 1, built_in_catalogue()) == Paired(0, {"0": 1, "1": 1}, {})
+    assert pair_runs(tmp_path, ["0", "1"], NAMES, 1, built_in_catalogue()) == CommonCases(0, {"0": 1, "1": 1}, {})
 
 
 def test_a_run_without_results_is_left_out_and_one_alone_is_not_compared(tmp_path: Path) -> None:

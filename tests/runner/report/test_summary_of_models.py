@@ -21,8 +21,7 @@ def test_a_judge_of_memories(tmp_path: Path) -> None:
     assert "Memory Quality: on 12 examples with known scores the judge is off by 1.25 of 10 points on average." in text
     korean = written(write_run(tmp_path / "ko", merged(KOREAN, of_memory), facts))
     assert (
-        "| 평가 기준 | 나쁜 메모리를 좋게 채점 | 좋은 메모리를 나쁘게 채점 | 숨은 지시로 바뀐 채점 | 채점 실패 |"
-        in korean
+        "| 루브릭 | 나쁜 메모리를 좋게 채점 | 좋은 메모리를 나쁘게 채점 | 숨은 지시로 바뀐 채점 | 채점 실패 |" in korean
     )
     assert "메모리 품질: 점수를 아는 예시 12개에서 판정기의 점수는 평균 1.25점(10점 만점) 차이가 납니다." in korean
 

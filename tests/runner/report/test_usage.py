@@ -1,7 +1,7 @@
 import pytest
 
 from runner.report import usage
-from runner.report.usage import Spent
+from runner.report.usage import Consumption
 from runner.words.wording import LANGUAGES
 from tests.model_runs import GENERATOR, JUDGE, MODELS_RUN, MODELS_SUMMARY, used
 
@@ -31,15 +31,15 @@ def test_counts_of_tokens() -> None:
 
 
 def test_an_unknown_price_is_said_to_be_unknown() -> None:
-    unknown = Spent(requests=3, unpriced=("local:x",))
+    unknown = Consumption(requests=3, unpriced=("local:x",))
     assert (usage.money(unknown, EN), usage.money(unknown, KO)) == ("unknown price", "가격 미상")
-    both = usage.total([unknown, Spent(requests=1, usd=0.25)])
+    both = usage.total([unknown, Consumption(requests=1, usd=0.25)])
     assert (usage.money(both, EN), usage.money(both, KO)) == ("at least $0.2500", "$0.2500 이상")
-    assert usage.money(Spent(requests=3), EN) == "$0"  # a price of 0 is known
+    assert usage.money(Consumption(requests=3), EN) == "$0"  # a price of 0 is known
 
 
 def test_spending() -> None:
-    spent = Spent(requests=1124, input_tokens=1_200_000, output_tokens=10_000, usd=0.0132)
+    spent = Consumption(requests=1124, input_tokens=1_200_000, output_tokens=10_000, usd=0.0132)
     assert usage.spending(spent, EN) == "$0.0132 (1,124 requests, 1.21 M tokens)"
     assert usage.spending(spent, KO) == "$0.0132 (요청 1,124건, 1.21 M 토큰)"
 
@@ -47,8 +47,8 @@ def test_spending() -> None:
 def test_uses_are_along_the_pipeline() -> None:
     found = usage.uses(MODELS_SUMMARY)
     assert [(use.role, use.model) for use in found] == [("generator", GENERATOR), ("judge", JUDGE)]
-    assert found[1].live == Spent(1104, 1_150_000, 50_000, 3, 0.0121)
-    assert found[0].cached == Spent()
+    assert found[1].live == Consumption(1104, 1_150_000, 50_000, 3, 0.0121)
+    assert found[0].cached == Consumption()
     assert usage.uses({}) == usage.uses({"timing": {}}) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from runner.errors import EvaluationError
 from runner.llm.settings import CacheMode
-from runner.retrieval.embeddings import Done, EmbeddingStore, Vectors, in_turn
+from runner.retrieval.embeddings import BatchSink, EmbeddingStore, Vectors, in_turn
 from tests.runner.letters import MODEL, Letters, embed
 
 # --- several batches at once ----------------------------------------------------------------------
@@ -24,7 +24,7 @@ class Gathered:
         self.order, self.error = order, error
         self.asked: list[list[str]] = []
 
-    def __call__(self, batches: Sequence[list[str]], done: Done) -> None:
+    def __call__(self, batches: Sequence[list[str]], done: BatchSink) -> None:
         self.asked += batches
         for number in self.order:
             thread = threading.Thread(target=done, args=(number, Letters()(batches[number])))
@@ -53,7 +53,7 @@ def test_who_is_told_what_was_stored(tmp_path: Path) -> None:
     embed(tmp_path, ["a", "bb"])
     store, told = EmbeddingStore(tmp_path, MODEL), list[str]()
     for texts in (["a", "ccc", "", "a"], ["a", "bb", "ccc"]):
-        store.embed(texts, "passage", in_turn(Letters()), batch_size=8, stored=told.extend)
+        store.embed(texts, "passage", in_turn(Letters()), batch_size=8, note_stored=told.extend)
     assert told == ["a", "bb"]
 
 

@@ -12,13 +12,13 @@ from plugins.retriever.semantic import SemanticRetriever
 from plugins.tokenizer.word import WordTokenizer
 from runner.cli import main
 from runner.errors import InputError
-from runner.records import Document
-from runner.retrieval.filters import LONGEST, facets_of, facets_of_chunks, passing, where_of
+from runner.records import Document, Ranking
+from runner.retrieval.filters import LONGEST, facets_of, facets_of_chunks, passing_mask, where_of
 from tests.command_line.result_files import read
 from tests.corpora import question, workspace
 from tests.runner.retrieval.test_stores import ListStore
 from tests.small_data import small_data
-from tests.store_kinds import TEAMS, Cloud, corpus
+from tests.store_kinds import FILTERS, TEAMS, Cloud, corpus
 
 
 def test_facets_are_the_plain_values_of_a_document() -> None:
@@ -36,8 +36,8 @@ def test_a_filter_asks_for_one_value_of_each_name() -> None:
     )
     assert where_of(None) == where_of({}) == ()
     facets = [("tags=a", "year=1"), ("tags=b", "year=2"), ("year=1",)]
-    assert passing(facets, where_of({"tags": ["a", "b"]}), "f").tolist() == [True, True, False]
-    assert passing(facets, where_of({"tags": ["a", "b"], "year": 1}), "f").tolist() == [True, False, False]
+    assert passing_mask(facets, where_of({"tags": ["a", "b"]}), "f").tolist() == [True, True, False]
+    assert passing_mask(facets, where_of({"tags": ["a", "b"], "year": 1}), "f").tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_filter_asks_for_one_value_of_each_name() -> None:
 )
 def test_a_filter_that_leaves_nothing_is_told(wanted: dict[str, object], problem: str) -> None:
     with pytest.raises(InputError) as raised:
-        passing(facets_of_chunks(corpus()), where_of(wanted), "retriever.filter")  # type: ignore[arg-type]
+        passing_mask(facets_of_chunks(corpus()), where_of(wanted), "retriever.filter")  # type: ignore[arg-type]
     assert str(raised.value) == problem
 
 
@@ -86,6 +86,21 @@ def test_every_kind_of_index_searches_among_what_passes(tmp_path: Path, kind: Li
     expected = exact.search(queries, 10)
     assert other.search(queries, 10) == expected
     assert all(int(id[:3]) % 3 == 0 for ranking in expected for id in ranking.ids)
+
+
+@pytest.mark.parametrize("name", ["keyword", "semantic"])
+def test_filters_share_one_index(tmp_path: Path, name: str) -> None:
+    """And rank to the last bit as with an index of their own."""
+
+    def ranked(folder: Path, wanted: Any) -> list[Ranking]:
+        keyword = KeywordRetriever(tokenizer=WordTokenizer(), filter=wanted)
+        retriever = keyword if name == "keyword" else SemanticRetriever(embedder=Cloud(), filter=wanted)
+        retriever.index(corpus(), workspace(folder, retriever))
+        return retriever.search([question(f"text {n}") for n in (7, 8, 100)], 20)
+
+    for number, wanted in enumerate((None, *FILTERS)):
+        assert ranked(tmp_path / "shared", wanted) == ranked(tmp_path / str(number), wanted)
+    assert len(list((tmp_path / "shared" / name).glob("*/manifest.json"))) == 1
 
 
 def test_a_store_without_filters_or_texts_is_told_before_the_run() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from runner.records import Query, Ranking
 from runner.system.stopwatch import note
+from runner.system.threads import LoopCalls, in_thread
 from tests.runner.scripted_retrievers import CORPUS, Remembering, Scripted, numbered, rank
 
 
@@ -32,6 +36,28 @@ def test_a_retriever_with_many_requests_a_question_is_timed_with_few(tmp_path: P
     retriever.concurrency = 4  # type: ignore[attr-defined]
     rank(retriever, numbered(100), tmp_path, probe=1000)
     assert [len(asked) for asked in retriever._asked] == [1] * 20 + [80]
+
+
+async def test_a_retriever_that_asks_a_server_is_timed_with_fewer_and_gets_batches_at_once(tmp_path: Path) -> None:
+    in_flight = [0]
+
+    class Remote(Scripted):
+        is_remote, concurrency = True, 2
+
+        async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+            in_flight.append(in_flight[-1] + 1)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            in_flight.append(in_flight[-1] - 1)
+            return self.search(queries, depth)
+
+    retriever = Remote(CORPUS)
+    async with LoopCalls() as loop:
+        options = {"probe": 1000, "loop": loop}
+        rankings = await in_thread(lambda: rank(retriever, numbered(400), tmp_path, **options))
+    assert [len(asked) for asked in retriever._asked] == [1] * 201 + [64, 64, 64, 8]
+    assert (len(rankings.latencies_ms), max(in_flight)) == (200, 2)
+    assert rankings["q399"].ranking == rank(Scripted(CORPUS), numbered(400), tmp_path / "thread")["q399"].ranking
 
 
 def test_the_probe_is_drawn_with_the_seed(tmp_path: Path) -> None:

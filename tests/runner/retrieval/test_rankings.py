@@ -11,8 +11,8 @@ import pytest
 from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
 from runner.llm.metering import asking_for, note, note_texts
-from runner.records import Assessment, Context, Given, Query, Ranking, RoleCost, ToolCall, Trajectory, Turn
-from runner.retrieval.rankings import Ranked, Reading, Readings, documents, rank_all
+from runner.records import Assessment, Context, GivenResults, Query, Ranking, RoleCost, ToolCall, Trajectory, Turn
+from runner.retrieval.rankings import RankedQuery, Reading, Readings, documents, rank_all
 from runner.retrieval.searching import Searcher
 from tests.corpora import corpus_of, question, workspace
 from tests.runner.scripted_retrievers import CORPUS, Scripted, numbered, rank
@@ -99,8 +99,8 @@ def test_the_key_holds_what_decides_a_ranking(tmp_path: Path) -> None:
     queries = numbered(2)
     rank(Scripted(CORPUS), queries, tmp_path)
     other_corpus = corpus_of({"a": "첫째", "b": "둘째", "c": "넷째"})
-    given = [Query("q0", "a#0 0", True, {}, given=Given(ranking=(("a", 1.0),))), queries[1]]
-    contexts = [Query("q0", "a#0 0", True, {}, given=Given(contexts=(Context("a", ""),))), queries[1]]
+    given = [Query("q0", "a#0 0", True, {}, given=GivenResults(ranking=(("a", 1.0),))), queries[1]]
+    contexts = [Query("q0", "a#0 0", True, {}, given=GivenResults(contexts=(Context("a", ""),))), queries[1]]
     said = [Query("q0", "a#0 0", True, {}, history=(Turn("user", "11월은?"),)), queries[1]]
     for changed in (
         {"queries": queries[::-1]},
@@ -195,7 +195,7 @@ def test_memory_grows_by_the_ids_of_queries_and_not_by_what_was_found(tmp_path: 
 
 def test_what_rankings_come_to_is_kept_as_long_as_there_is_room() -> None:
     ranking = Ranking(("a#0", "b#0"), (2.0, 1.0), (1.0, 0.5))
-    reading = Reading(Ranked(ranking, None, None), documents(ranking, CORPUS), None)
+    reading = Reading(RankedQuery(ranking, None, None), documents(ranking, CORPUS), None)
     readings = Readings(room=9)  # hits of rankings and of documents
     for id in "abc":
         readings.keep(id, reading)

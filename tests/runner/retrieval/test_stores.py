@@ -118,6 +118,28 @@ def test_a_fill_that_was_cut_off_goes_on_behind_what_is_there(tmp_path: Path) ->
     index.close()
 
 
+@pytest.mark.parametrize(("max_concurrency", "most"), [(0, 1), (1, 1), (2, 2), (9, 3)])
+async def test_so_many_requests_are_in_flight_as_the_settings_say(
+    tmp_path: Path, max_concurrency: int, most: int
+) -> None:
+    """Twenty queries are three requests."""
+    in_flight: list[int] = [0]
+
+    class Counting(ListStore):
+        async def search(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
+            in_flight.append(in_flight[-1] + 1)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            in_flight.append(in_flight[-1] - 1)
+            return await super().search(vectors, depth)
+
+    store = Counting(max_concurrency=max_concurrency)
+    store.rows = dict(enumerate(VECTORS))
+    hits = await index_of(store, tmp_path).nearest(VECTORS, 1)
+    assert np.array_equal(VECTORS[[own.numbers[0] for own in hits]], VECTORS)
+    assert max(in_flight) == most
+
+
 @pytest.mark.parametrize(
     ("hits", "message"),
     [
@@ -136,7 +158,7 @@ def test_what_is_no_answer_is_no_score(tmp_path: Path, hits: list[Hits], message
     index = index_of(Wrong(), tmp_path)
     fill(index)
     with pytest.raises(StopRunError) as raised:
-        index.nearest(VECTORS[:1], 5)
+        index.run(index.nearest(VECTORS[:1], 5))
     assert str(raised.value) == message
     index.close()
 

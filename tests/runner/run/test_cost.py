@@ -9,16 +9,16 @@ from omegaconf import DictConfig, OmegaConf
 from runner.errors import ConfigError, StopRunError
 from runner.llm.ledger import Account
 from runner.llm.models import Models
-from runner.llm.rehearsal import Expected
+from runner.llm.rehearsal import ExpectedRequests
 from runner.run.cost import agree
-from runner.run.planning import CellPlan, Planned
+from runner.run.planning import CellPlan, CommandPlan
 
-LIVE = Expected(live=6, input_tokens=900, output_tokens=100, nano_usd=2 * 10**9)
+LIVE = ExpectedRequests(live=6, input_tokens=900, output_tokens=100, nano_usd=2 * 10**9)
 
 
-def planned(*expected: Expected) -> Planned:
+def planned(*expected: ExpectedRequests) -> CommandPlan:
     accounts = [Account(".", f"role {number}", "test:m") for number in range(len(expected))]
-    return Planned([CellPlan((), 3, dict(zip(accounts, expected, strict=True)))], concurrency=1)
+    return CommandPlan([CellPlan((), 3, dict(zip(accounts, expected, strict=True)))], concurrency=1)
 
 
 def models(folder: Path, cache: Literal["use", "replay"] = "use", key: str | None = None) -> Models:
@@ -55,19 +55,19 @@ def test_limits_are_those_of_all_roles_together(tmp_path: Path, capsys: pytest.C
 
 
 def test_no_limit_of_money_is_held_against_an_unknown_price(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    unknown = Expected(live=6, nano_usd=None)
+    unknown = ExpectedRequests(live=6, nano_usd=None)
     agree(planned(unknown), models(tmp_path), settings(usd=0.01, confirm_over=0.01))
     assert "note:" not in capsys.readouterr().err
 
 
 def test_a_reply_that_is_not_stored_ends_a_replay(tmp_path: Path) -> None:
-    agree(planned(Expected(stored=6)), models(tmp_path, "replay"), settings())
+    agree(planned(ExpectedRequests(stored=6)), models(tmp_path, "replay"), settings())
     with pytest.raises(StopRunError, match=r"^cache=replay: replies are not stored: 12 of test:m$"):
         agree(planned(LIVE, LIVE), models(tmp_path, "replay"), settings())
 
 
 def test_a_key_that_is_missing_is_told_where_anything_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOBODYS_KEY", raising=False)
-    agree(planned(Expected(stored=6)), models(tmp_path, key="NOBODYS_KEY"), settings())
+    agree(planned(ExpectedRequests(stored=6)), models(tmp_path, key="NOBODYS_KEY"), settings())
     with pytest.raises(ConfigError, match="NOBODYS_KEY"):
         agree(planned(LIVE), models(tmp_path, key="NOBODYS_KEY"), settings())

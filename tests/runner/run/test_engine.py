@@ -102,7 +102,7 @@ class Resuming(Echo):
         super().__init__()
         self.restored_ids: list[str] = []
 
-    async def restored(self, case: Case, row: Mapping[str, Any]) -> Output:
+    async def restore(self, case: Case, row: Mapping[str, Any]) -> Output:
         self.restored_ids.append(case.id)
         return Output(row["output"]["text"])
 

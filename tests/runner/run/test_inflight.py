@@ -1,7 +1,7 @@
 import asyncio
 import time
 
-from runner.run.inflight import Flight, patient
+from runner.run.inflight import Flight, tell_when_quiet
 
 
 def test_the_slowest_come_first_and_idle_places_are_left_out() -> None:
@@ -34,7 +34,7 @@ def test_the_patient_are_told_again_and_only_of_what_lasts() -> None:
             if len(told) == 3:
                 enough.set()
 
-        async with patient(lambda: moved, tell, 0.05):
+        async with tell_when_quiet(lambda: moved, tell, 0.05):
             await asyncio.wait_for(enough.wait(), 120)
 
     asyncio.run(main())
@@ -44,7 +44,7 @@ def test_the_patient_are_told_again_and_only_of_what_lasts() -> None:
 
 def test_nobody_is_told_of_what_is_quick() -> None:
     async def main() -> None:
-        async with patient(time.perf_counter, lambda seconds: told.append(seconds), 0.01):
+        async with tell_when_quiet(time.perf_counter, lambda seconds: told.append(seconds), 0.01):
             await asyncio.sleep(0.05)
 
     told: list[float] = []

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import pytest
 
 from runner.llm.ledger import Account
-from runner.llm.rehearsal import Expected
+from runner.llm.rehearsal import ExpectedRequests
 from runner.run.plan_report import plan_view
-from runner.run.planning import CellPlan, Planned
+from runner.run.planning import CellPlan, CommandPlan
 from tests.shown_panels import lines_of
 
 
 def run(number: int, swept: Sequence[str], stopped: str | None = None) -> CellPlan:
-    asked = Expected(live=24, input_tokens=22_424, output_tokens=2_880, nano_usd=5_100_000)
+    asked = ExpectedRequests(live=24, input_tokens=22_424, output_tokens=2_880, nano_usd=5_100_000)
     account = Account(str(number), "generator", "openai:gpt-4o-mini")
     return CellPlan(swept, 24, {} if stopped else {account: asked}, stopped)
 
 
 def shown(*cells: CellPlan, language: str = "en") -> list[str]:
-    return [line.rstrip() for line in lines_of(plan_view(Planned(cells, 4), language))]
+    return [line.rstrip() for line in lines_of(plan_view(CommandPlan(cells, 4), language))]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from runner.config.compose import compose_cells
 from runner.errors import StopRunError
 from runner.run.cost import agree_on_cost
 from runner.run.plan_report import cost_line
-from runner.run.planning import SAMPLED, CellPlan, Planned, plan_cells
+from runner.run.planning import SAMPLED, CellPlan, CommandPlan, plan_cells
 from tests.small_data import write_jsonl
 
 TURNS = 24
@@ -172,9 +172,9 @@ def questions(tmp_path: Path, count: int, *, are_alike: bool = False) -> list[st
     ]  # fmt: skip
 
 
-def agreed(words: Sequence[str]) -> Planned:
+def agreed(words: Sequence[str]) -> CommandPlan:
     """The plan that a run shows before it starts."""
-    shown: list[Planned] = []
+    shown: list[CommandPlan] = []
     plan_cells(compose_cells(list(words))[1], shown.append)
     return shown[0]
 

@@ -51,12 +51,12 @@ def test_lines_are_in_the_language_of_the_run(
 
 
 def test_waiting_speaks_only_of_long_waits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with progress.waiting("indexing", ENGLISH):
+    with progress.show_waiting("indexing", ENGLISH):
         pass
     assert capsys.readouterr().err == ""
     times = iter([0.0, 31.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
-    with progress.waiting("indexing", ENGLISH):
+    with progress.show_waiting("indexing", ENGLISH):
         pass
     assert capsys.readouterr().err == "indexing: 31 s\n"
 
@@ -79,7 +79,7 @@ def test_a_terminal_has_a_bar_with_what_was_spent_and_notes_above_it(monkeypatch
     assert "no case finished for 30 s; in flight: [q-1] (judge, 31 s)\n" in text
     last = [line for line in text.splitlines() if "2/2" in line][-1]
     assert "1 failed" in last and "1 without all scores" in last and "$0.0132, 41,000 tokens" in last
-    with progress.waiting("indexing", ENGLISH) as note:
+    with progress.show_waiting("indexing", ENGLISH) as note:
         note("preparing for 30 s")
     assert "preparing for 30 s\n" in screen.getvalue()
 

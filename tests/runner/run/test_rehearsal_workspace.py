@@ -152,7 +152,7 @@ def test_what_grows_is_merged_and_no_vector_beside_made_up_ones(cells: Cells, ma
 def test_the_rest_is_that_of_the_real_one(tmp_path: Path) -> None:
     real = workspace(tmp_path, part := object(), cold=True)
     space = Scratch(tmp_path, tmp_path / "scratch", Rehearsal()).workspace(real)
-    assert (space.stored, space.cold, space.identity(part)) == (tmp_path, True, real.identity(part))
+    assert (space.stored_root, space.cold, space.identity(part)) == (tmp_path, True, real.identity(part))
     assert space.root.is_relative_to(tmp_path / "scratch")
 
 

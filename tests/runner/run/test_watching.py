@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from runner.run.progress import Silent, progress, shown_elsewhere, waiting
-from runner.run.watching import Watched, _View, watching
+from runner.run.progress import Silent, progress, show_waiting, shown_elsewhere
+from runner.run.watching import WatchedRows, _View, watching
 from runner.words.wording import LANGUAGES
 
 OK = b'{"id":"a","status":"ok","unscored":[]}\n'
@@ -37,7 +37,7 @@ def test_rows_of_this_pass_are_counted_as_they_come(tmp_path: Path) -> None:
     runs = [tmp_path / name for name in ("0", "1", "2")]
     begins(runs[0], done=0, pending=7)  # of an earlier command, as are its rows
     (runs[0] / "rows").write_bytes(OK + OK)
-    watched = [Watched(run / "rows", run / "begun.json") for run in runs]
+    watched = [WatchedRows(run / "rows", run / "begun.json") for run in runs]
     shown = Counts()
     view = _View(watched, shown)
     view.look()
@@ -59,7 +59,7 @@ def test_rows_of_this_pass_are_counted_as_they_come(tmp_path: Path) -> None:
 
 
 def test_the_end_of_the_work_is_the_end_of_the_view(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
-    watched = [Watched(tmp_path / "rows", tmp_path / "begun.json")]
+    watched = [WatchedRows(tmp_path / "rows", tmp_path / "begun.json")]
     with watching(watched, "workers", LANGUAGES["en"]):
         begins(tmp_path, done=0, pending=2)
         (tmp_path / "rows").write_bytes(OK + FAILED)
@@ -71,7 +71,7 @@ def test_the_end_of_the_work_is_the_end_of_the_view(tmp_path: Path, capsys) -> N
 
 def test_a_process_whose_progress_is_shown_elsewhere_writes_its_notes_only(capsys) -> None:  # type: ignore[no-untyped-def]
     say = LANGUAGES["en"]
-    with shown_elsewhere(), progress(1, "run", str, say) as bar, waiting("run", say) as note:
+    with shown_elsewhere(), progress(1, "run", str, say) as bar, show_waiting("run", say) as note:
         bar.expect(1)
         bar.advance(failed=False)
         bar.note("slow")

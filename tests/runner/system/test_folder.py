@@ -1,12 +1,13 @@
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runner.commands import results
 from runner.errors import InputError
 from runner.system import folder as folders
-from runner.system.folder import CONTENTS, is_sweep, lines, lines_at, open_run, open_sweep, read_once
+from runner.system.folder import CONTENTS, is_sweep, legible, lines, lines_at, open_run, open_sweep, read_once
 from tests.run_folders import ROWS, write_run, write_sweep_folder
 
 
@@ -97,3 +98,13 @@ def test_lines_are_parsed_once_while_they_are_read_again_and_again(
     assert [value for _, value in third] == [{"id": 1}, {"id": 2}, {"id": 3}]
     assert [one is other for (_, one), (_, other) in zip(first, second, strict=True)] == [True, False]
     assert next(lines(path)) is not next(lines(path))
+
+
+def test_values_that_do_not_fit_are_a_damaged_file_and_errors_of_the_program_pass(tmp_path: Path) -> None:
+    summary: dict[str, Any] = {"metrics": 3}
+    with pytest.raises(InputError, match=r"damaged or were edited.*'int' object has no attribute"), legible(tmp_path):
+        summary["metrics"].items()
+    with pytest.raises(InputError, match="KeyError: 'cases'"), legible(tmp_path):
+        len(summary["cases"])
+    with pytest.raises(AttributeError, match="no attribute 'rows'"), legible(tmp_path):
+        getattr(tmp_path, "rows")()  # noqa: B009 - a name that only the program can have got wrong

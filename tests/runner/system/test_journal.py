@@ -60,10 +60,10 @@ def test_reopening_keeps_finished_rows_and_lets_others_wait(tmp_path: Path) -> N
     path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"), judged, counted)
     with Journal(path) as again:
         assert [id in again for id in "abcde"] == [True, False, False, False, False]
-        waiting = [again.earlier(id) for id in "abcde"]
+        waiting = [again.earlier_row(id) for id in "abcde"]
         assert [each and each["status"] for each in waiting] == [None, "failed", "timeout", "ok", "ok"]
         again.append(row("b"))
-        assert again.earlier("b") is None
+        assert again.earlier_row("b") is None
     assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["a", "b"]
 
 
@@ -80,7 +80,7 @@ def test_rows_that_wait_survive_any_number_of_ends(tmp_path: Path) -> None:
     path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
     for _ in range(2):
         with Journal(path) as again:
-            assert [again.earlier(id) is None for id in "abc"] == [True, False, False]
+            assert [again.earlier_row(id) is None for id in "abc"] == [True, False, False]
     with Journal(path, again=False) as later:
         assert [id in later for id in "abc"] == [True, False, False]
         later.append(row("c"))

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from runner.records import Context, Given, Query, Span, Turn
+from runner.records import Context, GivenResults, Query, Span, Turn
 from runner.system import spool as spools
 from runner.system.shared import sharing
 from runner.system.spool import Part, Spool
@@ -22,7 +22,7 @@ QUERY = Query(
     "ko",
     "hard",
     ("t", "u"),
-    Given((("a", 0.1), ("b", 1e-300)), (Context("a", "text", "title"),), ""),
+    GivenResults((("a", 0.1), ("b", 1e-300)), (Context("a", "text", "title"),), ""),
     (Turn("user", "hello"),),
     from_memory=True,
     remembered=(),

@@ -169,14 +169,12 @@ def test_what_follows_a_refusal(text, refusal):
     assert is_refusal(text) is refusal
 
 
-@pytest.mark.parametrize("text", REFUSALS)
-def test_refusals(text):
-    assert is_refusal(text)
+def test_refusals():
+    assert [text for text in REFUSALS if not is_refusal(text)] == []
 
 
-@pytest.mark.parametrize("text", ANSWERS)
-def test_answers_are_no_refusals(text):
-    assert not is_refusal(text)
+def test_answers_are_no_refusals():
+    assert [text for text in ANSWERS if is_refusal(text)] == []
 
 
 def test_one_sentence_of_an_answer_may_say_that_it_is_unknown():

@@ -85,14 +85,15 @@ def test_a_key_stands_in_one_room() -> None:
     assert len(keys) == len(set(keys)) == len(wording("en", *rooms).texts)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.name)
-def test_a_file_of_words_reads_the_same_everywhere(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_words_reads_the_same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """`no: nein` is false to an editor that knows YAML; and there are machines without libyaml."""
-    texts = read(path)
-    assert yaml.safe_load(path.read_text(encoding="utf-8")) == texts
+    texts = {path: read(path) for path in sorted(FOLDER.glob("*.yaml"))}
+    safely = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    plain = {path: yaml.load(path.read_text(encoding="utf-8"), safely) for path in texts}
+    assert len(texts) > 20 and [path.name for path in texts if plain[path] != texts[path]] == []
     monkeypatch.delattr(yaml, "CBaseLoader", raising=False)
     words.loader.cache_clear()
-    assert read(path) == texts
+    assert [path.name for path in texts if read(path) != texts[path]] == []
     words.loader.cache_clear()
 
 

@@ -1,4 +1,4 @@
-"""M_i from M_(i-1) and the turns since, by rules: of several statements about the same thing, the newest holds."""
+"""M_i from M_(i-1) and the turns since, by rules: where statements about the same thing differ, the newest is kept."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class _Digest:
         before = [old for old in kept if not _says_anew(line, old)]
         ended = [old for old in kept if old not in before]
         if not ended and not any(_is_replaced(fact, other) for fact in facts for other in earlier_facts):
-            ended = [old for old in _overtaken(line, before) if _common(line, old) >= self.least]
+            ended = [old for old in _outdated_lines(line, before) if _common(line, old) >= self.least]
             before = [each for old in before for each in (_remainder(old, line) if old in ended else [old])]
         for old in ended:
             self._end(old, line)
@@ -240,7 +240,7 @@ def _says_anew(line: _Line, old: _Line) -> bool:
     return len(one | other) >= LEAST_WORDS and len(one & other) >= SIMILAR * len(one | other)
 
 
-def _overtaken(line: _Line, lines: Sequence[_Line]) -> list[_Line]:
+def _outdated_lines(line: _Line, lines: Sequence[_Line]) -> list[_Line]:
     """The line that a correction, a change or an end is about: the one with the value that it denies, else the newest
     of those that speak most of the same, else the last one, where the sentence is about nothing else."""
     changes = line.mood in ("correction", "cancellation", "changed", "newly")

@@ -232,13 +232,13 @@ def _of_korean(clause: str) -> Iterator[Fact]:
         return
     about = _first("ko", [words["subject"]], clause)
     parts = about.groupdict() if about else {}
-    key, rest = " ".join(parts.get(name) or "" for name in ("key", "what", "subject")).strip(), clause
+    key, end = " ".join(parts.get(name) or "" for name in ("key", "what", "subject")).strip(), clause
     if about:
-        key, rest = (
+        key, end = (
             _form("ko", r"^.*<after_which>\s+(?=\S)").sub("", key),
             clause[about.start("rest") if parts["rest"] else about.start("more") :],
         )
-    plain = _form("ko", r"^(<adverbs>\s+)+").sub("", rest)
+    plain = _form("ko", r"^(<adverbs>\s+)+").sub("", end)
     for own, ends in words["self"].items() if not key else ():
         if match := re.match(rf"(?:(?P<old>\S+)에서\s+)?(?P<value>\S+?(?:\s\S+?)??){any_of(ends)}", plain):
             yield Fact(own, _value(match["value"]), _value(match["old"] or ""))
@@ -246,15 +246,15 @@ def _of_korean(clause: str) -> Iterator[Fact]:
     if not key and (match := _first("ko", words["jobs_and_ages"], plain)):
         yield from _facts_of(*((name, value) for name, value in match.groupdict().items() if value).__next__())
         return
-    if match := _first("ko", words["instead"], rest):
-        old, rest = match["old"], match["value"]
-    if re.search(r"(?:^|\s|[이가])아(?:니|닙니|녜|닌)[가-힣]{0,4}$", rest) and not re.search("이제|더는|더 이상", rest):
+    if match := _first("ko", words["instead"], end):
+        old, end = match["old"], match["value"]
+    if re.search(r"(?:^|\s|[이가])아(?:니|닙니|녜|닌)[가-힣]{0,4}$", end) and not re.search("이제|더는|더 이상", end):
         return  # a negated value is no value
-    rest = re.sub(r"(?:이고|이며|인데|이지만|이라서|이니까|이니)$", "이에요", rest)
-    if match := _first("ko", forms if not _form("ko", "<not_copulas>$").search(rest) else (), rest):
+    end = re.sub(r"(?:이고|이며|인데|이지만|이라서|이니까|이니)$", "이에요", end)
+    if match := _first("ko", forms if not _form("ko", "<not_copulas>$").search(end) else (), end):
         yield from _facts_of(key, match["value"], match.groupdict().get("old") or old)
-    elif key and (numbers := quantities(rest)):
-        yield from _facts_of(key, rest if rest.endswith(numbers[-1].text) else numbers[0].text, old, is_loose=True)
+    elif key and (numbers := quantities(end)):
+        yield from _facts_of(key, end if end.endswith(numbers[-1].text) else numbers[0].text, old, is_loose=True)
 
 
 def _facts_of(key: str, value: str, old: str = "", *, is_loose: bool = False) -> Iterator[Fact]:
@@ -289,17 +289,17 @@ def _stems_of(name: str) -> frozenset[str]:
     return frozenset(stem(word) for language in ("en", "ko") for word in table(language)[name])
 
 
-def same_thing(one: Fact, other: Fact) -> bool:
+def same_thing(first_fact: Fact, second_fact: Fact) -> bool:
     """Whether both facts state the value of the same subject."""
-    kinds = {kind(one.value), kind(other.value)}
+    kinds = {kind(first_fact.value), kind(second_fact.value)}
     first, second = (
         identity(fact.key) | (frozenset() if kinds & _MOMENTS else frozenset(_PERIOD.findall(fact.value.lower())))
-        for fact in (one, other)
+        for fact in (first_fact, second_fact)
     )
     if kinds <= _MOMENTS or kinds == {"text"}:
         same = _stems_of("called" if kinds == {"text"} else "moments")
         return (first - same or first) == (second - same or second)
-    return first == second and (len(kinds) == 1 or not (one.is_loose or other.is_loose))
+    return first == second and (len(kinds) == 1 or not (first_fact.is_loose or second_fact.is_loose))
 
 
 @lru_cache(maxsize=65536)

@@ -31,5 +31,5 @@ async def stopped(request: Any) -> str:
 
 
 async def opened(store: RedisStore) -> None:
-    async with store.opened():
+    async with store.open():
         pass

@@ -42,7 +42,7 @@ async def answers(store: MemoryStore, requests: list[tuple[Any, ...]]) -> list[A
             seen.append(found.generation)
         return replace(found, generation=str(seen.index(found.generation)))
 
-    async with store.opened():
+    async with store.open():
         for name, key, *rest in requests:
             if name == "append":
                 told.append(await store.append(key, ChatTurn(f"u{len(told)}"), keep=rest[0]))

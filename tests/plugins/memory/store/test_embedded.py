@@ -52,7 +52,7 @@ def script(body: str, **environment: str) -> subprocess.Popen[str]:
         from runner.domains.memory.records import ChatTurn, SessionKey
         async def speak(*, until=None):
             store = EmbeddedStore()
-            async with store.opened():
+            async with store.open():
                 print(await store.append(SessionKey("t", "s"), ChatTurn("u")), flush=True)
                 if until is not None:
                     await until
@@ -69,8 +69,8 @@ def script(body: str, **environment: str) -> subprocess.Popen[str]:
 
 async def test_one_server_for_all_stores_until_the_last_is_closed() -> None:
     first, second = EmbeddedStore(), EmbeddedStore(ttl_hours=1.0)
-    async with first.opened():
-        async with second.opened(), EmbeddedStore().opened():
+    async with first.open():
+        async with second.open(), EmbeddedStore().open():
             (server,) = servers()
             await second.append(KEY, ChatTurn("u1"))
         assert servers() == [server]
@@ -78,12 +78,12 @@ async def test_one_server_for_all_stores_until_the_last_is_closed() -> None:
         folder = folder_of(server)
     assert servers() == []
     assert not folder.exists()
-    async with first.opened():
+    async with first.open():
         assert [key async for key in first.sessions()] == []
 
 
 async def test_it_is_private() -> None:
-    async with EmbeddedStore().opened():
+    async with EmbeddedStore().open():
         (server,) = servers()
         folder = folder_of(server)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -97,14 +97,14 @@ async def test_it_is_opened_from_many_places_at_once() -> None:
 
     def use(store: EmbeddedStore) -> int:
         async def speak() -> int:
-            async with store.opened():
+            async with store.open():
                 number = await store.append(KEY, ChatTurn("u"))
                 await asyncio.sleep(0.2)
                 return number
 
         return asyncio.run(speak())
 
-    async with EmbeddedStore().opened():
+    async with EmbeddedStore().open():
         numbers = await asyncio.gather(*(asyncio.to_thread(use, store) for store in stores))
         assert len(servers()) == 1
     assert sorted(numbers) == list(range(1, 9))
@@ -118,7 +118,7 @@ async def test_it_outlives_the_thread_that_first_asked_for_it() -> None:
     thread.start()
     thread.join()
     store = EmbeddedStore()
-    async with store.opened():
+    async with store.open():
         assert await store.append(KEY, ChatTurn("u")) == 1
     (server,) = acquired
     assert not server.ended.is_set()
@@ -135,7 +135,7 @@ async def test_a_server_that_is_killed_is_told_and_the_next_store_gets_another()
             acknowledged.append(await store.append(KEY, ChatTurn("u")))
 
     with pytest.raises(StopRunError) as caught:
-        async with store.opened():
+        async with store.open():
             speaking = asyncio.create_task(speak())
             while len(acknowledged) < 50:
                 await asyncio.sleep(0.001)
@@ -147,17 +147,17 @@ async def test_a_server_that_is_killed_is_told_and_the_next_store_gets_another()
     assert message.startswith("the server of memory/store=embedded cannot be reached: ")
     assert "; it was ended by SIGKILL" in message
     assert message.endswith("; it kept nothing, and the same command runs from the start what was interrupted")
-    async with store.opened():
+    async with store.open():
         assert await store.append(KEY, ChatTurn("u")) == 1
 
 
 async def test_a_server_that_was_killed_is_not_given_to_anybody_while_others_still_have_it() -> None:
-    async with EmbeddedStore().opened():
+    async with EmbeddedStore().open():
         (server,) = servers()
         server.kill()
         wait_until(lambda: servers() == [])
         store = EmbeddedStore()
-        async with store.opened():
+        async with store.open():
             assert await store.append(KEY, ChatTurn("u")) == 1
 
 
@@ -194,7 +194,7 @@ def test_it_ends_with_a_process_that_exits_with_a_store_open() -> None:
         """
         store = EmbeddedStore()
         loop = asyncio.new_event_loop()
-        opened = store.opened()
+        opened = store.open()
         loop.run_until_complete(opened.__aenter__())
         from runner.domains.memory import embedded_server
         print(embedded_server._running.folder, embedded_server._running.pid)
@@ -221,7 +221,7 @@ def test_a_forked_process_has_a_server_of_its_own() -> None:
         """
         async def main():
             store = EmbeddedStore()
-            async with store.opened():
+            async with store.open():
                 print(await store.append(SessionKey("t", "s"), ChatTurn("u")), flush=True)
                 child = os.fork()
                 if not child:

@@ -34,7 +34,7 @@ def kind(request: pytest.FixtureRequest) -> Iterator[Kind]:
 
 @asynccontextmanager
 async def emptied(store: MemoryStore) -> AsyncIterator[MemoryStore]:
-    async with store.opened():
+    async with store.open():
         yield store
         for key in [key async for key in store.sessions()]:
             await store.delete(key)
@@ -236,8 +236,8 @@ async def test_a_session_ends_when_it_was_not_used_for_its_time(kind: Kind) -> N
 async def test_opening_what_is_open(kind: Kind) -> None:
     store = kind.make(24.0)
     async with AsyncExitStack() as stack:
-        await asyncio.gather(*(stack.enter_async_context(store.opened()) for _ in range(5)))
-        async with store.opened():
+        await asyncio.gather(*(stack.enter_async_context(store.open()) for _ in range(5)))
+        async with store.open():
             await filled(store, 1)
         assert await texts(store) == ["u1"]
         await store.delete(KEY)
@@ -260,7 +260,7 @@ async def test_other_processes_see_the_same(kind: Kind, store: MemoryStore) -> N
     if not kind.shares:
         pytest.skip("one process, one store")
     other = kind.make(24.0)
-    async with other.opened():
+    async with other.open():
         state = await filled(store, 2)
         assert await other.read(KEY) == state
         assert await other.append(KEY, ChatTurn("u3")) == 3
@@ -275,7 +275,7 @@ def test_from_one_event_loop_to_the_next(kind: Kind) -> None:
     store = kind.make(24.0)
 
     async def use() -> None:
-        async with store.opened():
+        async with store.open():
             await asyncio.gather(*(store.append(KEY, ChatTurn("u")) for _ in range(50)))
             await store.delete(KEY)
 

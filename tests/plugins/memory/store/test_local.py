@@ -9,7 +9,7 @@ async def test_it_lives_its_hours_after_it_was_last_used() -> None:
     store = LocalStore(ttl_hours=24.0)
     now = 0.0
     store.clock = lambda: now
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u1"))
         now = 23 * HOUR
         assert len((await store.read(KEY)).turns) == 1
@@ -24,7 +24,7 @@ async def test_a_commit_and_a_turn_are_uses() -> None:
     store = LocalStore(ttl_hours=1.0)
     now = 0.0
     store.clock = lambda: now
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u1"))
         state = await store.read(KEY)
         for step, use in enumerate(("commit", "append"), start=1):
@@ -42,9 +42,9 @@ async def test_a_commit_and_a_turn_are_uses() -> None:
 
 async def test_nothing_outlives_the_store() -> None:
     store = LocalStore()
-    async with store.opened():
-        async with store.opened():
+    async with store.open():
+        async with store.open():
             await store.append(KEY, ChatTurn("u1"))
         assert [key async for key in store.sessions()] == [KEY]
-    async with store.opened():
+    async with store.open():
         assert [key async for key in store.sessions()] == []

@@ -45,7 +45,7 @@ async def test_a_user_of_its_own(server: RedisServer, monkeypatch: pytest.Monkey
     server.asked("ACL", "SETUSER", "chatty", "on", ">pw", "~chat:*", "+@read", "+@write", "+@scripting", "+ping")
     monkeypatch.setenv("CHATTY", "pw")
     store = store_of(server, username="chatty", password_env="CHATTY")
-    async with store.opened():
+    async with store.open():
         assert await store.append(KEY, ChatTurn("u")) == 1
         await store.delete(KEY)
         assert await store.append(KEY, ChatTurn("u")) == 1
@@ -59,7 +59,7 @@ async def test_tls(server: RedisServer, tmp_path: Path) -> None:
     async with serving_tls(server.port, certificate, key) as port:
         url = f"rediss://127.0.0.1:{port}"
         store = store_of(server, url=url, ca_file=str(certificate))
-        async with store.opened():
+        async with store.open():
             assert await store.append(KEY, ChatTurn("u")) == 1
         told = await stopped(opened(store_of(server, url=url, retries=0)))
         assert told.startswith(f"the store {url} cannot be reached: ")
@@ -88,7 +88,7 @@ async def known_by_its_certificate(server: RedisServer, port: int, certificates:
     """What is told without a certificate, and with one that the server does not know."""
     url, own = f"rediss://127.0.0.1:{port}", dict(zip(("cert_file", "key_file"), certificates.client, strict=True))
     settings: dict[str, Any] = {"url": url, "ca_file": str(certificates.authority), "retries": 0}
-    async with (store := store_of(server, **settings, **{name: str(path) for name, path in own.items()})).opened():
+    async with (store := store_of(server, **settings, **{name: str(path) for name, path in own.items()})).open():
         assert await store.append(KEY, ChatTurn("u")) >= 1
     stranger = {"cert_file": str(certificates.stranger[0]), "key_file": str(certificates.stranger[1])}
     return [await stopped(opened(store_of(server, **settings, **given))) for given in ({}, stranger)]
@@ -150,13 +150,13 @@ async def test_a_unix_socket(program: str, tmp_path: Path) -> None:
     path = tmp_path / "소켓 1"
     with serving_redis("--unixsocket", str(path), program=program) as server:
         store = store_of(server, url=f"unix://{path.parent}/%EC%86%8C%EC%BC%93%201")
-        async with store.opened():
+        async with store.open():
             assert await store.append(KEY, ChatTurn("u")) == 1
 
 
 async def test_a_database(server: RedisServer) -> None:
     store = store_of(server, url=server.url.replace("/0", "/3"))
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u"))
     assert server.asked("DBSIZE") == 0
 
@@ -167,7 +167,7 @@ async def test_a_cluster_that_is_not_called_one(program: str) -> None:
         told = {await _outcome(store_of(nodes[0], retries=0), SessionKey("acme", str(number))) for number in range(20)}
         assert told == {"1", f"the store {url} is one node of a cluster: set memory.store.cluster=true"}
         store = store_of(nodes[1], cluster=True, retries=0, failover_s=0)
-        async with store.opened():
+        async with store.open():
             assert 0 < len([key async for key in store.sessions()]) < 20
             nodes[0].kill()
             outcome, number = "", 0
@@ -183,7 +183,7 @@ async def _outcome(store: RedisStore, key: SessionKey) -> str:
 
 
 async def _append(store: RedisStore, key: SessionKey = KEY) -> int:
-    async with store.opened():
+    async with store.open():
         return await store.append(key, ChatTurn("u"))
 
 

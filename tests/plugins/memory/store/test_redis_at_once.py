@@ -16,7 +16,7 @@ TIMES = 10
 async def test_twenty_turns_at_once_take_no_longer_each_than_one_after_another(server: RedisServer) -> None:
     at_once, in_turn = [], []
     store = store_of(server)
-    async with store.opened():
+    async with store.open():
         await asyncio.gather(*(store.append(SessionKey("a", str(n)), ChatTurn("t")) for n in range(20)))
         for _ in range(TIMES):
             started = time.perf_counter()

@@ -49,7 +49,7 @@ async def taken_over(store: RedisStore, kill: Callable[[], None], wait: Callable
             longest_s = max(longest_s, time.monotonic() - started)
             await asyncio.sleep(0.01)
 
-    async with store.opened(), asyncio.TaskGroup() as speaking:
+    async with store.open(), asyncio.TaskGroup() as speaking:
         for key in numbers:
             speaking.create_task(speak(key))
         while sum(map(len, numbers.values())) < 10 * SESSIONS:
@@ -60,7 +60,7 @@ async def taken_over(store: RedisStore, kill: Callable[[], None], wait: Callable
         while any(len(told) < before[key] + 5 for key, told in numbers.items()):
             await asyncio.sleep(0.01)
         is_over = True
-    async with store.opened():
+    async with store.open():
         for key, told in numbers.items():
             state = await store.read(key)
             assert told == [turn.number for turn in state.turns] == list(range(1, len(told) + 1))
@@ -111,7 +111,7 @@ async def test_a_cluster_that_takes_ten_seconds(program: str) -> None:
 async def test_how_long_a_failover_is_waited_for() -> None:
     with serving_cluster(2) as nodes:  # without replicas
         store = store_of(nodes[0], cluster=True, retries=1, failover_s=1.5)
-        async with store.opened():
+        async with store.open():
             nodes[1].kill()
             started, told = time.monotonic(), ""
             for number in range(20):  # some on each node
@@ -127,7 +127,7 @@ async def test_how_long_a_failover_is_waited_for() -> None:
 async def test_a_replica_that_did_not_have_the_last_turns(server: RedisServer) -> None:
     """As a server shows itself that took over too early: the session of before, without what came last."""
     store, names = store_of(server), keys_of(KEY)
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u1"))
         before = [server.asked("DUMP", name) for name in names[:2]]
 
@@ -162,7 +162,7 @@ async def test_sentinels_of_a_password_of_their_own(monkeypatch: pytest.MonkeyPa
     with serving_sentinels(n_sentinels=1, password="Watch-Tower-7") as watched:
         place = f"the store redis://{MASTER}/0 (sentinels {watched.sentinels[0]})"
         access = "memory.store.sentinel_password_env=NAME names the variable that holds their password"
-        async with behind(watched, sentinel_password_env="SENTINEL_SECRET").opened():
+        async with behind(watched, sentinel_password_env="SENTINEL_SECRET").open():
             pass
         for variable in (None, "WRONG_SECRET"):
             told = await stopped(opened(behind(watched, sentinel_password_env=variable, retries=0)))

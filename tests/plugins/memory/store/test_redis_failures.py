@@ -19,7 +19,7 @@ from tests.services.redis_server import RedisServer, serving_redis
 async def test_a_full_server_takes_nothing_and_says_so(program: str) -> None:
     with serving_redis("--maxmemory", "6mb", "--maxmemory-policy", "noeviction", program=program) as server:
         store = store_of(server)
-        async with store.opened():
+        async with store.open():
             kept = 0
             with pytest.raises(StopRunError) as caught:
                 while True:
@@ -38,14 +38,15 @@ async def test_a_full_server_takes_nothing_and_says_so(program: str) -> None:
     for message in (str(caught.value), told):
         assert message.startswith(f"the store {server.url} is full, and did not take what it was given: ")
         assert message.endswith(
-            "; raise its maxmemory, with maxmemory-policy noeviction, or delete sessions: python -m runner clean"
+            "; raise its maxmemory, with maxmemory-policy noeviction, or delete sessions: "
+            "python -m runner clean --idle HOURS memory.store.url=URL"
         )
 
 
 async def test_a_server_that_makes_room_is_found_out(program: str) -> None:
     with serving_redis("--maxmemory", "8mb", "--maxmemory-policy", "allkeys-lru", program=program) as server:
         store = store_of(server)
-        async with store.opened():
+        async with store.open():
             with pytest.raises(StopRunError) as caught:
                 for number in range(1, 500):
                     for session in range(20):
@@ -58,7 +59,7 @@ async def test_a_server_that_makes_room_is_found_out(program: str) -> None:
 async def test_a_session_that_was_torn_apart(server: RedisServer) -> None:
     store = store_of(server)
     for part in keys_of(KEY):
-        async with store.opened():
+        async with store.open():
             await store.append(KEY, ChatTurn("u1"))
             state = await store.read(KEY)
             assert await committed(store, state) == "ok"
@@ -74,7 +75,7 @@ async def test_a_session_that_was_torn_apart(server: RedisServer) -> None:
 @pytest.mark.parametrize("use", ["append", "read", "commit"])
 async def test_a_server_that_comes_back_empty(server: RedisServer, use: str) -> None:
     store = store_of(server)
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u1"))
         state = await store.read(KEY)
         server.kill()
@@ -93,7 +94,7 @@ async def test_a_server_that_comes_back_empty(server: RedisServer, use: str) -> 
 
 async def test_somebody_else_deletes(server: RedisServer) -> None:
     store, other = store_of(server), store_of(server)
-    async with store.opened(), other.opened():
+    async with store.open(), other.open():
         state = SessionState()
         for _ in range(2):
             await store.append(KEY, ChatTurn("u1"))
@@ -116,7 +117,7 @@ async def test_a_server_that_is_killed_in_the_middle(server: RedisServer) -> Non
             acknowledged.append(await store.append(KEY, ChatTurn("u")))
 
     try:
-        async with store.opened():
+        async with store.open():
             speaking = asyncio.create_task(speak())
             while len(acknowledged) < 50:
                 await asyncio.sleep(0.001)
@@ -137,7 +138,7 @@ async def test_nobody_is_there(closed_port: int) -> None:
 
 async def test_a_server_that_does_not_answer(server: RedisServer) -> None:
     store = store_of(server, timeout_ms=200, retries=1)
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u"))
         server.signal(signal.SIGSTOP)
         try:
@@ -150,7 +151,7 @@ async def test_a_server_that_does_not_answer(server: RedisServer) -> None:
 
 async def test_a_pause_is_waited_out_and_nothing_is_kept_twice(server: RedisServer) -> None:
     store = store_of(server, timeout_ms=200, retries=10)
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u1"))
         server.signal(signal.SIGSTOP)
         turn = asyncio.create_task(store.append(KEY, ChatTurn("u2")))
@@ -164,7 +165,7 @@ async def test_a_script_of_somebody_else_that_takes_long(server: RedisServer) ->
     server.asked("CONFIG", "SET", "busy-reply-threshold", 50)
     store = store_of(server, retries=0)
     patient = store_of(server, retries=10)
-    async with store.opened(), patient.opened():
+    async with store.open(), patient.open():
         busy = asyncio.create_task(asyncio.to_thread(_endless, server))
         told = ""
         while "BUSY" not in told:
@@ -191,11 +192,11 @@ def _endless(server: RedisServer) -> None:
 async def test_an_answer_that_is_lost_is_asked_for_again(server: RedisServer, times: int) -> None:
     for command, use in ((b"EVALSHA", "append"), (b"EVALSHA", "commit"), (b"EVALSHA", "read"), (b"DEL", "delete")):
         direct = store_of(server)
-        async with direct.opened(), losing_answers(server.port, command, times) as port:
+        async with direct.open(), losing_answers(server.port, command, times) as port:
             await direct.append(KEY, ChatTurn("u1"))
             state = await direct.read(KEY)
             store = store_of(server, url=f"redis://127.0.0.1:{port}/0", retries=3)
-            async with store.opened():
+            async with store.open():
                 if use == "append":
                     assert await store.append(KEY, ChatTurn("u2")) == 2
                 elif use == "commit":
@@ -215,13 +216,13 @@ async def test_an_answer_that_is_lost_is_asked_for_again(server: RedisServer, ti
 async def test_an_answer_that_stays_lost_ends_the_run(server: RedisServer) -> None:
     async with losing_answers(server.port, b"EVALSHA", 9) as port:
         store = store_of(server, url=f"redis://127.0.0.1:{port}/0", retries=2)
-        async with store.opened():
+        async with store.open():
             assert "cannot be reached" in await stopped(store.append(KEY, ChatTurn("u")))
 
 
 async def test_many_at_once_share_few_connections(server: RedisServer) -> None:
     store = store_of(server)
-    async with store.opened():
+    async with store.open():
         numbers = await asyncio.gather(*(store.append(KEY, ChatTurn("u")) for _ in range(500)))
         assert sorted(numbers) == list(range(1, 501))
         assert len(server.asked("CLIENT", "LIST").splitlines()) <= 40
@@ -230,7 +231,7 @@ async def test_many_at_once_share_few_connections(server: RedisServer) -> None:
 
 async def test_the_oldest_repeats_are_forgotten_not_mistaken(server: RedisServer) -> None:
     store = store_of(server)
-    async with store.opened():
+    async with store.open():
         started = time.monotonic()
         for number in range(1, 121):
             assert await store.append(KEY, ChatTurn("u")) == number

@@ -8,7 +8,7 @@ from tests.services.redis_server import RedisServer
 
 async def test_the_keys_are_those_of_the_format(server: RedisServer) -> None:
     store = store_of(server)
-    async with store.opened():
+    async with store.open():
         await store.append(SessionKey("한", "a:b*{\n"), ChatTurn("u"))
         await committed(store, await store.read(SessionKey("한", "a:b*{\n")), SessionKey("한", "a:b*{\n"))
     assert sorted(server.asked("KEYS", "*")) == [
@@ -33,7 +33,7 @@ async def test_every_use_gives_all_three_keys_their_time_again(server: RedisServ
     def left() -> list[int]:
         return [server.asked("PTTL", name) for name in keys_of(KEY)]
 
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u1"))
         assert await committed(store, await store.read(KEY)) == "ok"
         for use in ("append", "commit", "read"):
@@ -65,7 +65,7 @@ async def test_keys_of_others_are_left_alone(server: RedisServer) -> None:
     for name in (*foreign, "chat:{acme%2d:1}:short"):  # a percent-encoding that we would not write
         server.asked("SET", name, "theirs")
     store = store_of(server)
-    async with store.opened():
+    async with store.open():
         await store.append(KEY, ChatTurn("u"))
         assert [key async for key in store.sessions()] == [KEY]
         await store.delete(KEY)
@@ -74,7 +74,7 @@ async def test_keys_of_others_are_left_alone(server: RedisServer) -> None:
 
 async def test_a_server_that_forgets_scripts_is_told_them_again(server: RedisServer) -> None:
     store = store_of(server)
-    async with store.opened():
+    async with store.open():
         for number in range(1, 4):
             server.asked("SCRIPT", "FLUSH")
             assert await store.append(KEY, ChatTurn("u")) == number

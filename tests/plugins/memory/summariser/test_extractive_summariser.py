@@ -44,7 +44,7 @@ async def test_of_every_fact_that_changes_only_the_newest_value_is_left() -> Non
     conversations, _ = SyntheticScenarios(conversations=12, turns_max=60, updates=0.8).load()
     memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser())
     n_checked = 0
-    async with memory.opened():
+    async with memory.open():
         for conversation in conversations:
             key = replace(KEY, session=conversation.id)
             for turn in conversation.turns:
@@ -84,7 +84,7 @@ async def test_writers_at_once_lose_nothing(store: MemoryStore) -> None:
         for number in range(10):
             await memory.append(KEY, ChatTurn(f"tea: the count of writer {writer} is {number}."), "en")
 
-    async with memory.opened():
+    async with memory.open():
         await asyncio.gather(*map(write, range(WRITERS)))
         await memory.update(KEY)
         shown = await memory.read(KEY, "tea")
@@ -101,9 +101,9 @@ async def test_writers_at_once_lose_nothing(store: MemoryStore) -> None:
 
 async def test_what_was_said_is_still_there_when_a_session_is_read_again() -> None:
     store = EmbeddedStore()
-    async with store.opened():
+    async with store.open():
         memory = RecursiveSummaryMemory(store=store, summariser=ExtractiveSummariser())
-        async with memory.opened():
+        async with memory.open():
             for text in (
                 "이름은 \u200b'라온'이에요.",
                 "예산은 1.2억이에요.",
@@ -114,7 +114,7 @@ async def test_what_was_said_is_still_there_when_a_session_is_read_again() -> No
             for number in range(6):
                 await memory.append(KEY, ChatTurn(f"이야기 {number}"), "ko")
         again = RecursiveSummaryMemory(store=store, summariser=ExtractiveSummariser())
-        async with again.opened():
+        async with again.open():
             shown = await again.read(KEY, "?")
     assert shown.entities == (
         Entity("이름", "라온", 1),

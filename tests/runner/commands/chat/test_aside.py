@@ -18,7 +18,7 @@ class Place:
         self.opening, self.closing = opening, closing
         self.work: asyncio.Task[None] | None = None
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         return self._opened()
 
     @asynccontextmanager
@@ -59,7 +59,7 @@ def test_coroutines_run_in_one_loop_beside_the_program() -> None:
     async def where() -> None:
         seen.append((threading.current_thread().name, id(asyncio.get_running_loop())))
 
-    with Aside(place.opened) as aside:
+    with Aside(place.open) as aside:
         aside(where())
         aside(where())
         assert aside(doubled(21)) == 42
@@ -72,7 +72,7 @@ def test_coroutines_run_in_one_loop_beside_the_program() -> None:
 
 def test_work_goes_on_while_nothing_is_asked_and_is_waited_for_at_the_end() -> None:
     place = Place()
-    with Aside(place.opened) as aside:
+    with Aside(place.open) as aside:
         aside(place.begin(0.05))
         assert place.events == ["opened"]
     assert place.events == ["opened", "worked", "closed"]
@@ -81,21 +81,21 @@ def test_work_goes_on_while_nothing_is_asked_and_is_waited_for_at_the_end() -> N
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), StopRunError("over")])
 def test_an_error_ends_the_work_at_once(error: BaseException) -> None:
     place = Place(closing=EvaluationError("hides nothing"))
-    with pytest.raises(type(error)), Aside(place.opened) as aside:
+    with pytest.raises(type(error)), Aside(place.open) as aside:
         aside(place.begin(3600))
         raise error
     assert place.events == ["opened", "closed"]
 
 
 def test_what_cannot_be_opened_or_closed_is_raised() -> None:
-    with pytest.raises(StopRunError, match="down"), Aside(Place(opening=StopRunError("down")).opened):
+    with pytest.raises(StopRunError, match="down"), Aside(Place(opening=StopRunError("down")).open):
         raise AssertionError
-    with pytest.raises(EvaluationError, match="late"), Aside(Place(closing=EvaluationError("late")).opened):
+    with pytest.raises(EvaluationError, match="late"), Aside(Place(closing=EvaluationError("late")).open):
         pass
 
 
 def test_waiting_has_an_end() -> None:
-    with Aside(Place().opened) as aside:
+    with Aside(Place().open) as aside:
         started = aside.start(asyncio.sleep(3600))
         with pytest.raises(TimeoutError):
             aside(asyncio.sleep(3600), 0.01)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.commands.chat import Line, harmless, read
+from runner.commands.chat import Line, read, sanitise
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,6 @@ def test_letters_that_came_in_pieces_are_put_together() -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_what_is_shown_can_be_written_and_steers_no_terminal(text: str) -> None:
-    shown = harmless(text)
+    shown = sanitise(text)
     shown.encode("utf-8")
     assert not any(unicodedata.category(character) == "Cc" and character not in "\n\t" for character in shown)

@@ -40,7 +40,7 @@ async def talking(store: LocalStore, **key: str) -> AsyncIterator[Talk]:
         retrieval=NO_DOCUMENTS,
         **key,
     )
-    async with talk.opened(None):
+    async with talk.open(None):
         yield talk
 
 
@@ -95,7 +95,7 @@ async def test_what_was_forgotten_during_an_update_is_not_judged(memory: Callabl
         context=ContextBuilder(),
         retrieval=NO_DOCUMENTS,
     )
-    async with talk.opened(None):
+    async with talk.open(None):
         for number in range(10):
             await talk.remember(f"예산은 {number}억이에요", Answer("알겠습니다."))
         await asyncio.sleep(0.05)
@@ -123,5 +123,5 @@ async def test_a_memory_that_keeps_something_is_prepared_where_it_may_keep_it(tm
         context=ContextBuilder(),
         retrieval=NO_DOCUMENTS,
     )
-    async with talk.opened(None, Store(tmp_path, {})):
+    async with talk.open(None, Store(tmp_path, {})):
         assert memory.root == tmp_path

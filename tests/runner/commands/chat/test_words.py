@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from runner.commands.chat.talk import Said, Shown
+from runner.commands.chat.talk import ChatAnswer, GeneratorInput
 from runner.commands.chat.words import (
     COMMANDS,
     context_text,
@@ -15,7 +15,7 @@ from runner.commands.chat.words import (
     usage_lines,
 )
 from runner.domains.memory.context import ContextBuilder
-from runner.domains.memory.records import ChatTurn, Entity, Remembered, SessionState
+from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, SessionState
 from runner.records import Answer, Judgement, Query
 from runner.words.wording import wording
 
@@ -71,8 +71,8 @@ def test_entities() -> None:
 
 def test_a_context_by_section() -> None:
     assert context_text(None, "en") == "nothing has been asked yet"
-    built = BUILDER.build(Remembered("A summary.", recent=TURNS), "How much?")
-    assert context_text(Shown(ASKED, built), "en") == (
+    built = BUILDER.build(MemoryContent("A summary.", recent=TURNS), "How much?")
+    assert context_text(GeneratorInput(ASKED, built), "en") == (
         "[memory] 3 / 500 tokens\n  A summary.\n"
         "[entities] 0 / 200 tokens\n"
         "[recent] 12 / 12 tokens; left out: the end of 1 turn, 1 turn\n  # 2026-11-02\n  User: The budget is […]\n"
@@ -80,8 +80,8 @@ def test_a_context_by_section() -> None:
         "[question] 3 / 100 tokens\n  How much?\n"
         "total: 18 tokens"
     )
-    whole = BUILDER.build(Remembered(is_budgeted=False), "?")
-    assert context_text(Shown(ASKED, whole), "ko").splitlines()[0] == "[memory] 0 / 예산 없음 토큰"
+    whole = BUILDER.build(MemoryContent(is_budgeted=False), "?")
+    assert context_text(GeneratorInput(ASKED, whole), "ko").splitlines()[0] == "[memory] 0 / 예산 없음 토큰"
 
 
 def test_a_judgement() -> None:
@@ -109,8 +109,8 @@ def test_a_judgement_of_an_empty_memory_says_so() -> None:
 
 def test_sources_are_the_pieces_that_are_cited_in_one_short_line_each() -> None:
     recent = (*TURNS, ChatTurn("예산이 늘었어요. " * 20, number=3))
-    built = ContextBuilder().build(Remembered(recent=recent), "예산?")
-    said = Said(Answer("…", citations=(3, 2, 9, 0)), Shown(ASKED, built))
+    built = ContextBuilder().build(MemoryContent(recent=recent), "예산?")
+    said = ChatAnswer(Answer("…", citations=(3, 2, 9, 0)), GeneratorInput(ASKED, built))
     long, dated = sources(said)
     assert dated == "  [2] turn-2, 2026-11-02: 사용자: The budget is $10. 어시스턴트: Noted."
     assert long == "  [3] turn-3: 사용자: " + "예산이 늘었어요. " * 4 + "예산이 늘었어요.…"  # 16 + 4 x 17 + 16 columns

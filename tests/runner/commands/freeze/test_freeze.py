@@ -67,7 +67,10 @@ def test_files_elsewhere_are_named(here: Path, capsys: pytest.CaptureFixture[str
     path = Path("run/.hydra/config.yaml")
     path.write_text(path.read_text(encoding="utf-8").replace("자료 (1)/corpus.jsonl", str(corpus)), encoding="utf-8")
     assert freeze.main(["run", "x"]) == 0
-    note = f"참고: 현재 폴더 밖의 경로입니다. 다른 곳에서 재현할 때는 위치를 지정해야 합니다: dataset.corpus={corpus}\n"
+    note = (
+        "참고: 현재 폴더 밖의 경로입니다. 다른 컴퓨터에서 재현할 때는 경로를 지정해야 합니다: "
+        f"dataset.corpus={corpus}\n"
+    )
     assert capsys.readouterr().err == note
     assert f"- `dataset.corpus={corpus}`\n" in files("x")["README.md"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.commands.freeze.record import Recorded
-from runner.commands.freeze.reproduction import Reproduced, Reproduction, reproduction
+from runner.commands.freeze.record import RecordRun
+from runner.commands.freeze.reproduction import RepeatedRun, Reproduction, reproduction
 from runner.compare.sides import Place, Side, open_place
 from tests.run_folders import merged, row, write_run
 
@@ -33,9 +33,9 @@ def side(
 
 def outcome(
     tmp_path: Path, now: Sequence[Mapping[str, Any]], run: Mapping[str, Any] | None = None, **metrics: Any
-) -> Reproduced:
+) -> RepeatedRun:
     was = side(tmp_path / "was", rows())
-    recorded = Recorded("0", ["k=5"], was)
+    recorded = RecordRun("0", ["k=5"], was)
     return reproduction(recorded, side(tmp_path / "now", now, run, **metrics), tmp_path / "now", seed=1)
 
 
@@ -73,7 +73,7 @@ def test_twenty_of_sixty_are_not(tmp_path: Path) -> None:
 
 def test_a_better_one_is_different_too(tmp_path: Path) -> None:
     was = side(tmp_path / "was", rows(dict.fromkeys(IDS[:20], 0.0)))
-    found = reproduction(Recorded(".", [], was), side(tmp_path / "now", rows()), tmp_path / "now", seed=1)
+    found = reproduction(RecordRun(".", [], was), side(tmp_path / "now", rows()), tmp_path / "now", seed=1)
     assert (found.outcome, found.label) == ("different", "now")
 
 
@@ -81,7 +81,7 @@ def test_a_better_one_is_different_too(tmp_path: Path) -> None:
 def test_metrics_that_nobody_declared_differ_as_well(tmp_path: Path, changed: int, expected: str) -> None:
     """No verdict says better or worse of them, but more than chance is a difference whichever way it goes."""
     nothing = {"declared": []}
-    recorded = Recorded("0", [], side(tmp_path / "was", rows(), nothing))
+    recorded = RecordRun("0", [], side(tmp_path / "was", rows(), nothing))
     now = side(tmp_path / "now", rows(dict.fromkeys(IDS[:changed], 0.5)), nothing)
     found = reproduction(recorded, now, tmp_path / "now", seed=1)
     assert (found.comparison.verdict, found.outcome) == ("not_judged", expected)
@@ -114,7 +114,7 @@ def test_whatever_a_record_holds_of_a_case_counts(tmp_path: Path, changed: dict[
 def test_nothing_is_the_same_as_nothing(tmp_path: Path) -> None:
     nothing = {"q-03": None}
     was = side(tmp_path / "was", rows(nothing))
-    found = reproduction(Recorded(".", [], was), side(tmp_path / "now", rows(nothing)), tmp_path / "now", seed=1)
+    found = reproduction(RecordRun(".", [], was), side(tmp_path / "now", rows(nothing)), tmp_path / "now", seed=1)
     assert found.outcome == "identical"
 
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from runner.commands.serve import app_of
 from runner.commands.serve.desk import Desk, Settings
-from runner.commands.serve.jobs import Ended
+from runner.commands.serve.jobs import CommandResult
 from tests.runner.commands.serve.conftest import listening
 
 MISSING = "pip install -e '.[client]'"
@@ -73,7 +73,7 @@ def test_no_request_that_the_openapi_file_allows_is_an_error_of_the_server(
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
 
-    ended = Ended(1, "", "error: not here")
+    ended = CommandResult(1, "", "error: not here")
     for module in ("desk", "datasets"):
         monkeypatch.setattr(f"runner.commands.serve.{module}.run_command", lambda *_: ended)
     desk = Desk(Settings(root))

@@ -1,7 +1,7 @@
 """Tokens that can be counted by hand, and a memory to make a context of."""
 
 from runner.domains.memory.context import BuiltContext, ContextBuilder
-from runner.domains.memory.records import ChatTurn, Entity, Remembered
+from runner.domains.memory.records import ChatTurn, Entity, MemoryContent
 from runner.llm.tokens import Counter
 
 
@@ -29,7 +29,7 @@ def ids(built: BuiltContext) -> list[str]:
     return [context.id for context in built.contexts]
 
 
-REMEMBERED = Remembered(
+REMEMBERED = MemoryContent(
     memory="The user analyses AWS costs. The budget is $10,000.",
     entities=(Entity("provider", "aws", 3), Entity("budget", "$10,000", 5)),
     recent=(turn(8, "What about January?", "It was $12,500."), turn(9, "And the RI coverage?", "60 %.")),

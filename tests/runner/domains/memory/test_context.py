@@ -3,7 +3,7 @@
 import pytest
 
 from runner.domains.memory.context import NAMES
-from runner.domains.memory.records import Entity, Remembered
+from runner.domains.memory.records import Entity, MemoryContent
 from runner.records import Context
 from tests.runner.domains.memory.counted import REMEMBERED, Counted, ids, turn
 
@@ -49,7 +49,7 @@ def test_judges_get_memory_and_turns_beside_entities() -> None:
 
 
 def test_nothing_remembered_leaves_no_context() -> None:
-    built = Counted().build(Remembered(), "예산은?")
+    built = Counted().build(MemoryContent(), "예산은?")
     assert built.contexts == ()
     assert (built.tokens, built.memory_text, built.entities_text) == (1, "", "")
     assert {section.cut for section in built.sections} == {""}
@@ -59,7 +59,7 @@ def test_nothing_remembered_leaves_no_context() -> None:
 
 
 def test_a_summary_loses_its_last_sentences() -> None:
-    remembered = Remembered(memory="One two three. Four five. Six seven eight.")
+    remembered = MemoryContent(memory="One two three. Four five. Six seven eight.")
     for budget, kept, cut in [
         (8, "One two three. Four five. Six seven eight.", ""),
         (7, "One two three. Four five.", "1 sentence"),
@@ -72,7 +72,7 @@ def test_a_summary_loses_its_last_sentences() -> None:
 
 
 def test_a_first_sentence_over_the_budget_is_cut_at_a_space_and_marked() -> None:
-    remembered = Remembered(memory="One two three four five six. Seven.")
+    remembered = MemoryContent(memory="One two three four five six. Seven.")
     section = Counted(memory_tokens=5).build(remembered, "?").section("memory")
     assert (section.text, section.tokens, section.cut) == (
         "One two three four […]",
@@ -82,7 +82,7 @@ def test_a_first_sentence_over_the_budget_is_cut_at_a_space_and_marked() -> None
 
 
 def test_the_oldest_entities_go_first() -> None:
-    remembered = Remembered(entities=tuple(Entity(f"k{n}", f"v{n}", n) for n in range(1, 6)))  # three words each
+    remembered = MemoryContent(entities=tuple(Entity(f"k{n}", f"v{n}", n) for n in range(1, 6)))  # three words each
     for budget, kept, cut in [(15, 5, ""), (14, 4, "1 entity"), (9, 3, "2 entities"), (1, 0, "5 entities")]:
         section = Counted(entities_tokens=budget).build(remembered, "?").section("entities")
         assert section.text.splitlines() == [f"- k{n}: v{n}" for n in range(6 - kept, 6)]
@@ -90,7 +90,7 @@ def test_the_oldest_entities_go_first() -> None:
 
 
 def test_one_huge_entity_is_cut_short() -> None:
-    remembered = Remembered(entities=(Entity("a", "b", 1), Entity("note", "word " * 100, 2)))
+    remembered = MemoryContent(entities=(Entity("a", "b", 1), Entity("note", "word " * 100, 2)))
     section = Counted(entities_tokens=5).build(remembered, "?").section("entities")
     assert (section.text, section.tokens, section.cut) == (
         "- note: word word […]",
@@ -100,7 +100,7 @@ def test_one_huge_entity_is_cut_short() -> None:
 
 
 def test_the_oldest_turns_go_first_and_whole() -> None:
-    remembered = Remembered(recent=tuple(turn(n, "one two", "three four") for n in range(1, 5)))  # six words each
+    remembered = MemoryContent(recent=tuple(turn(n, "one two", "three four") for n in range(1, 5)))  # six words each
     for budget, kept, cut in [(24, [1, 2, 3, 4], ""), (23, [2, 3, 4], "1 turn"), (12, [3, 4], "2 turns")]:
         built = Counted(recent_tokens=budget).build(remembered, "?")
         assert ids(built) == [f"turn-{n}" for n in kept]
@@ -109,7 +109,7 @@ def test_the_oldest_turns_go_first_and_whole() -> None:
 
 
 def test_an_older_turn_is_not_shown_where_a_newer_one_is_not() -> None:
-    remembered = Remembered(recent=(turn(1, "a"), turn(2, "b " * 50), turn(3, "c")))
+    remembered = MemoryContent(recent=(turn(1, "a"), turn(2, "b " * 50), turn(3, "c")))
     built = Counted(recent_tokens=20).build(remembered, "?")
     assert ids(built) == ["turn-3"]
     assert built.section("recent").cut == "2 turns"
@@ -117,33 +117,33 @@ def test_an_older_turn_is_not_shown_where_a_newer_one_is_not() -> None:
 
 def test_a_newest_turn_over_the_budget_is_cut_at_a_sentence() -> None:
     long = turn(2, "One two three four. Five six seven eight nine ten. " + "More words here. " * 20, "Noted.")
-    built = Counted(recent_tokens=13).build(Remembered(recent=(turn(1, "a"), long)), "?")
+    built = Counted(recent_tokens=13).build(MemoryContent(recent=(turn(1, "a"), long)), "?")
     assert built.contexts == (Context("turn-2", "User: One two three four. Five six seven eight nine ten. […]"),)
     assert built.section("recent").cut == "the end of 1 turn, 1 turn"
 
 
 def test_the_worst_retrieved_turns_go_first() -> None:
-    remembered = Remembered(retrieved=tuple(turn(n, "one two") for n in (7, 3, 9)))
+    remembered = MemoryContent(retrieved=tuple(turn(n, "one two") for n in (7, 3, 9)))
     built = Counted(retrieved_tokens=6).build(remembered, "?")
     assert ids(built) == ["turn-3", "turn-7"]
     assert built.section("retrieved").cut == "1 turn"
 
 
 def test_no_section_gets_what_another_leaves() -> None:
-    remembered = Remembered(recent=(turn(1, "one two"), turn(2, "one two")))
+    remembered = MemoryContent(recent=(turn(1, "one two"), turn(2, "one two")))
     built = Counted(memory_tokens=500, recent_tokens=3).build(remembered, "?")
     assert ids(built) == ["turn-2"]
 
 
 def test_a_question_is_never_cut_and_said_to_be_over() -> None:
-    built = Counted(question_tokens=1).build(Remembered(), "How much is left?")
+    built = Counted(question_tokens=1).build(MemoryContent(), "How much is left?")
     assert built.section("question").text == "How much is left?"
     assert built.over == {"question": 3}
     assert Counted().build(REMEMBERED, "How much?").over == {}
 
 
 def test_without_a_budget_nothing_is_cut() -> None:
-    big = Remembered(
+    big = MemoryContent(
         memory="A sentence. " * 400,
         entities=tuple(Entity(f"k{n}", "v " * 50, n) for n in range(30)),
         recent=tuple(turn(n, "word " * 300) for n in range(1, 20)),
@@ -191,7 +191,7 @@ def test_the_last_chunks_go_first_and_the_best_one_is_cut_short() -> None:
 
 
 def test_documents_keep_to_their_budget_beside_a_memory_that_has_none() -> None:
-    whole = Remembered(recent=REMEMBERED.recent, is_budgeted=False)
+    whole = MemoryContent(recent=REMEMBERED.recent, is_budgeted=False)
     built = Counted(recent_tokens=1, documents_tokens=7).build(whole, "?", documents=CHUNKS)
     assert (built.section("recent").budget, built.section("recent").tokens) == (None, 16)
     assert (built.section("documents").budget, built.section("documents").tokens) == (7, 7)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.domains.memory.context import NAMES, ContextBuilder
-from runner.domains.memory.records import Entity, Remembered
+from runner.domains.memory.records import Entity, MemoryContent
 from runner.records import Context
 from tests.runner.domains.memory.counted import Counted, ids, turn
 
@@ -16,10 +16,10 @@ some_turns = st.lists(st.tuples(some_text, some_text), max_size=6)
 budgets = st.integers(min_value=0, max_value=60)
 
 
-def remembering(memory: str, said: Sequence[tuple[str, str]], found: Sequence[tuple[str, str]]) -> Remembered:
+def remembering(memory: str, said: Sequence[tuple[str, str]], found: Sequence[tuple[str, str]]) -> MemoryContent:
     earlier = tuple(turn(n, *texts) for n, texts in enumerate(found, 1))
     recent = tuple(turn(n, *texts) for n, texts in enumerate(said, 1 + len(found)))
-    return Remembered(memory, tuple(Entity(user, answer, 1) for user, answer in found), recent, earlier[::-1])
+    return MemoryContent(memory, tuple(Entity(user, answer, 1) for user, answer in found), recent, earlier[::-1])
 
 
 @settings(max_examples=150, deadline=None)

@@ -1,7 +1,7 @@
 import pytest
 
 from runner.domains.memory.copilot import goes_on, search_text
-from runner.domains.memory.records import ChatTurn, Remembered
+from runner.domains.memory.records import ChatTurn, MemoryContent
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_questions_that_can(question: str) -> None:
     assert not goes_on(question)
 
 
-def turns(*said: str) -> Remembered:
-    return Remembered(recent=tuple(ChatTurn(text, number=number) for number, text in enumerate(said, 1)))
+def turns(*said: str) -> MemoryContent:
+    return MemoryContent(recent=tuple(ChatTurn(text, number=number) for number, text in enumerate(said, 1)))
 
 
 def test_a_question_stands_behind_the_one_that_it_goes_on_with() -> None:
@@ -58,5 +58,5 @@ def test_a_question_that_can_stand_alone_does() -> None:
 
 
 def test_what_is_not_remembered_word_for_word_is_not_gone_on_with() -> None:
-    assert search_text("And January?", Remembered("The user asked about the costs of November.")) == "And January?"
+    assert search_text("And January?", MemoryContent("The user asked about the costs of November.")) == "And January?"
     assert search_text("And January?", turns("The budget is $10,000.")) == "And January?"

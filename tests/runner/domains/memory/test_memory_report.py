@@ -39,8 +39,8 @@ def test_the_section_in_english(tmp_path: Path) -> None:
         "| retrieved turns | 0.0 | none | 0 |",
     ]
     assert lines[-1] == (
-        "Turns kept: 1,200. Updates of summaries: 24. Summaries over a bound and cut by code: 2. "
-        "Updates that failed (their turns were kept for the next): 1."
+        "Turns stored: 1,200. Updates of summaries: 24. Summaries over a limit, shortened by code: 2. "
+        "Failed updates (their turns stay for the next one): 1."
     )
 
 

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from runner.domains.memory.context import ContextBuilder
-from runner.domains.memory.probing import ProbeCase, Seen, guard, reference
-from runner.domains.memory.records import ChatTurn, Conversation, Entity, Fact, Probe, Remembered
-from runner.domains.memory.replay import Kept, Moment
+from runner.domains.memory.probing import ProbeCase, ProbedMemory, guard, reference
+from runner.domains.memory.records import ChatTurn, Conversation, Entity, Fact, MemoryContent, Probe
+from runner.domains.memory.replay import Moment, UpkeepPart
 from runner.errors import EvaluationError
 from runner.records import Timing
 from tests.runner.domains.memory.talks import budget_talk
@@ -16,11 +16,11 @@ def moment(
     conversation: Conversation, after: int, updates: list[int] | None = None, taken_in: int = 0, **remembered: Any
 ) -> Moment:
     turns = conversation.turns[:after]
-    return Moment(Remembered(**remembered), turns, updates or [0] * (after + 1), taken_in, Kept(), Timing(1.0))
+    return Moment(MemoryContent(**remembered), turns, updates or [0] * (after + 1), taken_in, UpkeepPart(), Timing(1.0))
 
 
-def seen(case: ProbeCase, at: Moment) -> Seen:
-    return Seen.of(case, at, ContextBuilder(encoding="estimate").build(at.remembered, case.probe.question))
+def seen(case: ProbeCase, at: Moment) -> ProbedMemory:
+    return ProbedMemory.of(case, at, ContextBuilder(encoding="estimate").build(at.remembered, case.probe.question))
 
 
 def case(name: str) -> ProbeCase:

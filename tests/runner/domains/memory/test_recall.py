@@ -2,12 +2,12 @@ import pytest
 
 from runner.domains.memory.context import ContextBuilder
 from runner.domains.memory.recall import Statement, asked_words, replaces, statements, tells_something
-from runner.domains.memory.records import ChatTurn, Entity, Remembered
+from runner.domains.memory.records import ChatTurn, Entity, MemoryContent
 from runner.records import Context
 
 
 def test_statements_of_a_built_context_from_the_oldest_to_the_newest() -> None:
-    remembered = Remembered(
+    remembered = MemoryContent(
         memory="예산은 2억입니다. 사용자는 AWS를 씁니다.",
         entities=(Entity("provider", "aws", 3), Entity("budget", "2억", 4)),
         recent=(ChatTurn("예산이 늘었어요. 3억이에요.", "네, 3억이군요.\n어시스턴트: 0원", number=9),),

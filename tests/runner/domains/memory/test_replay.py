@@ -7,7 +7,7 @@ from plugins.memory.recursive_summary import RecursiveSummaryMemory
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
-from runner.domains.memory.records import ChatTurn, Probe, Remembered, SessionKey
+from runner.domains.memory.records import ChatTurn, MemoryContent, Probe, SessionKey
 from runner.domains.memory.replay import Replay
 from runner.errors import StopRunError
 from runner.llm.ledger import Cost
@@ -50,7 +50,7 @@ async def test_a_probe_sees_what_was_said_until_then_and_no_turn_is_said_twice()
     memory = Logged()
     probes = asked(3, 5)
     replay = Replay(memory, LETTERS, probes)
-    async with memory.opened():
+    async with memory.open():
         first, second = [await replay.at(probe) for probe in probes]
         assert (shown(first), shown(second)) == (list("abc"), list("abcde"))
         assert [turn.user for turn in second.turns] == list("abcde")
@@ -65,7 +65,7 @@ class Paid(Logged):
         note("summariser", turn.user.encode(), Cost(Usage(10, 1), 1000))
         await super().append(key, turn, language)
 
-    async def read(self, key: SessionKey, question: str) -> Remembered:
+    async def read(self, key: SessionKey, question: str) -> MemoryContent:
         note("embedder", question.encode(), Cost(Usage(3), 5))
         return await super().read(key, question)
 
@@ -75,7 +75,7 @@ async def test_a_probe_costs_its_own_turns_whichever_comes_first(order: tuple[in
     """A resumed run asks for the later probes alone, and one conversation may be gone through twice."""
     memory, probes = Paid(), asked(3, 5)
     replay = Replay(memory, LETTERS, probes)
-    async with memory.opened():
+    async with memory.open():
         with metering() as around:
             costs = {number: (await replay.at(probes[number])).cost for number in order}
     embedded = {"embedder": RoleCost(1, 3, 0, 5e-9)}
@@ -88,7 +88,7 @@ async def test_an_earlier_moment_begins_anew_in_another_session() -> None:
     memory = Logged()
     early, late, last = asked(2, 4, 6)
     replay = Replay(memory, LETTERS, [early, late, last])
-    async with memory.opened():
+    async with memory.open():
         await replay.at(late)
         moment = await replay.at(early)
         assert shown(moment) == list("ab")
@@ -102,7 +102,7 @@ async def test_probes_that_come_together_are_served_in_their_order() -> None:
     memory = Logged()
     probes = asked(*range(1, 9))
     replay = Replay(memory, LETTERS, probes)
-    async with memory.opened():
+    async with memory.open():
         moments = await asyncio.gather(*(replay.at(probe) for probe in probes))
     assert [len(moment.turns) for moment in moments] == list(range(1, 9))
     assert memory.said == list("abcdefgh")
@@ -112,7 +112,7 @@ async def test_the_session_is_deleted_after_the_last_probe_or_when_it_is_given_u
     memory = Logged()
     first, second, third = asked(1, 1, 2)
     replay, other = Replay(memory, LETTERS, [first, second]), Replay(memory, LETTERS, [first, second, third])
-    async with memory.opened():
+    async with memory.open():
         await replay.at(first)
         await other.at(first)
         assert await memory.sessions_kept() == 2
@@ -128,7 +128,7 @@ async def test_updates_are_told_by_the_turn_after_which_they_were_made() -> None
     memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser(), window=2, update_every=2)
     probes = asked(5, 8)
     replay = Replay(memory, LETTERS, probes)
-    async with memory.opened():
+    async with memory.open():
         early, late = [await replay.at(probe) for probe in probes]
     assert list(late.updates) == [0, 0, 0, 0, 1, 1, 2, 2, 3]
     assert [late.updates_since(turn) for turn in (1, 4, 5, 8)] == [3, 2, 2, 0]
@@ -145,7 +145,7 @@ async def test_what_probes_are_told_of_the_upkeep_does_not_depend_on_who_was_ask
     for probe in probes:
         memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser(), window=2, update_every=2)
         replay = Replay(memory, LETTERS, probes)
-        async with memory.opened():
+        async with memory.open():
             told.append((await replay.at(probe)).since)
             await replay.forget()
     assert [(len(since.appends_ms), since.updates) for since in told] == [(5, 1), (0, 0), (3, 2)]
@@ -159,7 +159,7 @@ async def test_a_session_that_ends_in_the_middle_ends_the_run(after: int) -> Non
     memory.sessions.store.clock = lambda: now  # type: ignore[attr-defined]
     first, second = asked(3, after)
     replay = Replay(memory, LETTERS, [first, second])
-    async with memory.opened():
+    async with memory.open():
         await replay.at(first)
         now = 25 * 3600.0
         with pytest.raises(StopRunError, match=rf"^the store dropped conversation talk before its turn {after} "):
@@ -172,6 +172,6 @@ async def test_what_is_wrong_with_a_memory_is_raised_for_the_probe() -> None:
             raise ValueError("no room")
 
     memory = Broken()
-    async with memory.opened():
+    async with memory.open():
         with pytest.raises(ValueError, match="no room"):
             await Replay(memory, LETTERS, asked(1)).at(*asked(1))

@@ -2,34 +2,34 @@
 
 from dataclasses import replace
 
-from runner.domains.memory.probing import ProbeCase, Seen
-from runner.domains.memory.records import Conversation, Entity, Probe, Remembered
-from runner.domains.memory.replay import Kept, Moment
+from runner.domains.memory.probing import ProbeCase, ProbedMemory
+from runner.domains.memory.records import Conversation, Entity, MemoryContent, Probe
+from runner.domains.memory.replay import Moment, UpkeepPart
 from runner.domains.memory.scoring import count_values, evidence_values, facts_lost_at, names
 from runner.records import Answer, Timing
 from tests.runner.domains.memory.counted import Counted, turn
 from tests.runner.domains.memory.talks import budget_talk
 
-REMEMBERED = Remembered(
+REMEMBERED = MemoryContent(
     memory="The budget is $10,000. Lena likes tea.",  # 7 words in 2 sentences
     entities=(Entity("city", "Seoul", 1),),  # "- city: Seoul": 3 words
     recent=(turn(5, "I had soup for lunch."),),  # with "User:", 6 words
 )
 
 
-def values(answer: Answer, remembered: Remembered = REMEMBERED) -> dict[str, float | None]:
+def values(answer: Answer, remembered: MemoryContent = REMEMBERED) -> dict[str, float | None]:
     conversation = budget_talk()
     case = ProbeCase(conversation, conversation.probes[0])  # what is the budget, after turn 3?
     context = Counted().build(remembered, "What is the budget?")
-    moment = Moment(remembered, conversation.turns[:3], [0] * 4, 0, Kept(), Timing(1.0))
-    return count_values(Seen.of(case, moment, context), moment, context, answer)
+    moment = Moment(remembered, conversation.turns[:3], [0] * 4, 0, UpkeepPart(), Timing(1.0))
+    return count_values(ProbedMemory.of(case, moment, context), moment, context, answer)
 
 
 def test_sizes_by_hand() -> None:
     """The context is what is sent but the question: 7, 3 and 6 words."""
     found = values(Answer("$10,000"))
     assert (found["memory_sentences"], found["memory_tokens"], found["context_tokens"]) == (2.0, 7.0 + 3.0, 16.0)
-    nothing = values(Answer("$10,000"), Remembered())
+    nothing = values(Answer("$10,000"), MemoryContent())
     assert (nothing["memory_sentences"], nothing["memory_tokens"], nothing["context_tokens"]) == (0.0, 0.0, 0.0)
 
 
@@ -44,8 +44,8 @@ def test_what_is_said_after_a_probe_is_no_evidence_of_it() -> None:
     conversation = budget_talk()
     probe = replace(conversation.probes[0], evidence=("t1", "t5"))
     contexts = {
-        "neither": Counted().build(Remembered(), "?"),
-        "first": Counted().build(Remembered(recent=(turn(1, "The budget is $10,000.", id="t1"),)), "?"),
+        "neither": Counted().build(MemoryContent(), "?"),
+        "first": Counted().build(MemoryContent(recent=(turn(1, "The budget is $10,000.", id="t1"),)), "?"),
     }
     found = {
         name: evidence_values(ProbeCase(conversation, probe), probe, context, Answer(""))
@@ -90,13 +90,13 @@ SAID = (
 )
 
 
-def about_the_parrot(remembered: Remembered, **changes: object) -> dict[str, float | None]:
+def about_the_parrot(remembered: MemoryContent, **changes: object) -> dict[str, float | None]:
     probe = Probe("q", "What did Ann adopt?", 4, answers=("a parrot",), evidence=("D1:1", "D2:1"), category="multi_hop")
     asked = replace(probe, **changes)  # type: ignore[arg-type]
     case = ProbeCase(Conversation("c", SAID, (asked,), tags=("locomo",)), asked)
     context = Counted().build(remembered, asked.question, "en")
-    moment = Moment(remembered, SAID, [0] * 5, 0, Kept(), Timing(1.0))
-    return count_values(Seen.of(case, moment, context), moment, context, Answer("She adopted a parrot."))
+    moment = Moment(remembered, SAID, [0] * 5, 0, UpkeepPart(), Timing(1.0))
+    return count_values(ProbedMemory.of(case, moment, context), moment, context, Answer("She adopted a parrot."))
 
 
 def test_a_summary_is_credited_with_what_it_holds_of_the_evidence() -> None:
@@ -107,15 +107,15 @@ def test_a_summary_is_credited_with_what_it_holds_of_the_evidence() -> None:
         ("The user sold a car. The weather was nice.", 0.0),
         ("", 0.0),
     ):
-        found = about_the_parrot(Remembered(memory=memory))
+        found = about_the_parrot(MemoryContent(memory=memory))
         assert (found["evidence_recall"], found["evidence_held"]) == (0.0, held), memory
-    both = about_the_parrot(Remembered(memory="The parrot learned three songs.", recent=SAID[:1]))
+    both = about_the_parrot(MemoryContent(memory="The parrot learned three songs.", recent=SAID[:1]))
     assert (both["evidence_recall"], both["evidence_held"]) == (0.5, 1.0)
 
 
 def test_recall_of_turns_and_sessions_at_cutoffs() -> None:
     """Retrieved first, then the newest: 4 1 | 3 2. Evidence: turns 1 and 3, of sessions D1 and D2."""
-    given = Remembered(retrieved=(SAID[3], SAID[0]), recent=(SAID[1], SAID[2]))
+    given = MemoryContent(retrieved=(SAID[3], SAID[0]), recent=(SAID[1], SAID[2]))
     found = about_the_parrot(given)
     assert [found[f"turn_recall_at_{k}"] for k in (1, 5, 10)] == [0.0, 1.0, 1.0]
     assert [found[f"session_recall_at_{k}"] for k in (1, 5)] == [0.0, 1.0]
@@ -127,5 +127,5 @@ def test_recall_of_turns_and_sessions_at_cutoffs() -> None:
 
 def test_the_published_f1_stands_beside_ours_for_locomo_alone() -> None:
     """`adopt` and `parrot` of three and one word that count: 2 * 1 / (3 + 1)."""
-    assert about_the_parrot(Remembered())["locomo_f1"] == 0.5
+    assert about_the_parrot(MemoryContent())["locomo_f1"] == 0.5
     assert "locomo_f1" not in values(Answer("$10,000"))

@@ -7,7 +7,7 @@ from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.scenario.synthetic import SyntheticScenarios
 from runner.domains.memory.context import ContextBuilder
-from runner.domains.memory.probing import ProbeCase, Seen
+from runner.domains.memory.probing import ProbeCase, ProbedMemory
 from runner.domains.memory.records import Conversation
 from runner.domains.memory.replay import Replay
 
@@ -16,10 +16,12 @@ async def current(conversation: Conversation) -> list[float | None]:
     memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser())
     replay, context = Replay(memory, conversation, conversation.probes), ContextBuilder(encoding="estimate")
     found = []
-    async with memory.opened():
+    async with memory.open():
         for probe in conversation.probes:
             moment = await replay.at(probe)
-            seen = Seen.of(ProbeCase(conversation, probe), moment, context.build(moment.remembered, probe.question))
+            seen = ProbedMemory.of(
+                ProbeCase(conversation, probe), moment, context.build(moment.remembered, probe.question)
+            )
             found.append(seen.is_summary_current(moment))
     return found
 
