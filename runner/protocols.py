@@ -561,8 +561,16 @@ class RemoteRetriever(Retriever, Protocol):
         """False where no server is asked; `search` is called then."""
 
     async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        """What `search` returns. Cancelled where it is late, and where the run is interrupted; it then leaves no
-        request behind. Without queries it connects, for the clock to start afterwards."""
+        """Rank the chunks for each query. Cancelled where it is late, and where the run is interrupted; it then leaves
+        no request behind.
+
+        Args:
+            queries: any number of queries. Without any it connects, for the clock to start afterwards.
+            depth: how many chunks to return for each, from 1.
+
+        Returns:
+            What `search` returns.
+        """
 
 
 @runtime_checkable

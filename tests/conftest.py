@@ -101,8 +101,8 @@ def pytest_collection_finish() -> None:
 
 def pytest_runtest_logfinish() -> None:
     """Each run ends with a full garbage collection. It would look through all that earlier tests have left, modules and
-    compositions that stay, which took a third of the time of runs: they are left out after each test in which there was
-    one. Cycles that nobody needs any more are freed before."""
+    compositions that stay, which took up to a third of the time of a module: they are left out after each test in which
+    there was one. Cycles that nobody needs any more are freed before."""
     global _n_collected
     if _full_collections() > _n_collected:
         gc.collect()

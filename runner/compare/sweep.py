@@ -119,14 +119,14 @@ def compare_sweep(
 
 
 def compare_on(
-    folder: Path, baseline: str, others: Collection[str], metrics: Sequence[str], *, seed: int, margin: float
+    folder: Path, baseline: str, folders: Collection[str], metrics: Sequence[str], *, seed: int, margin: float
 ) -> list[dict[str, Any]]:
     """Compare some runs of a sweep with one of them, on some metrics.
 
     Args:
         folder: of the sweep.
         baseline: the folder of the run to compare with.
-        others: the folders of the other runs.
+        folders: of the other runs.
         metrics: their names.
         seed: of intervals and tests.
         margin: the least difference that counts, a share of the range of a metric.
@@ -134,7 +134,7 @@ def compare_on(
     Returns:
         JSON values as of `compare_sweep`, without metrics that fewer than two of the runs have.
     """
-    cells = Cells(open_cells(folder, [baseline, *others]), seed)
+    cells = Cells(open_cells(folder, [baseline, *folders]), seed)
     if baseline not in cells.snapshots or len(cells.snapshots) < 2:
         return []
     names = [name for name in metrics if all(name in each.cases.values for each in cells.snapshots.values())]

@@ -28,18 +28,18 @@ ENOUGH = 0.005  # the share of resamples on either side of a 99 % interval
 DRAWN = 4_000_000  # most latencies that are drawn
 
 
-def is_faster(one: Floats, other: Floats, *, seed: int) -> bool:
+def is_faster(first: Floats, second: Floats, *, seed: int) -> bool:
     """Whether p95 of the first run is lower beyond chance and beyond the effect of load.
 
     Args:
-        one: ms of the live cases of a run in the order of time, float64 [n].
-        other: those of the other run.
+        first: ms of the live cases of a run in the order of time, float64 [n].
+        second: those of the other run.
         seed: of the resamples.
 
     Returns:
         True where it is lower by more than `MUCH` times in the whole 99 % interval.
     """
-    return chance_not_slower(one, other, 95, seed=seed) < ENOUGH
+    return chance_not_slower(first, second, 95, seed=seed) < ENOUGH
 
 
 def chance_not_slower(first: Floats, second: Floats, rank: float, *, seed: int) -> float:
@@ -63,12 +63,12 @@ def chance_not_slower(first: Floats, second: Floats, rank: float, *, seed: int) 
     return float((1 + (ratios <= math.log(MUCH)).sum()) / (1 + n))
 
 
-def interval(one: Floats, other: Floats, rank: float, *, seed: int) -> tuple[float, float]:
+def interval(first: Floats, second: Floats, rank: float, *, seed: int) -> tuple[float, float]:
     """By how much the percentile of the second run is higher. Does not include the load of the machine during the runs.
 
     Args:
-        one: ms of the live cases of a run in the order of time, float64 [n], n >= 1.
-        other: those of the other run.
+        first: ms of the live cases of a run in the order of time, float64 [n], n >= 1.
+        second: those of the other run.
         rank: of the percentile, 0..100.
         seed: of the resamples.
 
@@ -76,7 +76,7 @@ def interval(one: Floats, other: Floats, rank: float, *, seed: int) -> tuple[flo
         (low, high) of the middle 95 % of the resamples, in ms.
     """
     random = np.random.default_rng(seed)
-    slow, fast = of_blocks(other, rank, random), of_blocks(one, rank, random)
+    slow, fast = of_blocks(second, rank, random), of_blocks(first, rank, random)
     n = min(len(slow), len(fast))
     low, high = np.percentile(slow[:n] - fast[:n], (2.5, 97.5))
     return float(low), float(high)

@@ -312,7 +312,7 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
     if not OmegaConf.is_config(node_of(cfg, name)):
         if name in NOT_PARTS:
             return Problem(name, "expected a component (a mapping with _target_)")
-        known = [
+        names = [
             *RunOptions.model_fields,
             *groups,
             "evaluation",
@@ -322,7 +322,7 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
             "experiment",
         ]
         last = name.rpartition("_")[2]  # top_k, n_seed
-        return Problem(name, f"unknown option{did_you_mean(last if last in known else name, known)}")
+        return Problem(name, f"unknown option{did_you_mean(last if last in names else name, names)}")
     if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(as_written(node_of(cfg, "evaluation"))):
         return Problem(name, "expected a component (a mapping with _target_)")
     near = did_you_mean(name, [*groups, *NESTED, "provider"]) if name not in PARTS else ""

@@ -98,13 +98,13 @@ class ChosenMetrics:
         """Why what was chosen cannot be measured."""
         names = [metric.name for metric in self._offered.metrics]
         for name, choice in self.choices.items():
-            for wanted in choice.offered_metrics if isinstance(choice, Offering) else ():
+            for wish in choice.offered_metrics if isinstance(choice, Offering) else ():
                 if not names:
                     yield Problem(
                         f"metric.{name}", "the evaluation reports all of its own metrics; others can be added"
                     )
-                elif wanted not in names:
-                    yield Problem(f"metric.{name}", f"the evaluation measures no '{wanted}'{did_you_mean('', names)}")
+                elif wish not in names:
+                    yield Problem(f"metric.{name}", f"the evaluation measures no '{wish}'{did_you_mean('', names)}")
         for name, choice in self._asking.items():
             yield from self._problems_of(f"metric.{name}", choice)
 

@@ -242,6 +242,7 @@ class OpenaiTransport:
 
     async def post(self, path: str, content: bytes) -> Response:
         import httpx2
+        from aiohttp import ClientResponseError
         from openai import APIConnectionError, APIStatusError, Omit
 
         headers = {"Authorization": Omit()} if self._has_header else {}
@@ -252,6 +253,8 @@ class OpenaiTransport:
         except APIStatusError as error:
             response = error.response
         except APIConnectionError as error:  # among which the client puts some that never left
+            if isinstance(error.__cause__, ClientResponseError):  # an answer that is no HTTP: openai 3.0 wraps it
+                raise error.__cause__ from error.__cause__.__cause__
             is_ours = any(isinstance(cause, ValueError | httpx2.UnsupportedProtocol) for cause in causes(error))
             raise (UnsendableError if is_ours else LostError) from error
         except ValueError as error:

@@ -93,15 +93,15 @@ _AFTER_ANY = frozenset(
 )
 
 
-def exact_match(answer: str, known: Sequence[str]) -> float | None:
+def exact_match(answer: str, known_answers: Sequence[str]) -> float | None:
     """Args:
         answer: of the system.
-        known: right answers.
+        known_answers: right ones.
 
     Returns:
         1.0 when the normalised answer is one of the known ones, else 0.0; None when no answer is known.
     """
-    return _exact_match(answer, tuple(known))
+    return _exact_match(answer, tuple(known_answers))
 
 
 @lru_cache(maxsize=KEPT)
@@ -127,16 +127,16 @@ def _token_f1(answer: str, known: tuple[str, ...]) -> float | None:
     return _best(lambda one: _f1(tokens(answer), tokens(one)), known)
 
 
-def contains_answer(answer: str, known: Sequence[str]) -> float | None:
+def contains_answer(answer: str, known_answers: Sequence[str]) -> float | None:
     """Args:
         answer: of the system.
-        known: right answers.
+        known_answers: right ones.
 
     Returns:
         1.0 when the answer gives one of the known ones in any form in which it may be written, and does not say that
         this is not it (runner.text.shown), else 0.0; None when no answer is known.
     """
-    return _contains_answer(answer, tuple(known)) if known else None
+    return _contains_answer(answer, tuple(known_answers)) if known_answers else None
 
 
 @lru_cache(maxsize=KEPT)
@@ -144,15 +144,15 @@ def _contains_answer(answer: str, known: tuple[str, ...]) -> float:
     return float(gives(without_citations(answer), known))
 
 
-def answer_matches(answer: str, known: Sequence[str]) -> bool | None:
+def answer_matches(answer: str, known_answers: Sequence[str]) -> bool | None:
     """Args:
         answer: of the system.
-        known: right answers.
+        known_answers: right ones.
 
     Returns:
         Whether the answer is a known one, or contains one; None when no answer is known.
     """
-    return bool(contains_answer(answer, known) or exact_match(answer, known)) if known else None
+    return bool(contains_answer(answer, known_answers) or exact_match(answer, known_answers)) if known_answers else None
 
 
 @lru_cache(maxsize=KEPT)

@@ -58,18 +58,18 @@ def expected_reciprocal_rank(ids: Sequence[str], relevance: Relevance, k: int, m
     return score
 
 
-def r_precision(ranked: Sequence[str], relevance: Relevance) -> float | None:
+def r_precision(ids: Sequence[str], relevance: Relevance) -> float | None:
     """Precision at R, where R is the number of relevant documents (trec_eval `Rprec`).
 
     Args:
-        ranked: ids of documents, best first.
+        ids: of documents, best first.
         relevance: judged id -> grade.
 
     Returns:
         0..1; None without a relevant document.
     """
     n = _n_relevant(relevance)
-    return sum(relevance.get(id, 0) > 0 for id in islice(ranked, n)) / n if n else None
+    return sum(relevance.get(id, 0) > 0 for id in islice(ids, n)) / n if n else None
 
 
 def binary_preference(ids: Sequence[str], relevance: Relevance) -> float | None:
@@ -118,11 +118,11 @@ def judged_share(ids: Sequence[str], relevance: Relevance, k: int) -> float | No
     return sum(id in relevance for id in first) / len(first) if first else 0.0
 
 
-def success(ranked: Sequence[str], relevance: Relevance, k: int) -> float | None:
+def success(ids: Sequence[str], relevance: Relevance, k: int) -> float | None:
     """Whether a relevant document is in the first k places (trec_eval `success.k`); hit_rate by its other name.
 
     Args:
-        ranked: ids of documents, best first.
+        ids: of documents, best first.
         relevance: judged id -> grade.
         k: >= 1.
 
@@ -131,7 +131,7 @@ def success(ranked: Sequence[str], relevance: Relevance, k: int) -> float | None
     """
     if not _n_relevant(relevance):
         return None
-    return float(any(relevance.get(id, 0) > 0 for id in islice(ranked, k)))
+    return float(any(relevance.get(id, 0) > 0 for id in islice(ids, k)))
 
 
 def _n_relevant(relevance: Relevance) -> int:

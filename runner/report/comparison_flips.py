@@ -51,25 +51,25 @@ def right_rule(record: Record, say: Wording) -> str:
     return say("compare.flips.by_label")
 
 
-def _counts(counted: Mapping[str, Any], say: Wording) -> Iterator[Table]:
+def _counts(flip_counts: Mapping[str, Any], say: Wording) -> Iterator[Table]:
     """A page draws them as parts of all questions."""
     counts = {
-        "both_right": ("rest", counted["right_in_both"]),
-        "lost": ("loss", len(counted["lost"])),
-        "won": ("gain", len(counted["won"])),
-        "both_wrong": ("whole", counted["wrong_in_both"]),
+        "both_right": ("rest", flip_counts["right_in_both"]),
+        "lost": ("loss", len(flip_counts["lost"])),
+        "won": ("gain", len(flip_counts["won"])),
+        "both_wrong": ("whole", flip_counts["wrong_in_both"]),
     }
     questions = say("compare.flips.questions")
     rows = [[say(f"compare.flips.{name}"), str(count)] for name, (_, count) in counts.items()]
     yield Table(["", questions], rows, media=MARKDOWN)
     total, start = sum(count for _, count in counts.values()) or 1, 0
-    drawn: list[list[str | Cell]] = []
+    table_rows: list[list[str | Cell]] = []
     for name, (kind, count) in counts.items():
         bar = Cell("", drawing=Stretch(start / total, count / total, kind))  # type: ignore[arg-type]
-        drawn.append([say(f"compare.flips.{name}"), bar, f"{count:,}", f"{count / total:.1%}"])
+        table_rows.append([say(f"compare.flips.{name}"), bar, f"{count:,}", f"{count / total:.1%}"])
         start += count
     headers = ["", "", questions, say("diagnosis.share")]
-    yield Table(headers, drawn, say("compare.head.flips"), right=(2, 3), media=PAGE)
+    yield Table(headers, table_rows, say("compare.head.flips"), right=(2, 3), media=PAGE)
 
 
 def _kind(record: Record, kind: str, say: Wording) -> Section | None:

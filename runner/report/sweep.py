@@ -220,19 +220,19 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
         for name in dict.fromkeys(name for pairs in overrides for name in pairs)
         if len({pairs.get(name) for pairs in overrides}) > 1
     ]
-    written = read_json(folder / "summary.json", "sweep") if (folder / "summary.json").is_file() else {}
-    records = {record.get("folder"): record for kind in ("cells", "references") for record in written.get(kind) or ()}
+    summary = read_json(folder / "summary.json", "sweep") if (folder / "summary.json").is_file() else {}
+    records = {record.get("folder"): record for kind in ("cells", "references") for record in summary.get(kind) or ()}
     cells = [
         _cell(folder, cell, {name: pairs[name] for name in differing if name in pairs}, records)
         for cell, pairs in zip(entries, overrides, strict=True)
     ]
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
     kinds = {cell.run.get("evaluation_type") for cell in cells}
-    say = LANGUAGES[language or written.get("language") or "en"].of(kinds.pop() if len(kinds) == 1 else None)
-    say = say.about(_catalogue(cells, written))
-    compared = comparison or written.get("comparison")
-    references = [_cell(folder, entries, {}, records) for entries in head.get("references") or ()]
-    return Sweep(head, cells, say, _pair(folder, cells, written.get("paired"), say.catalogue), compared, references)
+    say = LANGUAGES[language or summary.get("language") or "en"].of(kinds.pop() if len(kinds) == 1 else None)
+    say = say.about(_catalogue(cells, summary))
+    compared = comparison or summary.get("comparison")
+    references = [_cell(folder, entry, {}, records) for entry in head.get("references") or ()]
+    return Sweep(head, cells, say, _pair(folder, cells, summary.get("paired"), say.catalogue), compared, references)
 
 
 def _catalogue(cells: Sequence[Cell], record: Mapping[str, Any]) -> Catalogue:

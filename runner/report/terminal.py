@@ -169,18 +169,18 @@ def room_for(
     order = fit.order or range(len(columns))
     for fold in (None, fit.fold):
         folded_left = [[text if fold is None else _fold(text, fold) for text in column] for column in head_columns]
-        room, chosen = width - sum(_width(column) + GAP for column in folded_left), list[int]()
+        room, shown_columns = width - sum(_width(column) + GAP for column in folded_left), list[int]()
         for place in order:
             needed = _width(columns[place]) + GAP
-            if room < needed and len(chosen) >= fit.kept:
+            if room < needed and len(shown_columns) >= fit.kept:
                 break
             room -= needed
-            chosen.append(place)
-        if len(chosen) == len(columns):
+            shown_columns.append(place)
+        if len(shown_columns) == len(columns):
             break
     if fold is not None and len(head_columns) == 1:
         folded_left = [[_fold(text, max(fold, _width(folded_left[0]) + room)) for text in head_columns[0]]]
-    return folded_left, sorted(chosen)
+    return folded_left, sorted(shown_columns)
 
 
 def _fold(text: Text, width: int) -> Text:

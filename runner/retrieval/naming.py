@@ -56,16 +56,16 @@ class Naming:
     def of(self, query: Query, reply: SystemReply) -> NamedContexts:
         if reply.contexts is None:
             return NamedContexts(Ranking((), (), ()), (), "nothing", has_texts=False)
-        named = list(reply.contexts)
-        places = [self._place(each, query) for each in named]
-        contexts = tuple(self._contexts(named, places))
+        items = list(reply.contexts)
+        places = [self._place(each, query) for each in items]
+        contexts = tuple(self._contexts(items, places))
         by = _by([place.by for place in places])
         strange = tuple(
             each.id or (each.text or "")[:40]
-            for each, place in zip(named, places, strict=True)
+            for each, place in zip(items, places, strict=True)
             if place.by in ("strange", "nothing")
         )
-        return NamedContexts(_ranking(named, places), contexts, by, bool(contexts) or not named, strange)
+        return NamedContexts(_ranking(items, places), contexts, by, bool(contexts) or not items, strange)
 
     def _place(self, context: NamedContext, query: Query) -> _Place:
         if context.id is not None and (known := self._known_id(context.id, query)) is not None:

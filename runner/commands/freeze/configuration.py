@@ -31,18 +31,18 @@ def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[Froze
     first, values = runs[0]
     # Components of later choices of the sweep: with retriever=hybrid,agentic only the second run has an agent.
     later = {
-        group: (choice, other[group])
-        for run, other in reversed(runs)
+        group: (choice, choices_of_run[group])
+        for run, choices_of_run in reversed(runs)
         for group, choice in run.choices.items()
-        if group in other and group not in values
+        if group in choices_of_run and group not in values
     }
     values = {**values, **{group: node for group, (_, node) in later.items()}}
     choices = _ordered_choices({**first.choices, **{group: choice for group, (choice, _) in later.items()}}, values)
     further_choices = {
-        f"{group}/{choice}": other[group]
-        for run, other in runs
+        f"{group}/{choice}": choices_of_run[group]
+        for run, choices_of_run in runs
         for group, choice in run.choices.items()
-        if group in other and choices.get(group) != choice
+        if group in choices_of_run and choices.get(group) != choice
     }
     frozen = FrozenConfig(name, choices, _sorted_values(values, choices), _sweep(source.runs), further_choices)
     vet = Vetting(replace(frozen, name=str(source.folder)), (), (), trusts).of_classes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,9 @@ def server() -> Iterator[Indexes]:
 
 @pytest.fixture
 def store(server: Indexes, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes stores at the server with settings of a test's own."""
     monkeypatch.setenv(VARIABLE, PASSWORD)
-
-    def made(**settings: Any) -> OpensearchStore:
-        return OpensearchStore(**({"url": server.url, "username": USER, "password_env": VARIABLE} | settings))
-
-    return made
+    return partial(OpensearchStore, url=server.url, username=USER, password_env=VARIABLE)
 
 
 def test_finds_what_the_exact_search_finds(tmp_path: Path, store: Any, server: Indexes) -> None:

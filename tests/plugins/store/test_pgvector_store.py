@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,9 @@ def server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def store(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes stores at the server with settings of a test's own."""
     monkeypatch.setenv(VARIABLE, PASSWORD)
-
-    def made(**settings: Any) -> PgvectorStore:
-        return PgvectorStore(**({"url": server.url, "username": USER, "password_env": VARIABLE} | settings))
-
-    return made
+    return partial(PgvectorStore, url=server.url, username=USER, password_env=VARIABLE)
 
 
 def test_finds_what_the_exact_search_finds(tmp_path: Path, store: Any) -> None:
