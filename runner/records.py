@@ -154,6 +154,9 @@ class Shelf(Protocol):
     def place_by_id(self) -> Mapping[str, int]:
         """The place of each chunk."""
 
+    def corpus(self) -> Corpus:
+        """The corpus that the look-ups are in."""
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -167,6 +170,12 @@ class Corpus:
     chunks: Sequence[Chunk]
     fingerprint: str
     shelf: Shelf | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With a shelf, a pickle says where the corpus is."""
+        if self.shelf is None:
+            return Corpus, (self.documents, self.chunks, self.fingerprint)
+        return _on_shelf, (self.shelf,)
 
     @cached_property
     def document_by_id(self) -> Mapping[str, Document]:
@@ -226,6 +235,10 @@ class Corpus:
         """The title of a document, or of that of a chunk; empty for an unknown id."""
         document = self.document_by_id.get(self.document_of(id))
         return document.title if document is not None else ""
+
+
+def _on_shelf(shelf: Shelf) -> Corpus:
+    return shelf.corpus()
 
 
 @dataclass(frozen=True, slots=True)

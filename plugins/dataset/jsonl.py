@@ -6,9 +6,8 @@ from pathlib import Path
 
 from runner.data.corpus import EMPTY
 from runner.data.files import missing_files
-from runner.data.gold import check_gold
+from runner.data.gold import read_with_gold
 from runner.data.problems import ProblemLog
-from runner.data.queries import read_queries
 from runner.data.stored import CorpusStore
 from runner.errors import CorpusError, DataError, Problem
 from runner.protocols import Chunker
@@ -47,8 +46,8 @@ class JsonlDataset:
         corpus = self._load_corpus(log)
         if self.queries is None:
             return DataSet(corpus, (), log.problems)
-        queries = read_queries(self.queries, "dataset.queries", log)
-        return DataSet(corpus, check_gold(queries, corpus, self.queries, log), log.problems)
+        queries = read_with_gold(self.queries, "dataset.queries", corpus, log)
+        return DataSet(corpus, queries, log.problems)
 
     def _load_corpus(self, log: ProblemLog) -> Corpus:
         if self.corpus is None:

@@ -381,7 +381,7 @@ def _load_once(scenario: Scenarios) -> _MemoryData:
         )
 
     settings = settings_of(scenario)
-    return load() if settings is None else make_once("scenarios", settings, load)
+    return load() if settings is None else make_once("scenarios", settings, load, portable=True)
 
 
 def _lost_at(

@@ -142,6 +142,10 @@ class Indexing:
         for name, value in zip(COLUMNS, values, strict=True):
             self.numbers[name].append(value)
 
+    def write(self, path: Path) -> None:
+        """Write the index of the rows so far, which are all of the file."""
+        write(self.cases(path), state_of(path))
+
     def cases(self, path: Path) -> Cases:
         """The cases so far, in the order of the file."""
         order = np.argsort(np.array(self.numbers["places"], np.int64), kind="stable")

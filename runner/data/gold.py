@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog
-from runner.errors import similar
+from runner.data.queries import queries_in, stop_without
+from runner.errors import DataError, similar
 from runner.records import Corpus, Query, Span
 from runner.system.spool import Spool
 
@@ -33,6 +35,16 @@ def check_gold(
         return Spool(query for _, query in queries)
     check = _GoldCheck(corpus, path, log, field)
     return Spool(check.query(query, line) for line, query in queries)
+
+
+def read_with_gold(path: str, key: str, corpus: Corpus, log: ProblemLog) -> Sequence[Query]:
+    """`read_queries` and `check_gold` in one go: each query is stored once. The problems of all lines come before those
+    of the labels."""
+    of_labels = ProblemLog()
+    queries = check_gold(queries_in(read_jsonl(path, key, log, DataError), path, log), corpus, path, of_labels)
+    stop_without(queries, path, key, log)
+    log.adopt(of_labels.problems)
+    return queries
 
 
 class _GoldCheck:

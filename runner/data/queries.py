@@ -56,16 +56,22 @@ def queries_of(
     records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, key: str, log: ProblemLog
 ) -> Sequence[tuple[LineT, Query]]:
     """As `read_queries`, from parsed lines."""
-    queries = Spool(_number(records, path, log))
-    log.stop_if_strict()
-    if not queries:
-        raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
+    queries = Spool(queries_in(records, path, log))
+    stop_without(queries, path, key, log)
     return queries
 
 
-def _number(
+def stop_without(queries: Sequence[Any], path: str, key: str, log: ProblemLog) -> None:
+    """Raises DataError where a file has no usable query, or a fault in a strict run."""
+    log.stop_if_strict()
+    if not queries:
+        raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
+
+
+def queries_in(
     records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, log: ProblemLog
 ) -> Iterator[tuple[LineT, Query]]:
+    """The usable queries, one at a time."""
     seen: dict[str, str] = {}
     for line, data in records:
         fields = Fields(data, path, line, log)

@@ -156,15 +156,14 @@ Opened = tuple[Corpus, Sequence[DataProblem]]
 def open_corpus(folder: Path) -> Opened:
     """The corpus that `write_corpus` wrote, and the problems of its files. The folder may be deleted meanwhile."""
     shelf = StoredCorpus(folder)
-    facts = shelf.facts
-    problems = [DataProblem(**problem) for problem in facts["problems"]]
-    return Corpus(shelf.documents, shelf.chunks, facts["fingerprint"], shelf), problems
+    return shelf.corpus(), [DataProblem(**problem) for problem in shelf.facts["problems"]]
 
 
 class StoredCorpus:
     """Look-ups in a corpus on disk; a record is made when it is asked for. Threads may ask at once."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self.facts: Mapping[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         self._firsts: NDArray[np.int64] = map_array(folder / "first_chunks.npy")
         self._ids = Names(folder)
@@ -176,6 +175,13 @@ class StoredCorpus:
         self.place_by_id: Mapping[str, int] = Places(self.ids, self.ids.place)
         self.chunk_by_id: Mapping[str, Chunk] = _ById(self.place_by_id, self.chunks)
         self.document_by_id: Mapping[str, Document] = _ById(Places(self._ids, self._document_place), self.documents)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StoredCorpus, (self._folder,)
+
+    def corpus(self) -> Corpus:
+        """The corpus that the look-ups are in."""
+        return Corpus(self.documents, self.chunks, self.facts["fingerprint"], self)
 
     @property
     def documents_fingerprint(self) -> str:

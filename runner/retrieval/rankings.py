@@ -16,7 +16,7 @@ from runner.protocols import Reference, Workspace, attribute_of
 from runner.records import Context, Corpus, Query, Ranking, RoleCost
 from runner.retrieval.ranking_files import FORMAT, RankingFiles, RankingWriter
 from runner.retrieval.searching import Searcher
-from runner.system.shared import shared_of
+from runner.system.shared import case_ids, shared_of
 from runner.system.store import fingerprint, fingerprint_of_each
 from runner.system.writing import replacing
 
@@ -123,7 +123,7 @@ def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace)
     mark = Path("rankings", f"{fingerprint(key)[:32]}.sweep")
     if sweep := asked_anew or _text_of(workspace.stored_root / mark):
         key["sweep"] = sweep
-    query_ids = [query.id for query in queries]
+    query_ids = case_ids(queries)
     is_built = []
 
     def build(folder: Path) -> None:

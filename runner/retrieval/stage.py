@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -138,8 +138,8 @@ class Retrieval:
 
     def load(self) -> CaseSet[Query]:
         """Read and hash the data, once for all cells of a sweep."""
-        settings = settings_of(self.dataset)
-        dataset = _load(self.dataset) if settings is None else make_once("data", settings, lambda: _load(self.dataset))
+        settings, load = settings_of(self.dataset), partial(_load, self.dataset)
+        dataset = load() if settings is None else make_once("data", settings, load, portable=True)
         data, self.corpus = dataset.data, dataset.data.corpus
         identity = {
             **dataset.identity,

@@ -56,13 +56,14 @@ async def _after_a_pause(modules: Sequence[str], *, reports: bool) -> None:
     usual_s = sys.getswitchinterval()
     sys.setswitchinterval(min(BRIEF_S, usual_s))
     try:
-        await asyncio.to_thread(_ready, modules, reports=reports)
+        await asyncio.to_thread(ready_end, modules, reports=reports)
     finally:
         sys.setswitchinterval(usual_s)
 
 
-def _ready(modules: Sequence[str], *, reports: bool) -> None:
-    """An error here is raised again, and reported, where the result is used."""
+def ready_end(modules: Sequence[str], *, reports: bool) -> None:
+    """Make ready what the end of a run needs. `modules`: those of its judges, whose code is hashed; `reports`: whether
+    a report will be written. An error here is raised again, and reported, where the result is used."""
     with suppress(Exception):
         from runner.run.score_identity import metric_code
         from runner.system.sources import syntax_digest

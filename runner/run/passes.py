@@ -79,13 +79,33 @@ def _pass(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None 
         shards.join(folder / name)  # shards of a command that was killed
     if shards.count_of(plan.cells[0].cfg) == 1 or wave.is_closing:
         return _round(plan, folder, wave, jobs)
+    is_fresh = not all((folder / name / ROWS).exists() for name in runs)
+    with _spare_processes(plan, is_fresh=is_fresh) as spare:
+        return _cut_pass(plan, folder, wave, jobs, runs, spare)
+
+
+def _spare_processes(plan: Plan, *, is_fresh: bool) -> AbstractContextManager[list[shards.Spare]]:
+    """Processes for shards: none where a launcher makes them elsewhere, or where a run may have nothing left to do."""
+    if is_fresh and launchers.is_here(plan.cells[0].hydra):
+        return shards.spare_processes(plan.cells[0].cfg)
+    return nullcontext([])
+
+
+def _cut_pass(
+    plan: Plan,
+    folder: Path,
+    wave: Wave,
+    jobs: Mapping[str, Cell] | None,
+    runs: Mapping[str, Cell],
+    spare: list[shards.Spare],
+) -> int:
     if code := _round(plan, folder, Wave(0), jobs):
         return code
     code, shard_jobs = 0, [_job_of(plan, folder, name, cell, wave) for name, cell in runs.items()]
     shard_jobs = [job for job in shard_jobs if job.before is not None and job.before.status == "running"]
     try:
         if launchers.is_here(plan.cells[0].hydra):
-            shards.make_here(shard_jobs)
+            shards.make_here(shard_jobs, spare)
         else:
             _launch_shards(plan, folder, shard_jobs)
     except KeyboardInterrupt:
@@ -298,7 +318,8 @@ def _task(cfg: DictConfig, hydra: Any, folder: Path, shard: int | None) -> None:
     if sweep is not None:
         share_in_worker(f"{folder.parent} {sweep['updated_at']}")
     try:
-        outcome = execute(job)
+        is_ahead = wave.number == 0 and not launchers.is_here(hydra)
+        outcome = shards.prepare(job) if is_ahead else execute(job)
     finally:
         _leave(replace(outcome, wave=wave.number), folder)
     if outcome.exit_code == INTERRUPTED.exit_code and not wave.is_closing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,16 +31,18 @@ SHOWN_CHARS = 300  # characters of an error among many
 
 class Tally:
     """Counts over rows that are read once. `errors`: ids of the rows for errors.jsonl; `unfinished`: number of rows
-    that lack a judgement."""
+    that lack a judgement; `also` gets each row with its place."""
 
-    def __init__(self) -> None:
+    def __init__(self, also: Callable[[int, Mapping[str, Any]], None] = lambda place, row: None) -> None:
         self.times, self.costs, self.votes = Times(), Costs(), RubricVotes()
+        self._also = also
         self.errors: list[str] = []
         self.unfinished = 0
 
-    def pass_through(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """Yield the rows and count them."""
-        for row in rows:
+    def pass_through(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows, which come with their places, and count them."""
+        for place, row in rows:
+            self._also(place, row)
             self.times.add(row)
             self.costs.add(row)
             self.votes.add(row)
@@ -68,7 +70,7 @@ def summary_of(
 ) -> dict[str, Any]:
     """summary.json of a run, from the rows of its journal."""
     ids, tally = finished.ids, finished.tally
-    rows = tally.pass_through(journal.rows(ids))
+    rows = tally.pass_through(journal.rows_with_places(ids))
     known: Known = make_once("estimates", "", dict)
     numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known)
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in attribute_of(part, "idle")}

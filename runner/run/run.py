@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
 from runner.run.parts import of_search
-from runner.run.results import Finished, outcome_of, summary_of, write_errors
+from runner.run.results import Finished, Tally, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
@@ -125,9 +125,7 @@ def _run_cases(job: Job, head: dict[str, Any], built: BuiltComponents, started: 
         _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
-    search = (options.search.questions, options.search.holdout)
-    chosen = (options.case, options.sample, options.takes_all, options.seed, *search)
-    cases = shared_of("cases", case_set.cases, chosen, lambda: select_cases(case_set.cases, options))
+    cases = selected_cases(case_set, options)
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
@@ -150,11 +148,10 @@ def _run_cases(job: Job, head: dict[str, Any], built: BuiltComponents, started: 
         if not job.wave.sums_up:
             return _outcome_of_pass(stop, elapsed_s, len(cases)), None
         journal.take_back()
-        finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
-        summary = redacted_value(summary_of(job, head, options, built, finished, journal))
+        with _indexing(job, journal, catalogue_in(head).telling_right) as index:
+            finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s, Tally(index))
+            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
-        if job.sweep_id is None:  # whichever run of a sweep lists its cases first makes it
-            _index_cases(journal, service.ids, catalogue_in(head).telling_right)
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
@@ -172,19 +169,20 @@ def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | 
         head |= score_identity(service.built, config_for_hash(service.job.cfg))
 
 
-def _index_cases(journal: Journal, ids: Sequence[str], telling: Sequence[str]) -> None:
-    """Write columns of many rows for commands that list or filter cases later. `telling`: metrics that say whether a
-    case is right."""
+@contextmanager
+def _indexing(job: Job, journal: Journal, telling: Sequence[str]) -> Iterator[Callable[[int, Mapping[str, Any]], None]]:
+    """Takes the rows with their places while they are read, and writes columns of many rows for commands that list or
+    filter cases later. In a sweep, whichever run lists its cases first makes them. `telling`: metrics that say whether
+    a case is right."""
     from runner.compare import case_index
 
-    state = case_index.state_of(journal.path)
-    if state[0] < case_index.LARGE:
+    if job.sweep_id is not None or case_index.state_of(journal.path)[0] < case_index.LARGE:
+        yield lambda place, row: None
         return
     indexing = case_index.Indexing(telling)
-    for place, row in journal.rows_with_places(ids):
-        indexing.add(place, row)
+    yield indexing.add
     if len(indexing) == len(journal):  # every row is of a case of this command
-        case_index.write(indexing.cases(journal.path), state)
+        indexing.write(journal.path)
 
 
 def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
@@ -221,6 +219,13 @@ def _outcome_of_pass(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outco
     if stop is None:
         return Outcome("running", 0, elapsed_s=elapsed_s, cases=n_cases)
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
+
+
+def selected_cases(case_set: CaseSet[Any], options: RunOptions) -> Sequence[Case]:
+    """The cases of a run, as `select_cases` has them, once for all cells of a sweep."""
+    search = (options.search.questions, options.search.holdout)
+    chosen = (options.case, options.sample, options.takes_all, options.seed, *search)
+    return shared_of("cases", case_set.cases, chosen, lambda: select_cases(case_set.cases, options))
 
 
 def select_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,7 +29,7 @@ from runner.system import terminal
 from runner.system.collector import collecting_seldom
 from runner.system.journal import Journal
 from runner.system.metadata import read_json, write_json
-from runner.system.shared import shared_of
+from runner.system.shared import case_ids
 from runner.system.spool import Part
 from runner.system.store import Store, fingerprint
 from runner.words.wording import Wording
@@ -40,8 +40,8 @@ PREPARATION = ".preparation.json"  # the result of the first preparation for the
 
 @dataclass(frozen=True)
 class Service:
-    """One pass over a run. `started`: time.perf_counter. For a shard, `takes` selects its cases and `own` is its
-    folder."""
+    """One pass over a run. `started`: time.perf_counter. For a shard, `done` are the cases with a row in the run,
+    `share` takes its own of the places of the others, and `own` is its folder."""
 
     job: Job
     options: RunOptions
@@ -49,21 +49,22 @@ class Service:
     cases: Sequence[Case]
     journal: Journal
     started: float
-    takes: Callable[[str], bool] = field(default=lambda _: True)
+    done: Collection[str] = ()
+    share: Callable[[Sequence[int]], Sequence[int]] = field(default=lambda places: places)
     own: Path | None = None
 
     @cached_property
     def ids(self) -> Sequence[str]:
         """The ids of all cases, without reading the cases."""
-        return shared_of("ids", self.cases, None, lambda: [case.id for case in self.cases])
+        return case_ids(self.cases)
 
     @cached_property
     def pending(self) -> Sequence[Case]:
         """The cases of this pass without a row, when this was first called."""
         cases = self.job.wave.of(self.cases, self.options.seed)
         ids = self.ids if cases is self.cases else [case.id for case in cases]
-        fresh = (place for place, id in enumerate(ids) if id not in self.journal and self.takes(id))
-        return Part(cases, array("q", fresh))
+        places = [place for place, id in enumerate(ids) if id not in self.done]
+        return Part(cases, array("q", (place for place in self.share(places) if ids[place] not in self.journal)))
 
     @property
     def elapsed_s(self) -> float:

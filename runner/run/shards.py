@@ -1,9 +1,11 @@
-"""`shards=8`: the cases of one run, cut by a hash of the id over processes, each with a journal of its own.
+"""`shards=8`: the cases of one run, dealt to processes, each with a journal of its own.
 
 A pass over a run with shards has three parts. The run prepares as it does without them (index, rankings, check of the
-judge) and serves no case. Then its shards are served side by side, each in RUN/.shards/NUMBER. Last the run takes their
-rows and calls into its own files, and sums up. What a shard had in flight when it was lost is served by the process
-that takes its place; a shard that was interrupted leaves its rows to the next command.
+judge), serves no case, and leaves what it has read and hashed in RUN/.shards (runner.system.handover), so that a shard
+costs what its own cases do. On this machine the processes of the shards start meanwhile. Then its shards are served
+side by side, each in RUN/.shards/NUMBER. Last the run takes their rows and calls into its own files, and sums up. What
+a shard had in flight when it was lost is served by the process that takes its place; a shard that was interrupted
+leaves its rows to the next command.
 
 The budget is one, because the ledger lies in the folder of the command, and so are requests and tokens per minute,
 which the shards count in RUN/.shards. Requests at once are those of a run, cut into as many parts. Two shards that ask
@@ -19,36 +21,45 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from runner.config.components import build
 from runner.config.hydra_internals import as_written
 from runner.config.options import options_of, used_keys
+from runner.config.schema import load
 from runner.errors import ConfigError, InputError, Problem, RunnerError, describe_unexpected
 from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import append_calls
 from runner.llm.limiter import sharing_rates
+from runner.run.ahead import ready_end
 from runner.run.engine import INTERRUPTED
 from runner.run.folders import lock_folder
 from runner.run.job import OUTCOME, Job, Outcome
-from runner.run.parts import place_of
 from runner.run.progress import progress
-from runner.run.run import ROWS, select_cases
+from runner.run.run import ROWS, execute, selected_cases
 from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
+from runner.system.collector import end_quickly
+from runner.system.handover import clear, handed_over, leave
 from runner.system.journal import Journal, ids_in
 from runner.system.metadata import write_json
+from runner.system.shared import case_ids, sharing
 from runner.system.writing import make_folder, write_text
 
 SHARDS = ".shards"
 LOG = "log.txt"
+BLOCK = 64  # most neighbouring cases that are dealt together
+BLOCKS = 8  # of each shard at least, where there are as many cases
 ATTEMPTS = 3  # at one shard whose process ends without a word
 LOOK_S = 0.3  # between looks at how far the shards are
 GRACE_S = 20.0  # for what is in flight, after which a process is killed
@@ -59,9 +70,13 @@ def count_of(cfg: DictConfig) -> int:
     return int(cfg.get("shards") or 1)
 
 
-def shard_of(id: str, count: int) -> int:
-    """The number of the shard that a case is in."""
-    return int(place_of(id, "shards") * count)
+def share_of(places: Sequence[int], number: int, count: int) -> Sequence[int]:
+    """The part of one shard: neighbours stay together, since they are often about the same documents, which each
+    process takes apart anew. Blocks are dealt in turn, every other round from the last shard to the first."""
+    n = len(places)
+    blocks = min(n, count * max(BLOCKS, -(-n // (count * BLOCK))))
+    turns = number, 2 * count - 1 - number
+    return [place for at, place in enumerate(places) if at * blocks // n % (2 * count) in turns]
 
 
 def place_in(run: Path, number: int) -> Path:
@@ -95,7 +110,7 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 def serve_shard(job: Job, number: int) -> None:
     """Serve the cases of one shard that have no row yet. The outcome is written to its folder, also after an error."""
     folder, started = place_in(job.folder, number), time.perf_counter()
-    with lock_folder(folder), sharing_rates(folder.parent):
+    with lock_folder(folder), sharing_rates(folder.parent), handed_over(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
         try:
             outcome = _serve_shard(_part(job, number), folder, number, started)
@@ -109,15 +124,11 @@ def serve_shard(job: Job, number: int) -> None:
 
 
 def _serve_shard(job: Job, folder: Path, number: int, started: float) -> Outcome:
-    options, built, count = options_of(job.cfg), build(job.cfg.evaluation), count_of(job.cfg)
-    cases = select_cases(built.root.load().cases, options)
-    done = ids_in(job.folder / ROWS)
-
-    def takes(id: str) -> bool:
-        return id not in done and shard_of(id, count) == number
-
+    options, built = options_of(job.cfg), build(job.cfg.evaluation)
+    cases = selected_cases(built.root.load(), options)
+    share = partial(share_of, number=number, count=count_of(job.cfg))
     with Journal(folder / ROWS, again=False) as journal:
-        service = Service(job, options, built, cases, journal, started, takes, folder)
+        service = Service(job, options, built, cases, journal, started, ids_in(job.folder / ROWS), share, folder)
         kept = kept_preparation(job.folder)
         told = {"total": len(cases), "done": 0, "pending": len(service.pending)}
         write_json(folder / PROGRESS, told)
@@ -143,12 +154,23 @@ def _share(whole: int, number: int, count: int) -> int:
     return whole // count + (number < whole % count)
 
 
+def prepare(job: Job) -> Outcome:
+    """Make the pass before that of the shards, in a worker of a launcher, which leaves them what it has read."""
+    with sharing(several=False):
+        outcome = execute(job)
+        if outcome.status == "running":
+            make_folder(job.folder / SHARDS)
+            leave(job.folder / SHARDS)
+    return outcome
+
+
 # --- in the process of the run --------------------------------------------------------------------
 
 
 def join(run: Path) -> float:
     """Take the rows and calls of shards into the files of their run. Only where no shard is served. Returns the seconds
     that the longest of them took."""
+    clear(run / SHARDS)
     folders = [folder for folder in (run / SHARDS).glob("[0-9]*") if (folder / ROWS).exists()]
     longest = 0.0
     if not folders:
@@ -181,6 +203,51 @@ def settle(job: Job) -> str | None:
     return str(bad.error_message)
 
 
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """A process that has imported what a shard needs, and waits for one."""
+
+    process: BaseProcess
+    jobs: Connection[tuple[Job, int], Any]
+
+    @classmethod
+    def start(cls, targets: Sequence[str] = ()) -> Spare:
+        """`targets`: classes of components."""
+        context = multiprocessing.get_context("spawn")
+        jobs, ours = context.Pipe(duplex=False)
+        process = context.Process(target=_begin, args=(jobs, targets, os.getpid()), daemon=True)
+        process.start()
+        jobs.close()
+        return cls(process, ours)
+
+    def take(self, job: Job, number: int) -> None:
+        """Give the process its shard."""
+        with self.jobs:
+            self.jobs.send((job, number))
+
+
+@contextmanager
+def spare_processes(cfg: DictConfig) -> Iterator[list[Spare]]:
+    """Start the processes of the shards while the run prepares, which takes one processor. Those that nobody took end
+    with the body."""
+    targets = sorted(set(_targets(as_written(cfg.evaluation))))
+    spare = [Spare.start(targets) for _ in range(count_of(cfg))]
+    try:
+        yield spare
+    finally:
+        for each in spare:
+            each.jobs.close()
+            each.process.terminate()
+            each.process.join()
+
+
+def _targets(node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if isinstance(target := node.get("_target_"), str):
+            yield target
+        yield from (target for value in node.values() for target in _targets(value))
+
+
 @dataclass
 class _Worker:
     """One process at a time for a shard. `read`: bytes of its rows that were looked at."""
@@ -195,12 +262,13 @@ class _Worker:
     def folder(self) -> Path:
         return place_in(self.job.folder, self.number)
 
-    def start(self) -> None:
-        """Start a process for the shard, whose output goes to a file."""
+    def start(self, spare: list[Spare] | None = None) -> None:
+        """Let a process serve the shard, one of the spare ones or a new one. Its output goes to a file."""
         self.attempts += 1
-        context = multiprocessing.get_context("spawn")
-        self.process = context.Process(target=_begin, args=(self.job, self.number, os.getpid()), daemon=True)
-        self.process.start()
+        chosen = spare.pop() if spare else Spare.start()
+        self.process = chosen.process
+        with suppress(OSError):  # it was killed, which is seen by its end
+            chosen.take(self.job, self.number)
 
     def is_over(self) -> bool:
         """Whether there is nothing more to come. A process that ended without a word is started again."""
@@ -227,8 +295,9 @@ class _Worker:
                     self.read += len(line)
 
 
-def make_here(jobs: Sequence[Job]) -> None:
-    """Serve the shards of these runs, a process each, those of one run side by side."""
+def make_here(jobs: Sequence[Job], spare: list[Spare]) -> None:
+    """Serve the shards of these runs, a process each, those of one run side by side. `spare`: processes to be used
+    first."""
     for job in jobs:
         workers = [_Worker(job, number) for number in range(count_of(job.cfg))]
         for worker in workers:
@@ -237,9 +306,11 @@ def make_here(jobs: Sequence[Job]) -> None:
             for worker in workers:
                 Outcome("completed", 0).write(worker.folder)
             continue
+        leave(job.folder / SHARDS)
         with progress(pending, job.title, lambda: "", job.say) as shown, _ending(workers):
             for worker in workers:
-                worker.start()
+                worker.start(spare)
+            ready_end((), reports=job.cfg.format != "json")
 
             def tell(line: bytes) -> None:
                 failed = b'"status":"ok"' not in line
@@ -247,7 +318,7 @@ def make_here(jobs: Sequence[Job]) -> None:
 
             running = list(workers)
             while running:
-                time.sleep(LOOK_S)
+                wait([worker.process.sentinel for worker in running if worker.process is not None], LOOK_S)
                 over = [worker for worker in running if worker.is_over()]
                 for worker in running:
                     worker.advance(tell)
@@ -262,9 +333,9 @@ def drop_outcome(folder: Path) -> None:
 
 def _n_pending(job: Job) -> int:
     """Cases of this pass without a row."""
-    cases = select_cases(build(job.cfg.evaluation).root.load().cases, options_of(job.cfg))
+    cases = selected_cases(build(job.cfg.evaluation).root.load(), options_of(job.cfg))
     done = ids_in(job.folder / ROWS)
-    return sum(case.id not in done for case in job.wave.of(cases, job.cfg.seed))
+    return sum(id not in done for id in case_ids(job.wave.of(cases, job.cfg.seed)))
 
 
 @contextmanager
@@ -284,9 +355,18 @@ def _ending(workers: Sequence[_Worker]) -> Iterator[None]:
                 process.join()
 
 
-def _begin(job: Job, number: int, parent: int) -> None:
+def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], parent: int) -> None:
     """What the process of a shard runs."""
     _die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until it has a shard; the run ends it
+    for target in targets:
+        with suppress(Exception):  # it is raised again where the component is built
+            load(target)
+    try:
+        job, number = jobs.recv()
+    except EOFError:
+        return
+    multiprocessing.current_process().name = f"shard {number}"
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _as_ctrl_c)
     log = place_in(job.folder, number) / LOG
@@ -295,6 +375,7 @@ def _begin(job: Job, number: int, parent: int) -> None:
         os.dup2(descriptor, stream)
     redaction.learn_environment()
     redaction.learn(as_written(job.cfg))
+    end_quickly()
     with redaction.guarded_streams():
         try:
             serve_shard(job, number)

@@ -14,6 +14,7 @@ from typing import TypeVar
 from runner.config.compose import Cell
 from runner.protocols import Case
 from runner.run.state import read_state, write_state
+from runner.system.shared import case_ids
 from runner.system.spool import Part
 
 WAVES = 10
@@ -51,7 +52,9 @@ class Wave:
         """The cases of this and all earlier waves, in the order given. Which they are depends on ids and seed alone."""
         if self.number == WAVES:
             return cases
-        ids = [case.id for case in cases]
+        if self.number == 0:
+            return cases[:0]
+        ids = case_ids(cases)
         drawn = sorted(ids)
         random.Random(seed).shuffle(drawn)
         chosen = set(drawn[: self._share(len(ids))])

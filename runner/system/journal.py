@@ -7,12 +7,13 @@ that a process that is killed meanwhile loses nothing; per_item.jsonl never has 
 from __future__ import annotations
 
 import os
+import re
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import orjson
@@ -28,6 +29,8 @@ UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
 FIELDS = tuple(each.name for each in fields(Row))
 NUMBERS, TEXTS = {float, int, type(None)}, {str}
+ID = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),')
+ADOPTED = 256  # rows that are written at once
 LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
 
 Places = dict[str, int]  # of rows in a file, by case id: where the line begins
@@ -43,11 +46,11 @@ class Journal:
 
     def __init__(self, path: Path, *, again: bool = True) -> None:
         self.path, self._waiting = path, path.with_name(UNFINISHED)
-        whole = _intact_lines(path)
-        unfinished = {id: line.place for id, line in whole.items() if again and not line.is_finished}
-        self._index = {id: line.place for id, line in whole.items() if id not in unfinished}
+        sizes = _sizes(path)
+        unfinished = _unfinished(path, {id: place for id, (place, _) in sizes.items()}) if again else {}
+        self._index = {id: place for id, (place, _) in sizes.items() if id not in unfinished}
         self._earlier = self._set_aside(unfinished)
-        if path.exists() and sum(whole[id].size for id in self._index) < path.stat().st_size:
+        if path.exists() and sum(sizes[id][1] for id in self._index) < path.stat().st_size:
             self._index = _copy_rows([(path, self._index)], path)
         self._file = path.open("ab", buffering=0)
         self._end = self._file.tell()
@@ -77,13 +80,29 @@ class Journal:
             keep(place, len(line), _as_read(row, line[-11:-3].decode()))
 
     def adopt(self, path: Path) -> None:
-        """The rows of another file whose cases have none here. They are on the disk when this returns."""
+        """The rows of another file whose cases have none here, as they stand there. They are on the disk when this
+        returns."""
         if path.exists():
+            new: dict[str, bytes] = {}
             with path.open("rb") as file:
-                for id, intact in _intact_lines(path).items():
+                for id, _, line in _sealed_lines(file):
                     if id not in self._index:
-                        self._append(id, _line(file, intact.place))
+                        new.setdefault(id, line)
+                    if len(new) == ADOPTED:
+                        self._adopt(new)
+                        new = {}
+            self._adopt(new)
             os.fsync(self._file.fileno())
+
+    def _adopt(self, lines: Mapping[str, bytes]) -> None:
+        try:
+            self._write(b"".join(lines.values()))
+        except OSError as error:
+            self._file.truncate(self._end)
+            raise StopRunError(in_words(error, self.path)) from error
+        for id, line in lines.items():
+            self._index[id] = self._end
+            self._end += len(line)
 
     def _append(self, id: str, line: bytes) -> None:
         try:
@@ -141,16 +160,11 @@ class Journal:
     def _set_aside(self, unfinished: Places) -> Places:
         """Write the rows that wait: of this file, and of others whose cases have no row in it. They are on disk before
         they leave the file."""
-        waiting = {id: line.place for id, line in _intact_lines(self._waiting).items()}
+        waiting = {id: place for id, (place, _) in _sizes(self._waiting).items()}
         older = {id: place for id, place in waiting.items() if id not in self._index and id not in unfinished}
         if not unfinished and len(older) == len(waiting):
             return older
         return _copy_rows([(self._waiting, older), (self.path, unfinished)], self._waiting)
-
-
-def ids_in(path: Path) -> set[str]:
-    """The ids of the cases that have a row in a file, which is only read."""
-    return set(_intact_lines(path))
 
 
 def is_finished(row: Mapping[str, Any]) -> bool:
@@ -163,27 +177,38 @@ def _is_whole(judgement: Mapping[str, Any]) -> bool:
     return not failed and KEPT_VOTES not in (judgement["details"] or {})
 
 
-class _Intact(NamedTuple):
-    """A line that is as it was written: where it begins, and its length, in bytes; whether its row is finished."""
-
-    place: int
-    size: int
-    is_finished: bool
+def ids_in(path: Path) -> set[str]:
+    """The cases that have an intact row in a file, which may be missing."""
+    return set(_sizes(path))
 
 
-def _intact_lines(path: Path) -> dict[str, _Intact]:
-    """The intact lines of a file by case id. Of two rows of one case the first counts."""
-    if not path.exists():
+def _sizes(path: Path) -> dict[str, tuple[int, int]]:
+    """Where each intact row of a file begins, and its length, in bytes. Of two rows of one case the first counts."""
+    sizes: dict[str, tuple[int, int]] = {}
+    if path.exists():
+        with path.open("rb") as file:
+            for id, place, line in _sealed_lines(file):
+                sizes.setdefault(id, (place, len(line)))
+    return sizes
+
+
+def _unfinished(path: Path, rows: Places) -> Places:
+    """Those of the rows of a file that are not finished."""
+    if not rows:
         return {}
-    lines: dict[str, _Intact] = {}
     with path.open("rb") as file:
-        place = 0
-        for line in file:
-            row = _row(line)
-            if row is not None and row["id"] not in lines:
-                lines[row["id"]] = _Intact(place, len(line), is_finished(row))
-            place += len(line)
-    return lines
+        return {id: place for id, place in rows.items() if not is_finished(orjson.loads(_line(file, place)))}
+
+
+def _sealed_lines(file: BinaryIO) -> Iterator[tuple[str, int, bytes]]:
+    """(id of the case, place, line) of each line of a file that is as it was written. Only the id is decoded, which
+    stands first."""
+    place = 0
+    for line in file:
+        if _seal(line[:-SEAL]) == line[-SEAL:]:
+            matched = ID.match(line)
+            yield orjson.loads(line)["id"] if matched is None else orjson.loads(matched[1]), place, line
+        place += len(line)
 
 
 def _line(file: BinaryIO, place: int) -> bytes:
@@ -287,14 +312,6 @@ def _clean(value: Any) -> Any:
     if value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
     return _clean(str(value))
-
-
-def _row(line: bytes) -> dict[str, Any] | None:
-    """The row of a line that is as it was written."""
-    if _seal(line[:-SEAL]) != line[-SEAL:]:
-        return None
-    row: dict[str, Any] = orjson.loads(line)
-    return row
 
 
 def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:

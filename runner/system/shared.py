@@ -11,10 +11,11 @@ does not hold all of them.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import orjson
 
@@ -27,6 +28,8 @@ _depth = 0  # of commands, one within the other
 _are_several = False  # cells of the command
 _command = ""  # whose cells a worker process runs
 _made: dict[str, dict[Hashable, Any]] = {}
+_portable: set[str] = set()  # kinds that other processes may take over
+_derived: set[str] = set()  # kinds that are made from an object
 _settings: dict[int, tuple[weakref.ref[Any], Callable[[], Hashable]]] = {}
 
 
@@ -62,8 +65,11 @@ def share_in_worker(command: str) -> None:
         _command = command
 
 
-def make_once(kind: str, key: Hashable, make: Callable[[], T]) -> T:
-    """The object made for this key before, else the result of `make`."""
+def make_once(kind: str, key: Hashable, make: Callable[[], T], *, portable: bool = False) -> T:
+    """The object made for this key before, else the result of `make`. `portable`: processes that do a part of the same
+    work may take it over (runner.system.handover)."""
+    if portable:
+        _portable.add(kind)
     if not (_depth or _command):
         return make()
     known = _made.setdefault(kind, {})
@@ -76,8 +82,50 @@ def make_once(kind: str, key: Hashable, make: Callable[[], T]) -> T:
 
 def shared_of(kind: str, source: S, rest: Hashable, make: Callable[[], T]) -> T:
     """The object made from this very `source` before, kept as long as the source, else the result of `make`."""
+    _derived.add(kind)
     made: tuple[S, T] = make_once(kind, (id(source), rest), lambda: (source, make()))
     return made[1]
+
+
+class _WithId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+def case_ids(cases: Sequence[_WithId]) -> Sequence[str]:
+    """The ids of all cases, for which a large data set reads all of them, once."""
+    return shared_of("ids", cases, None, lambda: [case.id for case in cases])
+
+
+@dataclass(frozen=True, slots=True)
+class PortableObject:
+    """An object for another process. `key`: of `make_once`, or the `rest` of `shared_of`, which made it from
+    `source`."""
+
+    kind: str
+    key: Hashable
+    value: Any
+    source: Any = None
+    is_derived: bool = False
+
+
+def portable_objects() -> list[PortableObject]:
+    """Of each kind that other processes may take over the latest object, and what was made from one of these."""
+    latest = {kind: next(reversed(_made[kind].items())) for kind in (*_portable, *_derived) if _made.get(kind)}
+    found = [PortableObject(kind, *latest[kind]) for kind in _portable if kind in latest]
+    for kind in _derived & set(latest):
+        key, (source, value) = latest[kind]
+        found.append(PortableObject(kind, cast("tuple[int, Hashable]", key)[1], value, source, is_derived=True))
+    return found
+
+
+def take_over(objects: Sequence[PortableObject]) -> None:
+    """Count objects as made here; within `sharing`."""
+    for made in objects:
+        if made.is_derived:
+            _made.setdefault(made.kind, {})[id(made.source), made.key] = made.source, made.value
+        else:
+            _made.setdefault(made.kind, {})[made.key] = made.value
 
 
 def digest_of(value: object) -> bytes | None:

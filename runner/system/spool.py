@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import tempfile
 from abc import abstractmethod
 from array import array
@@ -11,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, TypeVar, overload
+from pathlib import Path
+from typing import IO, Any, Generic, Self, TypeVar, overload
 from weakref import finalize
 
 from runner.system.shared import are_several, is_sharing
@@ -19,6 +21,7 @@ from runner.system.shared import are_several, is_sharing
 # Of the file; as records three times as much. A run asks for each record a dozen times.
 KEPT_BYTES = 2_000_000  # by the command of one run
 KEPT_BY_SWEEP = 8_000_000
+COPIED_BYTES = 1 << 20  # at a time
 
 T = TypeVar("T")
 
@@ -66,10 +69,8 @@ class Spool(Lazy[T], Generic[T]):
     Threads may ask at once."""
 
     def __init__(self, records: Iterable[T]) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - stays open as long as the records are wanted
-        finalize(self, self._file.close)
+        self._keep(tempfile.TemporaryFile())  # noqa: SIM115 - stays open
         self._begins = array("q", [0])
-        self._made: dict[int, T] = {}
         pickler, room = _Pickler(self._file, pickle.HIGHEST_PROTOCOL), _room()
         for place, record in enumerate(records):
             pickler.dump(record)
@@ -78,6 +79,27 @@ class Spool(Lazy[T], Generic[T]):
             if self._begins[-1] <= room:
                 self._made[place] = record
         self._file.flush()
+
+    def copy_to(self, scratch: Path) -> array[int]:
+        """Write the records to a new file for another process. Returns what `open_copy` needs beside it."""
+        with os.fdopen(os.dup(self._file.fileno()), "rb") as file, scratch.open("wb") as copy:
+            file.seek(0)
+            shutil.copyfileobj(file, copy, COPIED_BYTES)
+        return self._begins
+
+    @classmethod
+    def open_copy(cls, path: Path, begins: array[int]) -> Self:
+        """The records of a file that `copy_to` wrote; it may be deleted meanwhile."""
+        spool = cls.__new__(cls)
+        spool._keep(path.open("rb"))
+        spool._begins = begins
+        return spool
+
+    def _keep(self, file: IO[bytes]) -> None:
+        """The file stays open as long as the records are wanted."""
+        self._file = file
+        self._made: dict[int, T] = {}
+        finalize(self, file.close)
 
     def __len__(self) -> int:
         return len(self._begins) - 1

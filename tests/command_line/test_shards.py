@@ -6,13 +6,14 @@ import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from runner.cli import main
-from runner.run.shards import _share, join, place_in, shard_of
+from runner.run.shards import Spare, _share, join, place_in, share_of
 from runner.system.journal import ids_in
 from tests.command_line.result_files import read
 from tests.command_line.started import generated_by
@@ -22,8 +23,7 @@ from tests.small_data import small_data, write_jsonl
 RUN = ["+experiment=full_rag", "tracking=none", "retriever=keyword"]
 N = 16  # the small questions, each under two ids
 ANSWERING = """
-import os, signal
-from runner.run.shards import shard_of
+import multiprocessing, os, signal
 with open("asked.txt", "a") as file:
     file.write(f"{query.id} {os.getpid()}\\n")
 with open("asked.txt") as file:
@@ -31,7 +31,7 @@ with open("asked.txt") as file:
 if len(mine) == 4 and os.path.exists("kill"):
     os.unlink("kill")
     os.kill(os.getpid(), signal.SIGKILL)
-if os.path.exists("kill always") and shard_of(query.id, 2) == 1 and len(mine) >= 2:
+if os.path.exists("kill always") and multiprocessing.current_process().name == "shard 1" and len(mine) >= 2:
     os.kill(os.getpid(), signal.SIGKILL)
 return Answer("27 days")
 """
@@ -86,20 +86,46 @@ def test_shards_come_to_what_one_process_does_and_go_on(
     assert untimed("one") == untimed("many")
 
 
+COUNTING = """
+from plugins.dataset.jsonl import JsonlDataset
+
+class Counting(JsonlDataset):
+    def load(self):
+        with open("loads.txt", "a") as file:
+            file.write("load\\n")
+        return super().load()
+"""
+
+
+def test_shards_read_of_the_data_only_their_own_cases(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("counting.py").write_text(COUNTING, encoding="utf-8")
+    words = [*words, "dataset._target_=counting.Counting"]
+    loads = []
+    for count in (1, 2):
+        assert main([*words, f"shards={count}", f"out={count}"]) == 0
+        loads.append(Path("loads.txt").read_text(encoding="utf-8"))
+        Path("loads.txt").unlink()
+    assert loads[0] == loads[1] != ""
+    assert untimed("1") == untimed("2")
+
+
 def test_a_shard_that_loses_every_process_ends_the_run_and_keeps_the_rest(
     answering: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("kill always").touch()
+    queries = Path("data/queries.jsonl").read_text(encoding="utf-8").splitlines()
+    shard_1 = {json.loads(queries[place])["id"] for place in share_of(range(N), 1, 2)}
     assert main([*answering, "shards=2", "out=many"]) == 3
     told = capsys.readouterr().err
     assert "lost its process 3 times (many/.shards/" in told
     rows = ids_in(Path("many/per_item.jsonl"))
-    lost = [id for id in rows if shard_of(id, 2) == 1]
+    lost = rows & shard_1
     assert (read("many/run.json")["status"], len(lost)) == ("partial", 3)  # one row of each process
     Path("kill always").unlink()
     assert main([*answering, "out=many"]) == 0  # without shards, too
     assert (len(asked()), len(ids_in(Path("many/per_item.jsonl")))) == (N, N)
-    assert {count for id, count in asked().items() if shard_of(id, 2) == 0} == {1}  # the other shard lost nothing
+    assert {count for id, count in asked().items() if id not in shard_1} == {1}  # the other shard lost nothing
 
 
 def test_one_budget_holds_over_all_shards(
@@ -182,8 +208,30 @@ def test_what_cannot_be_cut_is_told(words: list[str], problem: str, capsys: pyte
     assert not Path("s").exists()
 
 
+def test_a_run_that_cannot_begin_leaves_no_process(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Spare] = []
+    start = Spare.start
+
+    def noting(targets: Sequence[str] = ()) -> Spare:
+        started.append(start(targets))
+        return started[-1]
+
+    monkeypatch.setattr(Spare, "start", noting)
+    Path("data/queries.jsonl").write_text("{}\n", encoding="utf-8")
+    assert main([*words, "shards=2", "out=none"]) != 0
+    assert "no queries in" in capsys.readouterr().err
+    assert [spare.process.is_alive() for spare in started] == [False, False]
+
+
 def test_parts_are_even_and_make_up_the_whole(tmp_path: Path) -> None:
-    counts = Counter(shard_of(f"q{number}", 8) for number in range(8000))
-    assert set(counts) == set(range(8)) and max(counts.values()) < 1.12 * min(counts.values())
+    places = range(7, 8007)
+    parts = [share_of(places, number, 8) for number in range(8)]
+    assert sorted(place for part in parts for place in part) == [*places]
+    assert {len(part) for part in parts} == {1000}
+    assert [share_of(range(5), number, 3) for number in range(3)] == [[0], [1, 4], [2, 3]]  # each has some
+    assert share_of(range(64), 0, 2)[:9] == [0, 1, 2, 3, 12, 13, 14, 15, 16]  # neighbours stay together
+    assert share_of([], 0, 2) == []
     assert [_share(10, number, 4) for number in range(4)] == [3, 3, 2, 2]
     assert join(tmp_path) == 0.0

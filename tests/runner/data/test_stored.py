@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +100,10 @@ def test_a_corpus_on_disk_is_the_one_in_memory(tmp_path: Path) -> None:
         corpus, problems = on_disk(tmp_path / "cache", path, other)
         assert_same(corpus, plain)
         assert problems == wrong != []
+        pickled = pickle.dumps(corpus)
+        assert b"text" not in pickled  # it says where the corpus is
+        assert_same(pickle.loads(pickled), plain)
+    assert_same(corpus, pickle.loads(pickle.dumps(plain)))
 
 
 IDS = st.text(alphabet="a#0!가😀", min_size=1, max_size=3)

@@ -20,7 +20,7 @@ def readied(is_waiting: bool, monkeypatch: pytest.MonkeyPatch, *, fails: bool = 
         done.set()
 
     monkeypatch.setattr(ahead, "PAUSE_S", 0.0)
-    monkeypatch.setattr(ahead, "_ready", ready)
+    monkeypatch.setattr(ahead, "ready_end", ready)
 
     async def run() -> None:
         async with ahead.prepare_ahead([found, done], reports=True, is_waiting=is_waiting):
@@ -52,7 +52,7 @@ def test_what_fails_in_the_run_is_raised(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_templates_are_compiled_where_a_report_will_be_written(reports: bool) -> None:
     environment.cache_clear()
     metric_code.cache_clear()
-    ahead._ready(["runner.llm.claims"], reports=reports)
+    ahead.ready_end(["runner.llm.claims"], reports=reports)
     assert metric_code.cache_info().currsize == 1
     compiled = environment().cache
     assert compiled is not None
@@ -63,7 +63,7 @@ def test_what_cannot_be_made_ready_is_passed_over(monkeypatch: pytest.MonkeyPatc
     """Whoever needs it fails by itself."""
     monkeypatch.setattr("runner.run.score_identity.FAMILIES", {"right": None})
     metric_code.cache_clear()
-    ahead._ready([], reports=False)
+    ahead.ready_end([], reports=False)
     monkeypatch.undo()
     assert metric_code()
 
@@ -90,6 +90,6 @@ def test_a_client_that_is_there_is_not_imported_again(monkeypatch: pytest.Monkey
 def test_the_thread_gives_way_to_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     usual, within = sys.getswitchinterval(), []
     monkeypatch.setattr(ahead, "PAUSE_S", 0.0)
-    monkeypatch.setattr(ahead, "_ready", lambda modules, *, reports: within.append(sys.getswitchinterval()))
+    monkeypatch.setattr(ahead, "ready_end", lambda modules, *, reports: within.append(sys.getswitchinterval()))
     asyncio.run(ahead._after_a_pause([], reports=False))
     assert within == [pytest.approx(ahead.BRIEF_S)] and sys.getswitchinterval() == pytest.approx(usual)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.records import Judgement, Row, Status, Timing
-from runner.system.journal import Journal, encode, is_whole, whole_rows
+from runner.system.journal import ADOPTED, Journal, encode, ids_in, is_whole, whole_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -236,3 +236,25 @@ def test_an_edited_row_counts_where_its_numbers_are_numbers(tmp_path: Path, writ
     line = encode(Row("a", "ok", {"first": 0.25, "second": 0.75}, {}, None))
     path.write_bytes(line.replace(b"0.75", written))
     assert [row["id"] for row in whole_rows(path)] == (["a"] if counts else [])
+
+
+def test_rows_of_another_file_are_taken_as_they_stand_there(tmp_path: Path) -> None:
+    odd = ['"', "\\", 'a","status":"failed', "한글\n", "\x7f"]
+    many = [row(f"q{number}") for number in range(2 * ADOPTED + 3)]
+    other = write(tmp_path / "other.jsonl", *many, *map(row, odd), row("mine", "failed"))
+    lines = other.read_bytes().splitlines(keepends=True)
+    damaged = lines[1].replace(b"1.0", b"0.5")
+    torn = encode(row("torn"))[:-5]
+    other.write_bytes(b"".join([lines[0], damaged, *lines[2:], encode(row("q0", "failed")), torn]))
+    with Journal(write(tmp_path / "per_item.jsonl", row("mine")), again=False) as journal:
+        journal.adopt(other)
+        journal.adopt(other)
+        journal.adopt(tmp_path / "missing.jsonl")
+        found = {row["id"]: row["status"] for row in journal.rows([*odd, "mine", *(each.id for each in many)])}
+        assert set(found) == {*odd, "mine", *(each.id for each in many)} - {"q1"} and set(found.values()) == {"ok"}
+        journal.append(row("after"))
+        assert [row["id"] for row in journal.rows(["after", '"'])] == ["after", '"']
+    assert (tmp_path / "per_item.jsonl").read_bytes() == b"".join(
+        [encode(row("mine")), lines[0], *lines[2:-1], encode(row("after"))]
+    )
+    assert ids_in(tmp_path / "per_item.jsonl") == {*found, "after"}
