@@ -156,7 +156,7 @@ def test_what_is_no_rating_is_told_with_its_line(run: str, capsys: pytest.Captur
 
 def test_labels_that_are_no_sample_correct_no_mean(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["labels", run, "n=10", f"rubric={RUBRIC}", "pick=failing"]) == 0
-    assert "pick=failing takes no fair sample of the run" in capsys.readouterr().err
+    assert "pick=failing does not take a random sample of the run" in capsys.readouterr().err
     write_table("labels.csv", [{**line, "rating": "0"} for line in table("labels.csv")])
     assert main(["calibrate", "labels.csv", "run=run", f"ratings={RUBRIC}", "out=c"]) == 0
     assert "so no mean is corrected" in " ".join(capsys.readouterr().err.split())

@@ -48,7 +48,7 @@ def test_a_list_without_runs_says_how_to_begin(serving: Serving, root: Path) -> 
     change(root / "sweep" / "sweep.json", status="failed")
     assert 'data-post="/evaluation/sweeps/sweep/resume"' in client.get("/sweeps/sweep").text
     page = client.get("/?q=nothing").text
-    assert "No run fits." in page and 'id="beside"' not in page
+    assert "No run matches." in page and 'id="beside"' not in page
     for folder in ("run", "sweep"):
         shutil.rmtree(root / folder)
     client.app_state["desk"].runs.look_again()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.domains.links.graph_rerank import CENTRALITY, POOL, GraphRerank, normalise_scores
-from runner.records import Corpus, Query, Ranking, Trajectory
+from runner.records import Corpus, Ranking, Trajectory
 from runner.system.store import Store
-from tests.corpora import corpus_of, question
+from tests.corpora import corpus_of
 
 LINKED = {"a": "[[b]]", "b": "", "c": "[[d]]", "d": ["", "second"]}
 
@@ -27,11 +27,9 @@ def reranked(
 ) -> Ranking:
     graph = GraphRerank(enabled, weight)
     indexed(graph, corpus)
-
-    def search(queries: Sequence[Query], depth: int) -> list[Ranking]:
-        return [Ranking(ranking.ids[:depth], ranking.scores[:depth], ranking.relevance[:depth], ranking.legs)]
-
-    return graph.search(search, [question("x")], depth)[0]
+    deep = graph.depth(depth)
+    top = Ranking(ranking.ids[:deep], ranking.scores[:deep], ranking.relevance[:deep], ranking.legs)
+    return graph.rerank([top], depth)[0]
 
 
 def test_by_hand() -> None:
@@ -87,7 +85,7 @@ def test_legs_and_trajectory_are_kept() -> None:
     graph = GraphRerank(None, 0.1)
     indexed(graph, corpus_of(LINKED))
     found = Ranking(("a#0",), (1.0,), (1.0,), {"keyword": leg}, Trajectory((), "sufficient"))
-    (ranking,) = graph.search(lambda queries, depth: [found], [question("x")], 1)
+    (ranking,) = graph.rerank([found], 1)
     assert ranking.trajectory == found.trajectory
     assert ranking.legs["keyword"] == Ranking(("b#0",), (2.0,), (0.2,))
     assert ranking.legs["no_graph"] == Ranking(("a#0",), (1.0,), (1.0,))
@@ -102,7 +100,7 @@ def test_an_index_without_links_after_one_with_links() -> None:
     indexed(graph, corpus_of(LINKED))
     indexed(graph, corpus_of({"a": ""}))
     found = Ranking(("a#0",), (3.0,), (1.0,))
-    assert graph.search(lambda queries, depth: [found], [question("x")], 5) == [found]
+    assert graph.rerank([found], 5) == [found]
 
 
 def test_normalised() -> None:
