@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from runner.domains.memory.protocols import Committed
 from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
@@ -31,8 +31,7 @@ from runner.domains.memory.stored import (
 from runner.errors import EvaluationError, StopRunError
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmedState:
+class ConfirmedState(NamedTuple):
     """The confirmed state of a session. `until`: it exists at least until then; `number`: of its last turn."""
 
     generation: str
@@ -178,8 +177,8 @@ class RedisSessions:
     async def _miss(self, key: SessionKey, generation: str) -> None:
         """Raises StopRunError where a session with time left was replaced or is missing, and the server has lost data
         since. Otherwise it was deleted on purpose, which is fine."""
-        known = self._known.get(key, ConfirmedState(generation))
-        if generation == known.generation:
+        known = self._known.get(key)
+        if known is None or generation == known.generation:
             return
         del self._known[key]
         before = self._vitals
