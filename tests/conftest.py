@@ -110,6 +110,12 @@ def pytest_runtest_logfinish() -> None:
         _n_collected = _full_collections()
 
 
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """What a test `leaks` is collected while its own filters of warnings hold."""
+    if item.get_closest_marker("leaks") is not None:
+        gc.collect()
+
+
 def _full_collections() -> int:
     return int(gc.get_stats()[-1]["collections"])
 

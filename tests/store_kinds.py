@@ -25,6 +25,7 @@ OF_QDRANT = [
     pytest.mark.filterwarnings("ignore:Exception ignored in. <sqlite3.Connection"),
     # … and leaves its lock file open where another process has the folder
     pytest.mark.filterwarnings("ignore:Exception ignored in. <_io.FileIO"),
+    pytest.mark.leaks,  # Python tells of both when it collects them: now, not in a later test
 ]
 DIM = 8
 TEAMS = ("support", 'it\'s "ours", %s', "영업")

@@ -12,12 +12,13 @@ from tests.command_line.result_files import read
 from tests.services.opensearch_server import PASSWORD, USER, VARIABLE, serving_indexes
 from tests.services.postgres_server import MISSING, serving_postgres
 from tests.small_data import small_data
+from tests.store_kinds import OF_QDRANT
 
 PACKAGES = {"lancedb": "lancedb", "qdrant": "qdrant_client", "pgvector": "psycopg", "opensearch": "opensearchpy"}
 ACCESS = [f"store.username={USER}", f"store.password_env={VARIABLE}"]
 
 
-@pytest.fixture(params=list(PACKAGES))
+@pytest.fixture(params=[pytest.param(name, marks=OF_QDRANT if name == "qdrant" else ()) for name in PACKAGES])
 def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The words of a store that is installed here."""
     name = request.param
