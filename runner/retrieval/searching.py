@@ -109,10 +109,10 @@ class Searcher:
 
     async def _timed(self, query: Query) -> SearchResult:
         live = self._cached is None or not self._cached.is_cached([query])[0]
-        found = await self._single(query, self._first_depth)
+        result = await self._single(query, self._first_depth)
         if not live:
-            found = replace(found, latency_ms=None)
-        return (await self._search_deeper([query], [found]))[0]
+            result = replace(result, latency_ms=None)
+        return (await self._search_deeper([query], [result]))[0]
 
     async def _warm_up(self, queries: Sequence[Query]) -> None:
         """Search the first `warmup` queries, or let a retriever with a cache prepare itself."""
@@ -132,30 +132,30 @@ class Searcher:
     async def _single(self, query: Query, depth: int) -> SearchResult:
         async def search_timed() -> SearchResult:
             with stopwatch() as watch:
-                found = (await self._search([query], depth))[0]
+                result = (await self._search([query], depth))[0]
                 latency_ms = watch.ms
-            return replace(found, latency_ms=latency_ms if watch.live else None)
+            return replace(result, latency_ms=latency_ms if watch.live else None)
 
-        found = await self._attempt(search_timed, self._timeout_s)
-        return found if isinstance(found, SearchResult) else SearchResult(error=found)
+        result = await self._attempt(search_timed, self._timeout_s)
+        return result if isinstance(result, SearchResult) else SearchResult(error=result)
 
     # --- many at a time ---------------------------------------------------------------------------
 
     async def _untimed(self, queries: Sequence[Query]) -> list[SearchResult]:
         """Search in batches, of a remote retriever `concurrency` at once."""
         starts = range(0, len(queries), self._batch_size)
-        waiting, found = iter(starts), dict[int, list[SearchResult]]()
+        waiting, results = iter(starts), dict[int, list[SearchResult]]()
 
         async def work() -> None:
             for start in waiting:
                 batch = queries[start : start + self._batch_size]
-                found[start] = await self._search_deeper(batch, await self._batch(batch, self._first_depth))
+                results[start] = await self._search_deeper(batch, await self._batch(batch, self._first_depth))
 
         if self._remote is None:
             await work()
         else:
             await together(work() for _ in range(self._concurrency))
-        return [each for start in starts for each in found[start]]
+        return [each for start in starts for each in results[start]]
 
     async def _batch(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
         """Search a batch; where it fails or is late, search its queries one by one, so that a bad query fails alone.
@@ -163,10 +163,10 @@ class Searcher:
         A batch that may cost money gets the time of all its queries: to give it up would mean to pay twice.
         """
         timeout_s = self._timeout_s * (1 if self._cached is None else len(queries))
-        found = await self._attempt(lambda: self._search(queries, depth), timeout_s)
-        if isinstance(found, str):
+        results = await self._attempt(lambda: self._search(queries, depth), timeout_s)
+        if isinstance(results, str):
             return [replace(await self._single(query, depth), latency_ms=None) for query in queries]
-        return found
+        return results
 
     async def _search(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:
         owner = queries[0].id if len(queries) == 1 else ""

@@ -80,8 +80,8 @@ class _Unpickler(pickle.Unpickler):
         self._folder = folder
         self._spools: dict[str, Spool[Any]] = {}
 
-    def persistent_load(self, told: tuple[str, array[int]]) -> Spool[Any]:
-        name, begins = told
+    def persistent_load(self, reference: tuple[str, array[int]]) -> Spool[Any]:
+        name, begins = reference
         if name not in self._spools:
             self._spools[name] = Spool.open_copy(self._folder / name, begins)
         return self._spools[name]
