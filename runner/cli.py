@@ -160,10 +160,10 @@ def _help(words: Sequence[str]) -> int:
     from runner.config import arguments
     from runner.config.help import choice_manual, manual
 
-    folders, asked = arguments.split_flags(words, arguments.CONFIG_FOLDER)
+    folders, choices = arguments.split_flags(words, arguments.CONFIG_FOLDER)
     arguments.check_folders(folders)
-    asked = [word for word in asked if not word.startswith("-")]
-    terminal.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))
+    choices = [word for word in choices if not word.startswith("-")]
+    terminal.write("\n".join(choice_manual(word, folders) for word in choices) if choices else manual(folders))
     return 0
 
 

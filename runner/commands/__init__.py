@@ -90,19 +90,19 @@ class Command:
         placed: list[str] = []
         words: list[str] = []
         values: dict[str, Any] = {}
-        rest = iter(argv)
-        for word in rest:
+        remaining = iter(argv)
+        for word in remaining:
             key, equals, value = word.partition("=")
             if key == SPOKEN and not self.words:
                 key = self._language_option(value)
             option = next((option for option in self.options if key in (option.flag, option.name)), None)
             if word == "--" and not self.words:
-                placed += rest
+                placed += remaining
             elif option is not None and (equals or key == option.flag):
-                following = value if equals or not option.value else next(rest, "")
+                following = value if equals or not option.value else next(remaining, "")
                 values[option.name] = self._value(option, key, following, bool(equals))
             elif self.words and (key in FLAGS or (word[:1] != "-" and (equals or word[:1] in ("+", "~")))):
-                words += [word, *([next(rest, "")] if word in WITH_VALUE else [])]
+                words += [word, *([next(remaining, "")] if word in WITH_VALUE else [])]
             elif key == SPOKEN and not self.words:
                 continue  # the language of errors, which is read elsewhere
             elif word.startswith("-") and word != "-":
@@ -132,11 +132,11 @@ class Command:
             self._refuse(f"{key}: expected a value")
         return self._read(option, key, text)
 
-    def _read(self, argument: Place | Option, shown: str, text: str) -> Any:
+    def _read(self, argument: Place | Option, label: str, text: str) -> Any:
         try:
             return argument.read(text)
         except ValueError as error:
-            self._refuse(f"{shown}: {error}, found '{text[:80]}'")
+            self._refuse(f"{label}: {error}, found '{text[:80]}'")
 
     def _place_values(self, words: Sequence[str]) -> dict[str, Any]:
         required = [place.name.upper() for place in self.places if place.default is REQUIRED]
@@ -187,12 +187,12 @@ class Command:
 
 def _line(argument: Place | Option, meaning: str, say: Wording) -> str:
     """`  --seed N   of intervals and tests (default: 42)`."""
-    shown = argument.name.upper() if isinstance(argument, Place) else argument.shown
+    label = argument.name.upper() if isinstance(argument, Place) else argument.shown
     has_default = argument.default not in (None, REQUIRED, ()) and argument.default != []
     default = f" ({say('default', value=_value_text(argument.default))})" if has_default else ""
     column = " " * (WIDTH + 4)
     text = textwrap.fill(meaning + default, LINE, initial_indent=column, subsequent_indent=column)
-    return f"  {shown}\n{text}" if len(shown) > WIDTH else f"  {shown:<{WIDTH}}  {text.lstrip()}"
+    return f"  {label}\n{text}" if len(label) > WIDTH else f"  {label:<{WIDTH}}  {text.lstrip()}"
 
 
 def _value_text(value: Any) -> str:

@@ -93,10 +93,10 @@ def rules_of(name: str) -> Regression:
     """The rules of conf/regression/NAME.yaml, or of a file of that form. Raises ConfigError and InputError."""
     from runner.config.frozen import read_mapping
 
-    known = {Path(path.name).stem: Path(str(path)) for path in files("conf").joinpath("regression").iterdir()}
-    source = known.get(name)
+    rule_files = {Path(path.name).stem: Path(str(path)) for path in files("conf").joinpath("regression").iterdir()}
+    source = rule_files.get(name)
     if source is None and not Path(name).is_file():
-        raise InputError(f"--rules: no rules '{name}' and no such file{did_you_mean(name, known)}")
+        raise InputError(f"--rules: no rules '{name}' and no such file{did_you_mean(name, rule_files)}")
     try:
         values = read_mapping(source or Path(name))
     except InputError as error:

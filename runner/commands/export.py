@@ -104,10 +104,10 @@ def _side_pages(
     labels = [run.label or run.id for run in runs]
     links = [f"../../runs/{_name(run.id)}.html" for run in runs]
     for show in FILTERS:
-        chosen = sides.numbers_of(show)
-        pages = min(PAGES, max(1, -(-len(chosen) // CASES)))
+        numbers = sides.numbers_of(show)
+        pages = min(PAGES, max(1, -(-len(numbers) // CASES)))
         for page in range(1, pages + 1):
-            cases = [shown_case(sides, int(n)) for n in chosen[(page - 1) * CASES : page * CASES]]
+            cases = [shown_case(sides, int(n)) for n in numbers[(page - 1) * CASES : page * CASES]]
             values = {
                 "cases": cases,
                 "labels": labels,

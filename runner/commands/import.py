@@ -42,10 +42,12 @@ def main(argv: Sequence[str]) -> int:
     out: Path = options.out
     demand_new_file(out, "out")
     log = ProblemLog(strict=options.strict)
-    named = {field: getattr(options, field) for field in FIELDS if field not in OF_ITS_OWN and getattr(options, field)}
+    columns = {
+        field: getattr(options, field) for field in FIELDS if field not in OF_ITS_OWN and getattr(options, field)
+    }
     separator = options.separator.replace("\\n", "\n").replace("\\t", "\t") if options.separator else None
     table = read_table(options.file, "FILE", log, DataError, encoding=options.encoding, sheet=options.sheet)
-    logs = logs_of(table, options.file, "FILE", log, DataError, columns=named, separator=separator)
+    logs = logs_of(table, options.file, "FILE", log, DataError, columns=columns, separator=separator)
     with replacing(out) as scratch, scratch.open("wb") as file:
         for _, case in logs.cases:
             file.write(orjson.dumps(case) + b"\n")

@@ -79,10 +79,10 @@ def _tracking(folder: Path, uri: str | None, traces: int | None, *, trusts: bool
     settings = dict((open_run(folder).run.get("config") or {}).get("tracking") or {})
     if "uri" not in settings:  # tracking=none
         settings = default_settings()
-    given = {} if uri is None else {"uri": uri}
-    counted = {} if traces is None else {"traces": traces}
-    node = OmegaConf.create({"tracking": settings | given | counted}).tracking
-    if not trusts and (strange := strange_component(node, given)):
+    uri_setting = {} if uri is None else {"uri": uri}
+    traces_setting = {} if traces is None else {"traces": traces}
+    node = OmegaConf.create({"tracking": settings | uri_setting | traces_setting}).tracking
+    if not trusts and (strange := strange_component(node, uri_setting)):
         raise InputError(
             f"{folder / 'run.json'} names what is neither of this program nor in its configuration; nothing was "
             f"uploaded:{''.join(f'{chr(10)}  {part}' for part in strange)}\n--trust uploads with all of it; "

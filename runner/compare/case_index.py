@@ -154,12 +154,12 @@ class Indexing:
         return Cases(path, **columns, judged=self._judged_columns(order), telling=self.telling)
 
     def _judged_columns(self, order: Numbers) -> dict[str, dict[str, Numbers]]:
-        judged = {}
+        by_rubric = {}
         for rubric, pairs in self.judged.items():
             columns = np.full((len(JUDGED), len(order)), np.nan)
             columns[:, list(pairs)] = np.array(list(pairs.values()), float).T
-            judged[rubric] = dict(zip(JUDGED, columns[:, order], strict=True))
-        return judged
+            by_rubric[rubric] = dict(zip(JUDGED, columns[:, order], strict=True))
+        return by_rubric
 
 
 def read_cases(path: Path, *, writes: bool) -> Cases:
@@ -247,10 +247,10 @@ def _split(path: Path, data: Numbers, head: Mapping[str, Any]) -> Cases | None:
     columns: dict[str, Any] = dict(zip((*COLUMNS, *TEXTS), parts, strict=False))
     columns |= {name: Texts.of(columns[name]) for name in TEXTS}
     own = iter(parts[len(columns) :])
-    judged = {rubric: {name: next(own) for name in JUDGED} for rubric in rubrics}
+    by_rubric = {rubric: {name: next(own) for name in JUDGED} for rubric in rubrics}
     if {*map(len, columns.values())} != {n_cases}:
         return None
-    return Cases(path, **columns, judged=judged, telling=tuple(map(str, head["telling"])))
+    return Cases(path, **columns, judged=by_rubric, telling=tuple(map(str, head["telling"])))
 
 
 def _join(texts: Iterable[str]) -> Texts:

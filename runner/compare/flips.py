@@ -108,18 +108,18 @@ def states(cases: Cases, by: str) -> States:
     """RIGHT, WRONG or UNTOLD, int8 [n_cases]."""
     if by == LABEL:
         told = {"none": RIGHT, None: UNTOLD}
-        found = np.array([told.get(label, WRONG) for label in cases.labels[by]], dtype=np.int8)
+        case_states = np.array([told.get(label, WRONG) for label in cases.labels[by]], dtype=np.int8)
     else:
         values = cases.values[by]
-        found = np.where(np.isnan(values), UNTOLD, np.where(values >= 1, RIGHT, WRONG)).astype(np.int8)
-    return np.where(cases.failed, WRONG, found).astype(np.int8)
+        case_states = np.where(np.isnan(values), UNTOLD, np.where(values >= 1, RIGHT, WRONG)).astype(np.int8)
+    return np.where(cases.failed, WRONG, case_states).astype(np.int8)
 
 
 class _Table:
     """The values of the pairs."""
 
-    def __init__(self, runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> None:
-        self._runs, self._judged = runs, frozenset(judged)
+    def __init__(self, runs: PairedRuns, metrics: Sequence[str], judged_metrics: Sequence[str]) -> None:
+        self._runs, self._judged_metrics = runs, frozenset(judged_metrics)
         self._values = {name: runs.values(name) for name in metrics}
 
     def flips(self, pairs: Sequence[int], kind: Literal["lost", "won"]) -> list[Flip]:
@@ -145,11 +145,13 @@ class _Table:
             judge_noise=self._is_noise(changes, baseline_row, candidate_row),
         )
 
-    def _is_noise(self, changes: Mapping[str, tuple[float | None, float | None]], one: int, other: int) -> bool | None:
+    def _is_noise(
+        self, changes: Mapping[str, tuple[float | None, float | None]], baseline_place: int, candidate_place: int
+    ) -> bool | None:
         moved = {name: values for name, values in changes.items() if values[0] != values[1]}
-        if not moved.keys() <= self._judged:
+        if not moved.keys() <= self._judged_metrics:
             return False
-        errors = [self._error(name, one, other) for name in moved]
+        errors = [self._error(name, baseline_place, candidate_place) for name in moved]
         if None in errors or not moved:
             return None
         limits = [CONFIDENCE * error for error in errors if error is not None]

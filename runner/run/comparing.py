@@ -107,12 +107,12 @@ def _check(cells: Sequence[Cell]) -> None:
 
 def _undeclared_thresholds(cfg: DictConfig) -> Iterator[Problem]:
     """Problems of thresholds on metrics that the evaluation does not declare, or that these runs cannot have."""
-    if wanted := thresholds_of(cfg)[0]:
+    if metric_thresholds := thresholds_of(cfg)[0]:
         try:
             catalogue = catalogue_of(build(cfg.evaluation).root)
         except Exception:  # its own run reports it, with a log
             return
-        yield from thresholds.metric_problems(wanted, catalogue, list(cfg.cutoffs))
+        yield from thresholds.metric_problems(metric_thresholds, catalogue, list(cfg.cutoffs))
 
 
 def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:

@@ -29,10 +29,10 @@ def of_search(cases: Sequence[CaseT], search: SearchOptions) -> Sequence[CaseT]:
     """The questions that a search sees, or those that it holds out. Raises InputError where there are none."""
     if search.questions == "all":
         return cases
-    wanted = search.questions == "held_out"
-    part = _part_where(cases, lambda case: is_held_out(case.id, search.holdout) == wanted)
+    takes_held_out = search.questions == "held_out"
+    part = _part_where(cases, lambda case: is_held_out(case.id, search.holdout) == takes_held_out)
     if not part:
-        what = "held out" if wanted else "left to search with"
+        what = "held out" if takes_held_out else "left to search with"
         raise InputError(f"search.holdout={search.holdout:g}: of {len(cases)} questions, none is {what}")
     return part
 

@@ -126,20 +126,20 @@ def _job_of(plan: Plan, folder: Path, name: str, cell: Cell, wave: Wave) -> Job:
     return Job(cfg, place, cell.overrides, choices, id, label, wave, Outcome.read(place))
 
 
-def _launch_shards(plan: Plan, folder: Path, made: Sequence[Job]) -> None:
+def _launch_shards(plan: Plan, folder: Path, jobs: Sequence[Job]) -> None:
     """Launch all shards; a shard that was lost with its worker is launched once more."""
     cell = plan.cells[0]
-    for job in made:
+    for job in jobs:
         _begin(plan, folder, job.wave)
         names = {f"{shards.SHARDS}/{number}": number for number in range(shards.count_of(cell.cfg))}
         for number in names.values():
             shards.drop_outcome(shards.place_in(job.folder, number))
         _launch(plan, folder, plan.overrides, dict.fromkeys(names, cell))
-        lost = [name for name in names if Outcome.read(folder / name) is None]
-        for name in lost:
+        lost_shards = [name for name in names if Outcome.read(folder / name) is None]
+        for name in lost_shards:
             terminal.note(job.say("progress.lost_shard", number=names[name] + 1, run=job.folder))
-        if lost:
-            _launch(plan, folder, plan.overrides, dict.fromkeys(lost, cell))
+        if lost_shards:
+            _launch(plan, folder, plan.overrides, dict.fromkeys(lost_shards, cell))
 
 
 def _begin(plan: Plan, folder: Path, wave: Wave) -> None:
@@ -216,8 +216,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
         with initialise(frozen), _watch(plan, folder, words, jobs):
             if not launchers.is_here(plan.cells[0].hydra):
                 launchers.prepare(cell.hydra for cell in plan.runs)
-            told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
-            start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)
+            known_jobs = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
+            start(task, words, is_sweep=plan.is_sweep or bool(known_jobs), composed=cells, jobs=known_jobs)
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # the launcher lost workers; the outcomes in the folders tell which
@@ -348,12 +348,12 @@ def _leave(outcome: Outcome, folder: Path) -> None:
 def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
     """The name of a run in the terminal."""
     if name.isdecimal():
-        called = f"{int(name) + 1}/{len(sweep['cells'])}"
+        label = f"{int(name) + 1}/{len(sweep['cells'])}"
     elif name.startswith(HELD_OUT):
-        called = say("progress.on_held_out", number=int(name.removeprefix(HELD_OUT)) + 1)
+        label = say("progress.on_held_out", number=int(name.removeprefix(HELD_OUT)) + 1)
     else:
-        called = say("progress.reference", name=name)
-    return f"[{called}] "
+        label = say("progress.reference", name=name)
+    return f"[{label}] "
 
 
 def _config_folders(places: Sequence[str]) -> list[str]:

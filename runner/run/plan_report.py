@@ -28,10 +28,10 @@ def _projections(planned: CommandPlan, language: str) -> Iterator[RenderableType
     views: dict[str, tuple[Projection, list[int | None]]] = {}
     for cell in planned.cells:
         if cell.projection is not None:
-            _, asked = views.setdefault(repr(cell.projection.months()), (cell.projection, []))
-            asked += [cell.nano_usd_a_case] if cell.expected else []
-    for projection, asked in views.values():
-        yield from projection_view(projection, list(dict.fromkeys(asked)), language)
+            _, costs = views.setdefault(repr(cell.projection.months()), (cell.projection, []))
+            costs += [cell.nano_usd_a_case] if cell.expected else []
+    for projection, costs in views.values():
+        yield from projection_view(projection, list(dict.fromkeys(costs)), language)
 
 
 def _asked_view(plan: CommandPlan, language: str) -> list[RenderableType]:
@@ -62,15 +62,15 @@ def _table(plan: CommandPlan, say: Wording) -> Table:
 def cost_line(plan: CommandPlan, language: str) -> str:
     """`1,124 requests to models (…), about 1,210,000 tokens, $0.21, about 7 minutes`, and what is saved."""
     say, total = wording(language, "plan"), plan.total
-    saved = total.saved
-    if not total.live + saved:
+    n_saved = total.saved
+    if not total.live + n_saved:
         return say("nothing")
     if not total.live:
-        return say("none_of_sample" if plan.is_estimated else "none", stored=f"{saved:,}")
+        return say("none_of_sample" if plan.is_estimated else "none", stored=f"{n_saved:,}")
     services = list(_to_services(plan, say))
     if not plan.live:
         line = "; ".join(services) + say("takes", time=_duration(plan.seconds, say))
-        return f"{line}; {_savings(plan, say)}" if saved else line
+        return f"{line}; {_savings(plan, say)}" if n_saved else line
     line = say(
         "line",
         live=_total(plan.live, plan, say),
@@ -79,7 +79,7 @@ def cost_line(plan: CommandPlan, language: str) -> str:
         usd=usd(total.nano_usd, say),
         time=_duration(plan.seconds, say),
     )
-    return "; ".join([line, *services, *([_savings(plan, say)] if saved else [])])
+    return "; ".join([line, *services, *([_savings(plan, say)] if n_saved else [])])
 
 
 def _to_services(plan: CommandPlan, say: Wording) -> Iterator[str]:

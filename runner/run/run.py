@@ -110,17 +110,17 @@ def _budget_note(error: RunnerError, cfg: DictConfig) -> str:
 def _evaluate(job: Job, head: dict[str, Any]) -> Ending:
     """The summary is None before the last pass over the run."""
     started = time.perf_counter()
-    built = build(job.cfg.evaluation)
+    components = build(job.cfg.evaluation)
     try:
-        return _run_cases(job, head, built, started)
+        return _run_cases(job, head, components, started)
     finally:
-        _log(job.folder, built.tracebacks.values())
+        _log(job.folder, components.tracebacks.values())
 
 
-def _run_cases(job: Job, head: dict[str, Any], built: BuiltComponents, started: float) -> Ending:
+def _run_cases(job: Job, head: dict[str, Any], components: BuiltComponents, started: float) -> Ending:
     options = options_of(job.cfg)
-    missing_methods(built.root, Evaluation, "evaluation")
-    case_set: CaseSet[Any] = built.root.load()
+    missing_methods(components.root, Evaluation, "evaluation")
+    case_set: CaseSet[Any] = components.root.load()
     if job.before is None:
         _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
@@ -129,20 +129,20 @@ def _run_cases(job: Job, head: dict[str, Any], built: BuiltComponents, started: 
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
-    head[DECLARED] = catalogue_of(built.root).record()
-    models = models_among(built.parts.values())
+    head[DECLARED] = catalogue_of(components.root).record()
+    models = models_among(components.parts.values())
     head["models"] = {} if models is None else models.names
-    head |= _reference(built.parts.values())
-    code = fingerprint([code_digest(*ROWS_BY), built.identities[id(built.root)]])
+    head |= _reference(components.parts.values())
+    code = fingerprint([code_digest(*ROWS_BY), components.identities[id(components.root)]])
     _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
     with Journal(job.folder / ROWS, again=job.before is None and not job.wave.is_closing) as journal:
-        service = Service(job, options, built, cases, journal, started)
+        service = Service(job, options, components, cases, journal, started)
         try:
             preparation, stop = _serve(service, head)
         except FallsShortError as error:
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
-            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
+            summary = redacted_value(summary_of(job, head, options, components, finished, journal))
             return _fallen_short(job, head, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
@@ -150,7 +150,7 @@ def _run_cases(job: Job, head: dict[str, Any], built: BuiltComponents, started: 
         journal.take_back()
         with _indexing(job, journal, catalogue_in(head).telling_right) as index:
             finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s, Tally(index))
-            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
+            summary = redacted_value(summary_of(job, head, options, components, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
@@ -166,7 +166,7 @@ def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | 
     try:
         return serve(service)
     finally:
-        head |= score_identity(service.built, config_for_hash(service.job.cfg))
+        head |= score_identity(service.components, config_for_hash(service.job.cfg))
 
 
 @contextmanager
@@ -242,25 +242,25 @@ def _choose_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
         )
     if options.case is not None:
         ids = [case.id for case in cases]
-        found = [place for place, id in enumerate(ids) if id == options.case]
-        if not found:
+        places = [place for place, id in enumerate(ids) if id == options.case]
+        if not places:
             near = did_you_mean(options.case, ids[:10_000])
             raise InputError(f"case: no case has the id '{options.case}'{near if 'did you mean' in near else ''}")
-        return Part(cases, found)
+        return Part(cases, places)
     if options.sample is None or options.takes_all:
         return cases
-    wanted = options.sample if isinstance(options.sample, int) else max(1, round(options.sample * len(cases)))
-    if wanted >= len(cases):
+    size = options.sample if isinstance(options.sample, int) else max(1, round(options.sample * len(cases)))
+    if size >= len(cases):
         return cases
-    return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), wanted)))
+    return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), size)))
 
 
 def _print_problems(problems: Sequence[DataProblem], say: Wording) -> None:
-    shown = [problem for problem in problems if problem.severity == "error"]
-    for problem in shown[:5]:
+    errors = [problem for problem in problems if problem.severity == "error"]
+    for problem in errors[:5]:
         terminal.note(say("progress.skipped", problem=problem))
-    if len(shown) > 5:
-        terminal.note(say("progress.skipped_more", count=len(shown) - 5))
+    if len(errors) > 5:
+        terminal.note(say("progress.skipped_more", count=len(errors) - 5))
 
 
 def _claim(job: Job, origin: Mapping[str, Any]) -> None:
@@ -290,13 +290,13 @@ def _changed_parts(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list
     known = found if isinstance(found, dict) else {}
     names = [name for name in {**known, **data} if known.get(name) != data.get(name)]
     asking = [name for name in names if name in ASKING]
-    changed = {
+    changes = {
         "settings": before.get("settings") != origin["settings"],
         "data": len(asking) < len(names),
         **dict.fromkeys(asking, True),
         "code": before.get("code") != origin["code"],
     }
-    return [name for name, is_changed in changed.items() if is_changed]
+    return [name for name, is_changed in changes.items() if is_changed]
 
 
 def _log(folder: Path, tracebacks: Iterable[str]) -> None:

@@ -118,12 +118,18 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
         state = read_json(folder / "sweep.json") or {}
         runs = [*state["cells"], *state.get("references", ())]
         for cell, outcome in zip(runs, outcomes, strict=True):
-            found = outcome or Outcome("pending", 3, "did not finish")
-            cell |= {"status": found.status, "exit_code": found.exit_code, "error_message": found.error_message}
+            known_outcome = outcome or Outcome("pending", 3, "did not finish")
+            cell |= {
+                "status": known_outcome.status,
+                "exit_code": known_outcome.exit_code,
+                "error_message": known_outcome.error_message,
+            }
         state["status"] = "completed" if most_severe in (0, 4, 5) else "partial"
         write_json(folder / "sweep.json", {**state, "updated_at": now()})
-        told = {cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told}
-        _close_sweep(plan, folder, runs, told)
+        printed_folders = {
+            cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told
+        }
+        _close_sweep(plan, folder, runs, printed_folders)
     if code == 0:
         _say_how_to_go_on(outcomes, folder, LANGUAGES[plan.language])
     return most_severe

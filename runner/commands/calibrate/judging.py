@@ -53,10 +53,10 @@ class RatedAnswers:
             fields["history"] = case.history
         fields |= {"contexts": case.contexts, **case.fields}
         if (criteria := self.criteria.get(rubric)) is not None:
-            shown = criteria.pick_fields(fields)
-            if shown is None:
+            rubric_inputs = criteria.pick_fields(fields)
+            if rubric_inputs is None:
                 return criteria.nothing(fields)
-            fields = shown
+            fields = rubric_inputs
         elif seen := rubric_fields(rubric):
             fields = {name: value for name, value in fields.items() if name in (*seen, "language")}
         try:
@@ -106,11 +106,17 @@ def item_of(answer: RatedAnswer, row: Row) -> dict[str, Any]:
 
 
 def _judgement_row(rubric: str, ratings: Sequence[float], row: Row) -> dict[str, Any]:
-    said = row.judgements.get(rubric, Judgement(None, error=row.error))
+    judgement = row.judgements.get(rubric, Judgement(None, error=row.error))
     score = row.metrics.get(rubric)
-    error = said.error or (None if score is not None else f"the judge gave no number: {said.score}")
+    error = judgement.error or (None if score is not None else f"the judge gave no number: {judgement.score}")
     human = {"human": sum(ratings) / len(ratings), "ratings": list(ratings)}
-    return {"judge": score, **human, "reasoning": said.reasoning, "error": error, "details": dict(said.details)}
+    return {
+        "judge": score,
+        **human,
+        "reasoning": judgement.reasoning,
+        "error": error,
+        "details": dict(judgement.details),
+    }
 
 
 def as_rows(items: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:

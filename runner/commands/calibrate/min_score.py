@@ -70,13 +70,13 @@ def _cells(folder: Path, words: Sequence[str]) -> Sequence[Cell]:
 async def _entry(cell: Cell, name: str) -> dict[str, Any]:
     """An entry of `retrievers` in min_score.json."""
     options = options_of(cell.cfg)
-    built = build(cell.cfg.evaluation)
-    cases = select_cases(built.root.load().cases, options)
-    await built.root.prepare(cases, Store(Path(options.cache_dir), built.identities, cold=options.cold_start))
+    components = build(cell.cfg.evaluation)
+    cases = select_cases(components.root.load().cases, options)
+    await components.root.prepare(cases, Store(Path(options.cache_dir), components.identities, cold=options.cold_start))
     scores, unanswerable, failed = [], [], 0
     for case in cases:
         try:
-            record = (await built.root.run(case)).record()
+            record = (await components.root.run(case)).record()
         except (EvaluationError, TimeoutError):
             failed += 1
             continue
@@ -122,12 +122,12 @@ def _cross_validate(scores: Floats, unanswerable: Flags, seed: int) -> float:
     """Cross-validated F1: each part is classified with the best cut of the others. The parts are stratified."""
     order = np.random.default_rng(seed).permutation(len(scores))
     order = order[np.argsort(unanswerable[order], kind="stable")]
-    called = np.zeros(len(scores), dtype=bool)
+    predicted = np.zeros(len(scores), dtype=bool)
     for fold in range(FOLDS):
         own = order[fold::FOLDS]
         others = np.setdiff1d(order, own)
-        called[own] = scores[own] < best_cut(scores[others], unanswerable[others])
-    return f1_below(np.where(called, 0.0, 1.0), unanswerable, 0.5)
+        predicted[own] = scores[own] < best_cut(scores[others], unanswerable[others])
+    return f1_below(np.where(predicted, 0.0, 1.0), unanswerable, 0.5)
 
 
 def _blocks(results: Sequence[Mapping[str, Any]], say: Wording) -> list[Any]:

@@ -166,11 +166,11 @@ def _rubric(
     )
 
 
-def _confusion(found: Mapping[str, int], say: Wording) -> Section | None:
+def _confusion(counts: Mapping[str, int], say: Wording) -> Section | None:
     headers = [say(f"calibration.{name}") for name in ("confusion_corner", "judge_good", "judge_bad")]
     rows = [
-        [say("calibration.human_good"), str(found["true_positive"]), str(found["false_negative"])],
-        [say("calibration.human_bad"), str(found["false_positive"]), str(found["true_negative"])],
+        [say("calibration.human_good"), str(counts["true_positive"]), str(counts["false_negative"])],
+        [say("calibration.human_bad"), str(counts["false_positive"]), str(counts["true_negative"])],
     ]
     return section("", say("calibration.confusion"), Table(headers, rows, narrow=True))
 

@@ -43,12 +43,12 @@ LONGEST = 20 * MB  # most bytes of a file that is searched for names of folders
 
 @dataclass(frozen=True, slots=True)
 class Removable:
-    """A folder that may be deleted. `kept`: why it must stay; empty where it may be deleted."""
+    """A folder that may be deleted. `keep_reason`: why it must stay; empty where it may be deleted."""
 
     path: Path
     size: int
     used_at: float
-    kept: str = ""
+    keep_reason: str = ""
 
     @property
     def days(self) -> int:
@@ -97,27 +97,27 @@ def _clean(options: Any, candidates: Sequence[Removable], say: Wording) -> int:
         raise InputError(f"FOLDER: folder not found: {folder}")
     size = sum(entry.size for entry in candidates)
     chosen = list(_choose(candidates, older_than, at_most))
-    going = [entry for entry in chosen if not entry.kept]
-    terminal.lines(*(say("kept", path=entry.path, reason=entry.kept) for entry in chosen if entry.kept))
+    going = [entry for entry in chosen if not entry.keep_reason]
+    terminal.lines(*(say("kept", path=entry.path, reason=entry.keep_reason) for entry in chosen if entry.keep_reason))
     if not going:
         terminal.lines(say("files.none", folder=folder, n=len(candidates), size=_size(size)))
         terminal.lines(*[say("files.choose")] * (older_than is None and at_most is None))
         return 0
-    gone = [entry for entry in going if _remove(entry, say, is_sure=options.yes)]
-    freed = _size(sum(entry.size for entry in gone))
+    removed = [entry for entry in going if _remove(entry, say, is_sure=options.yes)]
+    freed = _size(sum(entry.size for entry in removed))
     key = "files.done" if options.yes else "files.would"
-    terminal.lines(say(key, folder=folder, n=len(gone), total=len(candidates), freed=freed, size=_size(size)))
-    return 0 if len(gone) == len(going) else 3
+    terminal.lines(say(key, folder=folder, n=len(removed), total=len(candidates), freed=freed, size=_size(size)))
+    return 0 if len(removed) == len(going) else 3
 
 
-def _choose(things: Sequence[Removable], older_than: int | None, at_most: int | None) -> Iterator[Removable]:
+def _choose(folders: Sequence[Removable], older_than: int | None, at_most: int | None) -> Iterator[Removable]:
     """The folders older than `older_than` days, and the oldest of the others until all take at most `at_most` MB."""
-    left = sum(thing.size for thing in things)
-    for thing in sorted(things, key=lambda thing: thing.used_at):
-        is_old = older_than is not None and time.time() - thing.used_at >= older_than * DAY_S
-        if is_old or (at_most is not None and left > at_most * MB):
-            left -= 0 if thing.kept else thing.size
-            yield thing
+    total = sum(thing.size for thing in folders)
+    for folder in sorted(folders, key=lambda folder: folder.used_at):
+        is_old = older_than is not None and time.time() - folder.used_at >= older_than * DAY_S
+        if is_old or (at_most is not None and total > at_most * MB):
+            total -= 0 if folder.keep_reason else folder.size
+            yield folder
 
 
 def _remove(entry: Removable, say: Wording, *, is_sure: bool) -> bool:
@@ -196,10 +196,10 @@ def _texts(folder: Path) -> Iterator[str]:
                 yield path.read_text(encoding="utf-8", errors="replace")
 
 
-def _removable(path: Path, kept: str) -> Removable:
+def _removable(path: Path, keep_reason: str) -> Removable:
     """The entry of a folder with the size and age of its files; links are not followed."""
     found = [entry.lstat() for entry in path.rglob("*") if not entry.is_dir()] or [path.lstat()]
-    return Removable(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), kept)
+    return Removable(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), keep_reason)
 
 
 def _size(size: int) -> str:

@@ -111,7 +111,7 @@ def _check(
         options = {name: node for name, node in _plain(cell).items() if name in values}  # and no newer one
         if different := sorted(_different(values, options)):
             raise InputError(
-                f"{run.opened.path}: would not be composed again as it was: {', '.join(different[:5])} "
+                f"{run.folder.path}: would not be composed again as it was: {', '.join(different[:5])} "
                 f"would differ{_one_by_one(source)}"
             )
     return cells
@@ -123,12 +123,12 @@ def _plain(cell: Cell) -> dict[str, Any]:
 
 
 def _one_by_one(source: Source) -> str:
-    return f": freeze {source.first.opened.path} FOLDER" if source.sweep is not None else ""
+    return f": freeze {source.first.folder.path} FOLDER" if source.sweep is not None else ""
 
 
-def _different(one: Any, other: Any, key: str = "") -> Iterator[str]:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for name in {*one, *other}:
-            yield from _different(one.get(name), other.get(name), f"{key}.{name}".lstrip("."))
-    elif one != other:
+def _different(first: Any, second: Any, key: str = "") -> Iterator[str]:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for name in {*first, *second}:
+            yield from _different(first.get(name), second.get(name), f"{key}.{name}".lstrip("."))
+    elif first != second:
         yield key

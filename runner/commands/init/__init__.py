@@ -107,12 +107,12 @@ def project_files(kind: str, language: str) -> dict[str, str]:
         "DISTRIBUTION": DISTRIBUTION,
         "LANGUAGE": language,
     }
-    own = {"conf/experiment/mine.yaml": f"{kind}.yaml"}
-    shared = {**FOR_ALL, **project.code}
+    kind_files = {"conf/experiment/mine.yaml": f"{kind}.yaml"}
+    common_files = {**FOR_ALL, **project.code}
     return {
         "README.md": _readme(kind, wording(language, "init")),
-        **{place: _fill(TEMPLATE / name, names) for place, name in own.items()},
-        **{place: _fill(TEMPLATE / "any" / name, names) for place, name in shared.items()},
+        **{place: _fill(TEMPLATE / name, names) for place, name in kind_files.items()},
+        **{place: _fill(TEMPLATE / "any" / name, names) for place, name in common_files.items()},
         **dict(_data(TEMPLATE / language, project.data)),
     }
 

@@ -226,10 +226,10 @@ class Desk:
             raise InputError(f"evaluation_type: no evaluation '{evaluation[:80]}'{known}")
         self.allowed.vet(overrides)
         request_words = [*([f"k={k}"] if k is not None else []), *overrides]
-        given = {key_of(word) for word in request_words}
+        given_keys = {key_of(word) for word in request_words}
         if k is not None and any(key_of(word) == "k" for word in overrides):
             request_words = request_words[1:]
-        of_data = [word for word in dataset.words if key_of(word) not in given and self._fits(word, evaluation)]
+        of_data = [word for word in dataset.words if key_of(word) not in given_keys and self._fits(word, evaluation)]
         flags = [word for folder in self.line.config_folders for word in ("--config-dir", folder)]
         return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *request_words]
 

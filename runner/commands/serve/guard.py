@@ -72,10 +72,10 @@ class Failures:
                 times.popleft()
             if not times:
                 del self._times[name]
-        own = self._times.get(address, ())
+        own_times = self._times.get(address, ())
         n_failures = sum(map(len, self._times.values()))
-        if len(own) >= self.most or n_failures >= self.most_in_all * (1 if own else STRANGERS):
-            oldest = own[0] if own else min(times[0] for times in self._times.values())
+        if len(own_times) >= self.most or n_failures >= self.most_in_all * (1 if own_times else STRANGERS):
+            oldest = own_times[0] if own_times else min(times[0] for times in self._times.values())
             return max(1.0, self.seconds - (now - oldest))
         return 0.0
 
