@@ -178,11 +178,11 @@ class FullRag:
         self.system = None if system is None or attribute_of(system, "is_within") else system
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
         own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
-        self.chosen = ChosenMetrics(metrics, own, judge=judge, shown=SHOWN)
+        self.chosen_metrics = ChosenMetrics(metrics, own, judge=judge, fields=SHOWN)
         if rubrics is None:
-            rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen.names]
+            rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen_metrics.names]
         self.rubrics = tuple(dict.fromkeys(rubrics))
-        self.chosen.names |= {*self.rubrics}
+        self.chosen_metrics.names |= {*self.rubrics}
         self._has_references = False
         self.require = cast(Mapping[str, float | None], require or {})
 
@@ -197,21 +197,26 @@ class FullRag:
             *case_set.problems,
             *language_warnings(self.judge_, [case.text for case in islice(case_set.cases, LOOKED_AT)]),
         )
-        identity = {**case_set.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
+        identity = {
+            **case_set.identity,
+            **asked,
+            **self.chosen_metrics.identity,
+            right.IDENTITY: fingerprint(self.high),
+        }
         return replace(case_set, problems=problems, identity=identity)
 
     @property
     def metrics(self) -> Sequence[Metric]:
         own = (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
         spread = () if self.system is None or self.system.repeats == 1 else tuple(spreads(SPREAD))
-        return (*own, *spread, *self.chosen.metrics)
+        return (*own, *spread, *self.chosen_metrics.metrics)
 
     @property
     def idle(self) -> Sequence[str]:
         return () if self.system is None else ("retriever", "tokenizer", "embedder", "generator")
 
     def preflight(self) -> list[Problem]:
-        problems = list(self.chosen.problems())
+        problems = list(self.chosen_metrics.problems())
         required = [name for name, least in self.require.items() if least is not None]
         if self.system is not None and required:
             message = "expected null, as a system is asked for all of it at once"
@@ -224,10 +229,10 @@ class FullRag:
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         self._has_references = any(map(_has_reference, cases))
         if self.system is not None:
-            await self.chosen.prepare(cases, workspace)
+            await self.chosen_metrics.prepare(cases, workspace)
             return self.retrieval.describe()
         preparation = await self.retrieval.prepare(cases, workspace)
-        await self.chosen.prepare(cases, workspace)
+        await self.chosen_metrics.prepare(cases, workspace)
         self._demand(cases)
         return preparation
 
@@ -235,8 +240,8 @@ class FullRag:
         """Check the judge by the rubrics that have control items and apply to any case."""
         if not attribute_of(self.judge_, "health"):
             return {}
-        controls = [*answer_controls(self._judged_rubrics()), *self.chosen.controls]
-        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
+        controls = [*answer_controls(self._judged_rubrics()), *self.chosen_metrics.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen_metrics.unchecked_facts}
 
     def _judged_rubrics(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
@@ -306,8 +311,8 @@ class FullRag:
 
     async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         shown = self._rubric_fields(case, output)
-        await self.chosen.add_own(case, {**shown, **self._fields_of_checks(output)}, judgements)
-        asked = {**self._judge_fields(case, output), **self.chosen.judge_fields(shown)}
+        await self.chosen_metrics.add_own(case, {**shown, **self._fields_of_checks(output)}, judgements)
+        asked = {**self._judge_fields(case, output), **self.chosen_metrics.judge_fields(shown)}
         await judge_missing(self.judge_, asked, judgements)
 
     def _fields_of_checks(self, output: RagOutput) -> dict[str, Any]:
@@ -362,7 +367,7 @@ class FullRag:
             ranked = () if self.system is not None else self.retrieval.names(case)
             missing = (name for name in ranked if name not in values)
             nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
-            return self.chosen.merge_scores(nothing, case, None, judgements)
+            return self.chosen_metrics.merge_scores(nothing, case, None, judgements)
         if not output.again:
             return self._score(case, output, judgements)
         parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
@@ -382,8 +387,8 @@ class FullRag:
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
-        return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
+        return self.chosen_metrics.merge_scores(
+            own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))
         )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class MemoryEvaluation:
         self.scenario, self.memory, self.context = scenario, memory, context
         self.generator, self.judge_, self.high = generator, judge, high
         self.weights = (profile or AutoProfile()).memory
-        self.chosen = ChosenMetrics(metrics, (), judge=judge, shown=SHOWN)
+        self.chosen_metrics = ChosenMetrics(metrics, (), judge=judge, fields=SHOWN)
         self._conversations: Mapping[str, Conversation] = {}
         self._replays: Mapping[str, Replay] = {}
         self._has_references = False
@@ -158,7 +158,10 @@ class MemoryEvaluation:
     def preflight(self) -> list[Problem]:
         least = attribute_of(self.generator, "refuse_below")
         needed = f"expected null, got {least}: evaluation=memory looks for no documents, so no hit can be too weak"
-        return [*([] if least is None else [Problem("generator.refuse_below", needed)]), *self.chosen.problems()]
+        return [
+            *([] if least is None else [Problem("generator.refuse_below", needed)]),
+            *self.chosen_metrics.problems(),
+        ]
 
     def load(self) -> CaseSet[ProbeCase]:
         data = _load_once(self.scenario)
@@ -169,7 +172,7 @@ class MemoryEvaluation:
         weighed = {"memory_weights": fingerprint(self.weights), **data.given}
         if any(map(self._by_reference, data.cases)):
             weighed[right.IDENTITY] = fingerprint(self.high)
-        weighed |= self.chosen.identity
+        weighed |= self.chosen_metrics.identity
         return CaseSet(data.cases, problems, {**data.identity, **asked, **weighed})
 
     @property
@@ -183,7 +186,7 @@ class MemoryEvaluation:
             *diagnosis.METRICS,
             *answers.METRICS,
             *locomo.METRICS,
-            *self.chosen.metrics,
+            *self.chosen_metrics.metrics,
         )
 
     @asynccontextmanager
@@ -198,7 +201,7 @@ class MemoryEvaluation:
 
     async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
         await prepare(self.memory, workspace)
-        await self.chosen.prepare(cases, workspace)
+        await self.chosen_metrics.prepare(cases, workspace)
         self._has_references = any(map(self._by_reference, cases))
         asked: defaultdict[str, list[Probe]] = defaultdict(list)
         for case in cases:
@@ -211,8 +214,8 @@ class MemoryEvaluation:
         if not attribute_of(self.judge_, "health"):
             return {}
         answered = answer_controls([CORRECTNESS] if self._has_references else [])
-        controls = [graded_controls(), *answered, *self.chosen.controls]
-        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
+        controls = [graded_controls(), *answered, *self.chosen_metrics.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen_metrics.unchecked_facts}
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
@@ -274,9 +277,9 @@ class MemoryEvaluation:
         asked = {RUBRIC: {**question, **shown, **facts, "weights": self.weights}}
         if self._by_reference(case) and not output.answer.refused:
             asked[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
-        await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
+        await self.chosen_metrics.add_own(case, self._rubric_fields(case, output), judgements)
         await judge_missing(
-            self.judge_, {**asked, **self.chosen.judge_fields(self._rubric_fields(case, output))}, judgements
+            self.judge_, {**asked, **self.chosen_metrics.judge_fields(self._rubric_fields(case, output))}, judgements
         )
 
     def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
@@ -288,7 +291,7 @@ class MemoryEvaluation:
     def score(self, case: ProbeCase, output: MemoryOutput | RestoredProbe | None, judgements: Judgements) -> Scores:
         if output is None:
             nothing = Scores({}, unscored=tuple(self._names(case)))
-            return self.chosen.merge_scores(nothing, case, None, judgements)
+            return self.chosen_metrics.merge_scores(nothing, case, None, judgements)
         grades, failed = judged.judged_memory(judgements.get(RUBRIC), self.judge_.on_failure)
         if self._by_reference(case):
             declined, on_failure = output.answer.refused, self.judge_.on_failure
@@ -300,8 +303,8 @@ class MemoryEvaluation:
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores({**values, **grades}, failed, weights, labels)
-        return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
+        return self.chosen_metrics.merge_scores(
+            own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))
         )
 
     def _values_before_judging(

@@ -62,9 +62,9 @@ def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     """What was read, what was left out, what cannot be judged, and the command that evaluates the cases."""
     n, counts = len(logs.cases), logs.counts
     taken_lines = [
-        f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()
+        f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.column_names.items()
     ]
-    left_lines = [f"  {say('left'):<{WIDTH}} {', '.join(logs.left)}"] if logs.left else []
+    left_lines = [f"  {say('left'):<{WIDTH}} {', '.join(logs.unused_columns)}"] if logs.unused_columns else []
     remarks = [
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),

@@ -143,10 +143,10 @@ def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]
 
 def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
     """What is wrong with the choice, or list of choices, of a group; None where all are known."""
-    for one in choice if isinstance(choice, list) else [choice]:
-        if isinstance(one, dict):
+    for entry in choice if isinstance(choice, list) else [choice]:
+        if isinstance(entry, dict):
             return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")
-        name = "null" if one is None else str(one)
+        name = "null" if entry is None else str(entry)
         if name not in options:
             from runner.system.metadata import without_credentials
 
@@ -166,12 +166,12 @@ def of_all_jobs(jobs: Sequence[tuple[Sequence[str], Sequence[Problem]]]) -> list
         without, with_it = sorted(lacking - having), sorted(having - lacking)
         if without and with_it:
             by_text = {text: each for text, each in by_text.items() if each.key != key or not _is_unknown(each)}
-            one = Problem(
+            combined = Problem(
                 key,
                 f"a setting of {', '.join(with_it)}, not of {', '.join(without)}; sweep those apart, or "
                 f"{_as_choice(key, with_it[0], without)}",
             )
-            by_text[str(one)] = one
+            by_text[str(combined)] = combined
     return list(_explain_swept_lists(by_text.values(), [overrides for overrides, _ in jobs]))
 
 
@@ -196,10 +196,10 @@ def _as_choice(key: str, having: str, without: Sequence[str]) -> str:
     group, _, choice = having.lstrip("+").partition("=")
     *outer, last = key.removeprefix(_path(having)).split(".")
     setting = "".join(f"{name}: {{" for name in outer) + f"{last}: VALUE" + "}" * len(outer)
-    others = ",".join(each.partition("=")[2] for each in without)
+    other_choices = ",".join(each.partition("=")[2] for each in without)
     return (
         f"write 'defaults: [{choice}]' and '{setting}' into FOLDER/{group}/NAME.yaml and sweep "
-        f"--config-dir=FOLDER {group}={others},NAME"
+        f"--config-dir=FOLDER {group}={other_choices},NAME"
     )
 
 

@@ -239,12 +239,12 @@ def frozen_of(line: arguments.Line) -> tuple[FrozenConfig | None, list[str]]:
     if line.config_name is None:
         return None, line.config_folders
     name = f"{line.config_name.removesuffix('.yaml')}.yaml"
-    found = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
-    if not found:
+    holders = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
+    if not holders:
         raise InputError(f"--config-name: no {name} in {', '.join(line.config_folders)}")
     frozen, folders = (
-        FrozenConfig.read(Path(found[0]) / name),
-        [each for each in line.config_folders if each != found[0]],
+        FrozenConfig.read(Path(holders[0]) / name),
+        [each for each in line.config_folders if each != holders[0]],
     )
     Vetting(frozen, line.overrides, folders, line.trusts).before_composing()
     return frozen, folders
@@ -264,10 +264,10 @@ def compose_cells(
         jobs = arguments.cells(overrides)
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
         for job in jobs:
-            both, found = _compose(job, vet)
-            problems.append((job, found))
-            if both is not None and not found:
-                cfg, hydra = both
+            composed, job_problems = _compose(job, vet)
+            problems.append((job, job_problems))
+            if composed is not None and not job_problems:
+                cfg, hydra = composed
                 cells.append(_cell(cfg, hydra, job, [override for override in job if override in swept]))
                 if len(cells) > OPENED and str(hydra.launcher.get("_target_")) == LAUNCHER:
                     cells[-1].nodes.pack()
@@ -301,10 +301,10 @@ def initialise(folder: Path | None) -> Iterator[None]:
 def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
     """`+key=value` as `++key=value`: adding a key that exists, and setting a new key in a free mapping, are both
     allowed."""
-    known = known_groups(search_path(overrides))
+    group_choices = known_groups(search_path(overrides))
 
     def full_override(override: str) -> str:
-        if _is_added(override) and str(arguments.parse(override).key_or_group) not in known:
+        if _is_added(override) and str(arguments.parse(override).key_or_group) not in group_choices:
             return f"+{override}"
         if re.fullmatch(rf"\+?{LISTED}=\w+", override):
             return "{}=[{}]".format(*override.split("="))
@@ -315,12 +315,12 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
 
 def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
     """The profiles of the user, for evaluations that hold all profiles by name."""
-    known = known_groups(search_path(overrides))
+    group_choices = known_groups(search_path(overrides))
     shipped = {path.name for path in (resources.files("conf") / "profile").iterdir()}
-    profiles = [name for name in known.get("profile", ()) if f"{name}.yaml" not in shipped]
+    profiles = [name for name in group_choices.get("profile", ()) if f"{name}.yaml" not in shipped]
     place = "profile@evaluation.profiles"
     for job in arguments.cells(overrides) if profiles else ():
-        cfg = _compose_bare(job, known)
+        cfg = _compose_bare(job, group_choices)
         if cfg is None or f"{place}.default" not in _choices(cfg.hydra):
             return []
     named = {override.lstrip("+").partition("=")[0] for override in overrides}
@@ -334,10 +334,10 @@ def _is_added(override: str) -> bool:
 def unused_settings(cells: Sequence[Cell]) -> list[str]:
     """Problems of components that were chosen or set on the command line although no cell uses them."""
     named = {re.split(r"[=./]", override.lstrip("+"))[0] for cell in cells for override in cell.overrides}
-    used = set().union(*(cell.used for cell in cells))
+    used_components = set().union(*(cell.used for cell in cells))
     nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
     components = {name for name, node in nodes.items() if isinstance(node, DictConfig) and "_target_" in node}
-    return sorted(components - used - set(NOT_COMPONENTS))
+    return sorted(components - used_components - set(NOT_COMPONENTS))
 
 
 def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
@@ -345,9 +345,9 @@ def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
     swept = (override.lstrip("+~").partition("=")[0] for cell in cells for override in cell.swept)
     for key in dict.fromkeys(swept):
         group = re.split(r"[./@]", key)[0]
-        used = set().union(*(cell.used for cell in cells))
-        if group in GROUPS_BESIDE and group not in used:
-            name, uses = evaluation_name(cells[0].cfg), ", ".join(sorted(used - set(NOT_COMPONENTS)))
+        used_components = set().union(*(cell.used for cell in cells))
+        if group in GROUPS_BESIDE and group not in used_components:
+            name, uses = evaluation_name(cells[0].cfg), ", ".join(sorted(used_components - set(NOT_COMPONENTS)))
             yield Problem(
                 key, f"{name} does not use it, so its values change nothing; sweep one of {uses}, or an option"
             )
@@ -411,20 +411,20 @@ def _sort_words(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
     choices_of = known_groups(path)
     groups, values, problems = [], [], []
     for override in job:
-        parsed = arguments.parse(override)
-        key, value = str(parsed.key_or_group), None if parsed.is_delete() else parsed.value()
-        if parsed.is_delete() and key in RunOptions.model_fields:
+        parsed_override = arguments.parse(override)
+        key, value = str(parsed_override.key_or_group), None if parsed_override.is_delete() else parsed_override.value()
+        if parsed_override.is_delete() and key in RunOptions.model_fields:
             problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
         elif key.startswith(PARAMS):
             problems.append(Problem(PARAMS, NO_PARAMS))
-        elif problem := nested_problem(key, value, choices_of) or group_problem(parsed, path):
+        elif problem := nested_problem(key, value, choices_of) or group_problem(parsed_override, path):
             problems.append(problem)
-        elif key in choices_of and not parsed.is_delete():
+        elif key in choices_of and not parsed_override.is_delete():
             groups.append(override)
         elif key.startswith("hydra/"):
             values.append(override.lstrip("+"))
         else:
-            keep = key.startswith("hydra") or parsed.is_delete()
+            keep = key.startswith("hydra") or parsed_override.is_delete()
             values.append(override if keep else f"++{override.lstrip('+')}")
     return groups, values, problems
 

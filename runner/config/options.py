@@ -177,12 +177,12 @@ def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
 
 def _metric_problems(cfg: DictConfig) -> Iterator[Problem]:
     """Problems of chosen metrics where the evaluation takes none."""
-    chosen = plain_value(cfg, "metric") if "metric" in cfg else {}
-    if not isinstance(chosen, Mapping):
-        yield not_a_mapping("metric", f", got {'nothing' if chosen is None else chosen!r}", ())
-    elif "_target_" in chosen:
+    metrics = plain_value(cfg, "metric") if "metric" in cfg else {}
+    if not isinstance(metrics, Mapping):
+        yield not_a_mapping("metric", f", got {'nothing' if metrics is None else metrics!r}", ())
+    elif "_target_" in metrics:
         yield Problem("metric._target_", "expected metrics by name")
-    elif chosen and not any(key.startswith("metric.") for key in keys(cfg.evaluation)):
+    elif metrics and not any(key.startswith("metric.") for key in keys(cfg.evaluation)):
         yield Problem("metric", f"{evaluation_name(cfg)} takes no further metrics")
 
 

@@ -56,12 +56,12 @@ KOREAN = range(0xAC00, 0xD7A4)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`rows`: (first line or None, row). `whole`: the value of a JSON or YAML file that holds more than rows.
+    """`rows`: (first line or None, row). `document`: the value of a JSON or YAML file that holds more than rows.
     `encoding`: of a text that is not UTF-8."""
 
     kind: Kind
     rows: Sequence[tuple[int | None, Row]]
-    whole: Any = None
+    document: Any = None
     encoding: str | None = None
 
     @property
@@ -243,43 +243,43 @@ def plain(value: Any) -> Any:
 def _parse(kind: Kind, content: bytes, path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Table:
     if kind == "yaml":
         text, _ = decode(content, path, key, error, "utf-8-sig")
-        whole = plain(parsed_yaml(text, path, key, error))
+        document = plain(parsed_yaml(text, path, key, error))
     elif kind == "jsonl":
         return Table(kind, list(read_jsonl(path, key, log, error)))
     else:
         try:
-            whole = read_json(path, key, log, error)
+            document = read_json(path, key, log, error)
         except RunnerError:
             lines = ProblemLog()
             rows = list(read_jsonl(path, key, lines, error))  # JSON Lines with the suffix of JSON
             if lines.errors or not rows:
                 raise
             return Table("jsonl", rows)
-    rows_of_whole = _rows(whole)
+    rows_of_whole = _rows(document)
     for place, row in enumerate(rows_of_whole):
         if not isinstance(row, dict):
             log.error(path, f"expected an object, found {describe_value(row)}", None, f"[{place}]")
-    return Table(kind, [(None, row) for row in rows_of_whole if isinstance(row, dict)], whole)
+    return Table(kind, [(None, row) for row in rows_of_whole if isinstance(row, dict)], document)
 
 
-def _rows(whole: Any) -> Sequence[Any]:
+def _rows(document: Any) -> Sequence[Any]:
     """The rows of a list, of a table of pandas or MLflow, of columns, or of the only list in an object."""
-    if isinstance(whole, list):
-        return whole
-    if not isinstance(whole, dict):
-        return [whole]
-    columns, data = whole.get("columns"), whole.get("data")
+    if isinstance(document, list):
+        return document
+    if not isinstance(document, dict):
+        return [document]
+    columns, data = document.get("columns"), document.get("data")
     if isinstance(columns, list) and isinstance(data, list):
         names = _header(columns)
         return [dict(zip(names, row, strict=False)) if isinstance(row, list) else row for row in data]
-    values = list(whole.values())
+    values = list(document.values())
     if _are_columns(values):
-        return _across(whole, range(len(values[0])))
+        return _across(document, range(len(values[0])))
     if values and all(isinstance(value, dict) and value for value in values) and len({tuple(v) for v in values}) == 1:
         numbered = [place for place in values[0] if str(place).isdecimal()]
         if len(numbered) == len(values[0]):
-            return _across(whole, numbered)
-    return next((whole[name] for name in LISTS if isinstance(whole.get(name), list)), [whole])
+            return _across(document, numbered)
+    return next((document[name] for name in LISTS if isinstance(document.get(name), list)), [document])
 
 
 def _are_columns(values: Sequence[Any]) -> bool:

@@ -214,8 +214,10 @@ def _speaks_of_json(body: Mapping[str, Any]) -> bool:
     return any("json" in message["content"].lower() for message in body["messages"])
 
 
-def _learn_refusal(refused: Counter[str], parameter: str, body: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+def _learn_refusal(
+    refused: Counter[str], parameter: str, body: Mapping[str, Any], sent_body: Mapping[str, Any]
+) -> bool:
     """Whether the request would be another one now; another request may have learnt the same meanwhile."""
-    if accepted_body(body, refused) == sent:
+    if accepted_body(body, refused) == sent_body:
         refused[parameter] += 1
-    return accepted_body(body, refused) != sent
+    return accepted_body(body, refused) != sent_body

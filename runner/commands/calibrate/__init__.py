@@ -88,7 +88,7 @@ def main(argv: Sequence[str]) -> int:
         terminal.note(line)
     cfg.out = str(_folder(cfg, labels, [*words, *(rubric.digest for rubric in rubrics.values())]))
     components = build(cfg.judge)
-    chosen_metrics = ChosenMetrics(choices, (), judge=components.root, shown=FIELDS)
+    chosen_metrics = ChosenMetrics(choices, (), judge=components.root, fields=FIELDS)
     announce(cfg, components, cfg.report.language)
     settings = Settings(labels.scale, *own_options.thresholds, options.seed)
     return _show(
