@@ -151,8 +151,8 @@ class ChosenMetrics:
         judgements: Judgements,
         rubrics: Collection[str] = (),
     ) -> Scores:
-        """The chosen metrics of `own_scores`, and the scores of the choices. `rubrics`: those of the choices that apply to
-        the case; `output` None: it failed."""
+        """The chosen metrics of `own_scores`, and the scores of the choices. `rubrics`: those of the choices that apply
+        to the case; `output` None: it failed."""
         scores = [self._choose(own_scores)]
         if output is None:
             scores.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
