@@ -133,11 +133,11 @@ def refined_queries(question: str, candidates: Sequence[Candidate], coverage: Co
         yield " ".join(searched)
     if not candidates or not n_words:
         return
-    known, counts = set(all_forms(content_words(question))), {}
+    known_forms, counts = set(all_forms(content_words(question))), {}
     for word in content_words(candidates[0].passage):
-        if word.forms.isdisjoint(known) and coverage.chunks_with(word) >= HELD_BY:
+        if word.forms.isdisjoint(known_forms) and coverage.chunks_with(word) >= HELD_BY:
             counts[word.text] = coverage.chunks_with(word)
-            known |= word.forms
+            known_forms |= word.forms
     added = sorted(counts, key=lambda text: counts[text])[:n_words]
     if added:
         yield " ".join([*searched, *added])

@@ -425,10 +425,10 @@ def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:
 
 
 def _check_notes(queries: Sequence[Query], corpus: Corpus) -> None:
-    named = {note for query in queries for note in query.relevance}
-    if named and corpus.documents and not any(map(corpus.document_by_id.__contains__, named)):
+    note_ids = {note for query in queries for note in query.relevance}
+    if note_ids and corpus.documents and not any(map(corpus.document_by_id.__contains__, note_ids)):
         example = next(note for query in queries for note in query.relevance)
         raise DataError(
-            f"scenario: none of the {len(named)} documents that its questions name, such as '{example}', is in the "
+            f"scenario: none of the {len(note_ids)} documents that its questions name, such as '{example}', is in the "
             "corpus: choose a dataset and a scenario that belong together"
         )

@@ -128,10 +128,10 @@ class RagOutput:
     def _system_record(self) -> Mapping[str, Any]:
         """The reply of a running system, and how it was read."""
         replies = [each.reply.record() for each in self.each if each.reply is not None]
-        named = [each.found.named for each in self.each if each.found.named is not None]
+        contexts = [each.found.named for each in self.each if each.found.named is not None]
         if not replies:
             return {}
-        understood = [{"by": each.by, "texts": each.has_texts, "strange": list(each.strange)} for each in named]
+        understood = [{"by": each.by, "texts": each.has_texts, "strange": list(each.strange)} for each in contexts]
         return {"replies": replies, "named": understood}
 
 
@@ -192,14 +192,14 @@ class FullRag:
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
             parts = {"judge": self.judge_, "system": self.system}
-        asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
+        provenance = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
         problems = (
             *case_set.problems,
             *language_warnings(self.judge_, [case.text for case in islice(case_set.cases, LOOKED_AT)]),
         )
         identity = {
             **case_set.identity,
-            **asked,
+            **provenance,
             **self.chosen_metrics.identity,
             right.IDENTITY: fingerprint(self.high),
         }
@@ -274,10 +274,10 @@ class FullRag:
         return replace(outputs[0], again=tuple(outputs[1:]))
 
     def _system_record(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
-        found = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
+        retrieved = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
         text = reply.answer
         refused = not text.strip() or is_refusal(text, case.text)
-        return RagOutput(found, Answer(text, refused, citations(text)), None, self._record(case, found), reply)
+        return RagOutput(retrieved, Answer(text, refused, citations(text)), None, self._record(case, retrieved), reply)
 
     def _record(self, case: Query, retrieved: RetrievalResult) -> Mapping[str, Any]:
         return record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k, {"answers": list(case.answers)})
@@ -302,12 +302,14 @@ class FullRag:
         if not output.again:
             await self._judge_answer(case, output, judgements)
             return
-        for number, each in enumerate(output.each, start=1):
-            own = _of_answer(judgements, number)
+        for number, answer_output in enumerate(output.each, start=1):
+            own_judgements = _of_answer(judgements, number)
             try:
-                await self._judge_answer(case, each, own)
+                await self._judge_answer(case, answer_output, own_judgements)
             finally:
-                judgements.update({_rubric_of(rubric, number): judgement for rubric, judgement in own.items()})
+                judgements.update(
+                    {_rubric_of(rubric, number): judgement for rubric, judgement in own_judgements.items()}
+                )
 
     async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         shown = self._rubric_fields(case, output)

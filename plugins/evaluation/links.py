@@ -134,12 +134,15 @@ class LinkEvaluation:
         charge(self._asked.get(case.id, {}))
         if ahead is None:
             with stopwatch() as watch:
-                found = (await compute(self.suggester.suggest, [place], self._depth))[0]
+                suggested = (await compute(self.suggester.suggest, [place], self._depth))[0]
             timing = watch.timing
         else:
-            found, timing = ahead, Timing(None, live=False)
-        self._legs = tuple(f"{name}/" for name in found.legs)
-        best, legs = self._confident(found.best), {name: self._confident(leg) for name, leg in found.legs.items()}
+            suggested, timing = ahead, Timing(None, live=False)
+        self._legs = tuple(f"{name}/" for name in suggested.legs)
+        best, legs = (
+            self._confident(suggested.best),
+            {name: self._confident(leg) for name, leg in suggested.legs.items()},
+        )
         reasons = tuple([await compute(self.suggester.reason, place, each.note) for each in best[: self.topk]])
         return LinkOutput(place, best, legs, reasons, timing, self._record(case, place, best, reasons))
 

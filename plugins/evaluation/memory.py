@@ -106,10 +106,12 @@ class RestoredProbe:
     def of(cls, row: Mapping[str, Any]) -> RestoredProbe | None:
         """The output; None for a row without the contexts: a whole history is not stored with every probe."""
         kept = row["output"]
-        shown = BuiltContext((), tuple(Context(**context) for context in kept["contexts"]))
-        if row["stage"] == "score" or (not shown.contexts and any(section["tokens"] for section in kept["sections"])):
+        built_context = BuiltContext((), tuple(Context(**context) for context in kept["contexts"]))
+        if row["stage"] == "score" or (
+            not built_context.contexts and any(section["tokens"] for section in kept["sections"])
+        ):
             return None
-        return cls(row, shown.memory_text, shown.text_of("entities"))
+        return cls(row, built_context.memory_text, built_context.text_of("entities"))
 
     @property
     def answer(self) -> Answer:
@@ -168,12 +170,12 @@ class MemoryEvaluation:
         conversations, problems = data.conversations, data.problems
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
-        asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
-        weighed = {"memory_weights": fingerprint(self.weights), **data.given}
+        provenance = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
+        weights = {"memory_weights": fingerprint(self.weights), **data.given}
         if any(map(self._by_reference, data.cases)):
-            weighed[right.IDENTITY] = fingerprint(self.high)
-        weighed |= self.chosen_metrics.identity
-        return CaseSet(data.cases, problems, {**data.identity, **asked, **weighed})
+            weights[right.IDENTITY] = fingerprint(self.high)
+        weights |= self.chosen_metrics.identity
+        return CaseSet(data.cases, problems, {**data.identity, **provenance, **weights})
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -203,11 +205,13 @@ class MemoryEvaluation:
         await prepare(self.memory, workspace)
         await self.chosen_metrics.prepare(cases, workspace)
         self._has_references = any(map(self._by_reference, cases))
-        asked: defaultdict[str, list[Probe]] = defaultdict(list)
+        probes_by_conversation: defaultdict[str, list[Probe]] = defaultdict(list)
         for case in cases:
-            asked[case.conversation.id].append(case.probe)
-        self._replays = {id: Replay(self.memory, self._conversations[id], probes) for id, probes in asked.items()}
-        turns = [len(self._conversations[id].turns) for id in asked]
+            probes_by_conversation[case.conversation.id].append(case.probe)
+        self._replays = {
+            id: Replay(self.memory, self._conversations[id], probes) for id, probes in probes_by_conversation.items()
+        }
+        turns = [len(self._conversations[id].turns) for id in probes_by_conversation]
         return Preparation({"conversations": {"n": len(turns), "turns": sum(turns), "probes": len(cases)}})
 
     async def check_judge(self) -> Mapping[str, Any]:
@@ -269,17 +273,19 @@ class MemoryEvaluation:
     async def judge_missing(
         self, case: ProbeCase, output: MemoryOutput | RestoredProbe, judgements: MutableMapping[str, Judgement]
     ) -> None:
-        shown = {"memory": output.memory_text, "entities": output.entities_text}
+        memory_fields = {"memory": output.memory_text, "entities": output.entities_text}
         facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
         if not facts["reference"] and case.probe.answerable:
             facts["reference"] = list(case.probe.answers)
         question = {"question": case.probe.question, "language": case.language}
-        asked = {RUBRIC: {**question, **shown, **facts, "weights": self.weights}}
+        judge_fields = {RUBRIC: {**question, **memory_fields, **facts, "weights": self.weights}}
         if self._by_reference(case) and not output.answer.refused:
-            asked[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
+            judge_fields[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
         await self.chosen_metrics.add_own(case, self._rubric_fields(case, output), judgements)
         await judge_missing(
-            self.judge_, {**asked, **self.chosen_metrics.judge_fields(self._rubric_fields(case, output))}, judgements
+            self.judge_,
+            {**judge_fields, **self.chosen_metrics.judge_fields(self._rubric_fields(case, output))},
+            judgements,
         )
 
     def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:

@@ -169,10 +169,10 @@ class TraceQuality:
         return {HEALTH: await check_health(self.judge_, controls), **self.chosen_metrics.unchecked_facts}
 
     async def judge(self, case: TraceCase, output: TraceOutput) -> Judgements:
-        judgements, shown = dict[str, Judgement](), _rubric_fields(output.trace)
-        await self.chosen_metrics.add_own(case, shown, judgements)
+        judgements, fields = dict[str, Judgement](), _rubric_fields(output.trace)
+        await self.chosen_metrics.add_own(case, fields, judgements)
         own = {RUBRIC: fields_of(output.trace)} if self._is_judged else {}
-        await judge_missing(self.judge_, {**own, **self.chosen_metrics.judge_fields(shown)}, judgements)
+        await judge_missing(self.judge_, {**own, **self.chosen_metrics.judge_fields(fields)}, judgements)
         return judgements
 
     def score(self, case: TraceCase, output: TraceOutput | None, judgements: Judgements) -> Scores:
@@ -201,10 +201,10 @@ class TraceQuality:
         return {RUBRIC: 0.0 if self.judge_.on_failure == "zero" else None}, (RUBRIC,)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        found = sums(rows)
+        totals = sums(rows)
         if self.judge_completion and not self._is_judged:
-            found["trace"] = {**found.get("trace", {}), "completion_not_judged": True}
-        return found
+            totals["trace"] = {**totals.get("trace", {}), "completion_not_judged": True}
+        return totals
 
 
 def _rubric_fields(trace: Trace) -> dict[str, Any]:
@@ -228,10 +228,10 @@ class _Cases:
         expected = trace.expected_tools
         reference = [] if expected is None else [[[use.name, use.arguments] for use in expected]]
         gold = fingerprint([trace.domain, trace.rating, *reference])[:16]
-        shared = (trace.language or detect_language(trace.objective), tags, gold, expected is not None)
-        shared = self._known.setdefault(shared, shared)
+        labels = (trace.language or detect_language(trace.objective), tags, gold, expected is not None)
+        labels = self._known.setdefault(labels, labels)
         self.domains.add(trace.domain)
-        self.cases.append(TraceCase(trace.id, len(self.cases), len(trace.steps), *shared))
+        self.cases.append(TraceCase(trace.id, len(self.cases), len(trace.steps), *labels))
         self._tasks.update(fingerprint([trace.id, trace.objective, gold]).encode())
         steps = [[step.type, step.content, step.tool] for step in trace.steps]
         steps += [] if expected is None else [[use.name, use.arguments] for use in trace.calls]

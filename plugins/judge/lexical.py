@@ -177,10 +177,10 @@ class LexicalJudge:
             _link_reason,
         )
         way = dict(zip(self.rubrics, ways, strict=True))[rubric]
-        if not are_several() or (seen := digest_of(fields)) is None:
+        if not are_several() or (fields_digest := digest_of(fields)) is None:
             return await compute(way, fields)
         judgement_by_key: dict[tuple[str, float, bytes], Judgement] = make_once("judgements by words", "", dict)
-        place = rubric, self.supported, seen
+        place = rubric, self.supported, fields_digest
         if place not in judgement_by_key:
             judgement = await compute(way, fields)
             if len(judgement_by_key) >= KEPT:
@@ -212,12 +212,12 @@ class LexicalJudge:
         answer, words = str(fields["answer"]), _words_of(fields)
         if is_refusal(answer, str(fields["question"])):
             return Judgement(0.0, words["refusal"])
-        found = relevancy(str(fields["question"]), without_citations(answer))
-        reasons = [words["topic"].format(found.shared, found.question_words)]
-        reasons += [words["phrase"]] if found.is_phrase else []
-        if not found.responds:
-            reasons.append(words.get(f"kind.{found.kind}", words["adds_nothing"]))
-        return Judgement(found.score, " ".join(reasons), details={"topic": found.topic, "kind": found.kind})
+        result = relevancy(str(fields["question"]), without_citations(answer))
+        reasons = [words["topic"].format(result.shared, result.question_words)]
+        reasons += [words["phrase"]] if result.is_phrase else []
+        if not result.responds:
+            reasons.append(words.get(f"kind.{result.kind}", words["adds_nothing"]))
+        return Judgement(result.score, " ".join(reasons), details={"topic": result.topic, "kind": result.kind})
 
     def _context_precision(self, fields: Mapping[str, Any]) -> Judgement:
         question, references = str(fields.get("question") or ""), fields["references"]
@@ -240,11 +240,11 @@ class LexicalJudge:
         known = "\n".join([str(fields.get("question") or ""), *(context.title for context in contexts)])
         sources = Sources([context.text for context in contexts], known)
         text = "\n".join(context.text for context in contexts)
-        found = [
+        verdicts_of_references = [
             [self._verdict_on(Statement(claim), sources, text) for claim in each]
             for each in verdicts.claims_of(fields["references"])
         ]
-        best = max(found, key=_mean_support)
+        best = max(verdicts_of_references, key=_mean_support)
         return Judgement(
             _mean_support(best), _reasoning(best, words), details={"claims": [_detail(v, words) for v in best]}
         )
@@ -285,12 +285,12 @@ def _words_of(fields: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _link_reason(fields: Mapping[str, Any]) -> Judgement:
     place = f"{fields.get('anchor') or ''}\n{fields['context']}"
-    found = connection(str(fields["reason"]), place, str(fields["target"]))
-    words, both = _words_of(fields), ", ".join(found.in_both)
+    result = connection(str(fields["reason"]), place, str(fields["target"]))
+    words, both = _words_of(fields), ", ".join(result.in_both)
     reasons = [words["in_both"].format(both) if both else words["in_both_nothing"]]
-    if found.missing:
-        reasons.append(words["in_neither"].format(", ".join(found.missing)))
-    return Judgement(found.score, " ".join(reasons))
+    if result.missing:
+        reasons.append(words["in_neither"].format(", ".join(result.missing)))
+    return Judgement(result.score, " ".join(reasons))
 
 
 def _memory(fields: Mapping[str, Any]) -> Judgement:

@@ -108,10 +108,12 @@ class HttpMemory:
         return [*self.endpoint.problems(), *self._problems()]
 
     def _problems(self) -> Iterator[Problem]:
-        for name, sent in self.sent.items():
-            if not str(sent.get("path", "")).startswith("/"):
-                yield Problem(f"memory.{name}.path", f"expected a path such as /memories, found {sent.get('path')!r}")
-            for word in dict.fromkeys([*placeholders(sent.get("path")), *placeholders(sent.get("body"))]):
+        for name, request in self.sent.items():
+            if not str(request.get("path", "")).startswith("/"):
+                yield Problem(
+                    f"memory.{name}.path", f"expected a path such as /memories, found {request.get('path')!r}"
+                )
+            for word in dict.fromkeys([*placeholders(request.get("path")), *placeholders(request.get("body"))]):
                 if word not in KNOWN[name]:
                     known = f"{did_you_mean(word, KNOWN[name])}; known here: {', '.join(KNOWN[name])}"
                     yield Problem(f"memory.{name}", f"unknown placeholder {{{word}}}{known}")
@@ -203,10 +205,10 @@ class HttpMemory:
         return extract(None if expression is None else str(expression), reply)
 
     def _list_of(self, name: str, reply: Any) -> Sequence[Any]:
-        found = self._value_of(name, reply)
-        if found is not None and not isinstance(found, list):
-            raise EvaluationError(f"memory.read.{name}: expected a list, found {type(found).__name__}")
-        return found or ()
+        value = self._value_of(name, reply)
+        if value is not None and not isinstance(value, list):
+            raise EvaluationError(f"memory.read.{name}: expected a list, found {type(value).__name__}")
+        return value or ()
 
 
 class _Session:
@@ -221,16 +223,16 @@ class _Session:
         self.upkeep = Upkeep()
 
 
-def _text(name: str, found: Any) -> str:
-    if not isinstance(found, str):
-        raise EvaluationError(f"memory.read.{name}: expected text, found {type(found).__name__}")
-    return found
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise EvaluationError(f"memory.read.{name}: expected text, found {type(value).__name__}")
+    return value
 
 
-def _entity(found: Any, turn: int) -> Entity:
-    if not isinstance(found, Mapping) or not {"key", "value"} <= found.keys():
+def _entity(value: Any, turn: int) -> Entity:
+    if not isinstance(value, Mapping) or not {"key", "value"} <= value.keys():
         raise EvaluationError("memory.read.entities: expected {key, value}, as results[].{key: name, value: summary}")
-    return Entity(str(found["key"]), str(found["value"]), turn)
+    return Entity(str(value["key"]), str(value["value"]), turn)
 
 
 def _turn(value: Any, place: int, session: _Session) -> ChatTurn:

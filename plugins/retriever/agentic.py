@@ -110,12 +110,18 @@ class AgenticRetriever:
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Once: the collections get copies of `base` as it is before."""
         collections, facts = index_parts(self.base, split(corpus), self.counts, workspace)
-        whole = self.base.index(corpus, workspace)
+        base_facts = self.base.index(corpus, workspace)
         self._shelf = Shelf(corpus, self.base, collections or [Collection(self.base, self.count)])
         for part in (self.reranker, self.agent):
             part.prepare(corpus, workspace)
-        size = sum(part.get("size_bytes", 0) for part in (whole, *facts.values()))
-        return {"kind": "agentic", "n_chunks": len(corpus.chunks), "size_bytes": size, "base": dict(whole), **facts}
+        size = sum(part.get("size_bytes", 0) for part in (base_facts, *facts.values()))
+        return {
+            "kind": "agentic",
+            "n_chunks": len(corpus.chunks),
+            "size_bytes": size,
+            "base": dict(base_facts),
+            **facts,
+        }
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """Who asks again for more of the same gets what the agent did before."""
@@ -167,12 +173,12 @@ class AgenticRetriever:
         relevance: Sequence[Mapping[str, float]],
         depth: int,
     ) -> list[_Run]:
-        asked = list(zip(queries, first, relevance, strict=True))
-        if len(asked) < 2 or self.concurrency < 2:
-            return [self._run(*each, depth) for each in asked]
-        pool = ThreadPoolExecutor(min(self.concurrency, len(asked)), "agent")
+        tasks = list(zip(queries, first, relevance, strict=True))
+        if len(tasks) < 2 or self.concurrency < 2:
+            return [self._run(*each, depth) for each in tasks]
+        pool = ThreadPoolExecutor(min(self.concurrency, len(tasks)), "agent")
         try:
-            runs = [pool.submit(copy_context().run, partial(self._run, *each, depth)) for each in asked]
+            runs = [pool.submit(copy_context().run, partial(self._run, *each, depth)) for each in tasks]
             return [run.result() for run in runs]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

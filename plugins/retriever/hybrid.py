@@ -123,11 +123,13 @@ class HybridRetriever:
     # --- fusion -----------------------------------------------------------------------------------
 
     def _fuse(self, legs: Sequence[Ranking], depth: int) -> Ranking:
-        found = [np.array([self._places[id] for id in leg.ids[: self.pool]], dtype=np.int64) for leg in legs]
+        places_of_legs = [np.array([self._places[id] for id in leg.ids[: self.pool]], dtype=np.int64) for leg in legs]
         weights = self.weights if self.fusion == "convex" else np.ones((len(legs), 1))
-        union, scores = fuse(found, [self._values(leg) for leg in legs], weights)
-        told = [np.array(leg.relevance[: self.pool], dtype=np.float64) for leg in legs]
-        relevance = np.stack([over(union, places, 0.0, own) for places, own in zip(found, told, strict=True)])
+        union, scores = fuse(places_of_legs, [self._values(leg) for leg in legs], weights)
+        relevance_of_legs = [np.array(leg.relevance[: self.pool], dtype=np.float64) for leg in legs]
+        relevance = np.stack(
+            [over(union, places, 0.0, own) for places, own in zip(places_of_legs, relevance_of_legs, strict=True)]
+        )
         order = best(scores, self._ranks[union], depth)
         return Ranking(
             ids=tuple([self._ids[place] for place in union[order].tolist()]),

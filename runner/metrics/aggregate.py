@@ -163,10 +163,10 @@ class Costs:
 
 
 def _total(numbers: Sequence[float | None]) -> float | int | None:
-    known = [number for number in numbers if number is not None]
-    if len(known) < len(numbers):
+    known_numbers = [number for number in numbers if number is not None]
+    if len(known_numbers) < len(numbers):
         return None
-    return sum(known) if all(isinstance(number, int) for number in known) else math.fsum(known)
+    return sum(known_numbers) if all(isinstance(number, int) for number in known_numbers) else math.fsum(known_numbers)
 
 
 def _percentiles(times: Sequence[float]) -> dict[str, float | int | None]:
@@ -245,10 +245,10 @@ class _RowGroup:
         applies &= weights > 0
         states = np.where(is_number, np.where(unscored, _COUNTED_FAILURE, _SCORED), _UNSCORED).astype(np.uint8)
         values[~is_number] = 0.0
-        chosen = [applies[:, place] for place in range(len(names))]
+        masks = [applies[:, place] for place in range(len(names))]
         return [
             _Part(rows[here], values[here, place], states[here, place], weights[here, place])
-            for place, here in enumerate(chosen)
+            for place, here in enumerate(masks)
         ]
 
 
@@ -352,11 +352,11 @@ class _Estimator:
     """Estimates over any set of rows. The same set is worked out once: tags often cover the whole data set. So are
     metrics with the same values, of which few cases have many."""
 
-    def __init__(self, table: _Table, seed: int, resamples: int, known: Known) -> None:
+    def __init__(self, table: _Table, seed: int, resamples: int, known_estimates: Known) -> None:
         self._table = table
         self._seed = seed
         self._resamples = resamples
-        self._known = known
+        self._known = known_estimates
         self._done: dict[bytes, Estimates] = {}
         alike: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
         self._alike: dict[str, tuple[bytes, bytes]] = {}

@@ -98,11 +98,15 @@ def labels_to_halve(human: Floats, judge: Floats, unlabelled: Floats, groups: Co
         return None
     of_human, of_judge = _totals(human, codes), _totals(judge, codes)
     scale = n_groups / (n_groups - 1) / len(human) ** 2
-    own, shared, known = (scale * float(a @ b) for a, b in ((of_human,) * 2, (of_human, of_judge), (of_judge,) * 2))
-    unknown = float(np.var(unlabelled, ddof=1)) / len(unlabelled)
+    human_variance, covariance, judge_variance = (
+        scale * float(a @ b) for a, b in ((of_human,) * 2, (of_human, of_judge), (of_judge,) * 2)
+    )
+    unlabelled_variance = float(np.var(unlabelled, ddof=1)) / len(unlabelled)
 
     def margin(times: float) -> float:
-        variance = own / times - ((shared / times) ** 2 / (known / times + unknown) if known > 0 else 0.0)
+        variance = human_variance / times - (
+            (covariance / times) ** 2 / (judge_variance / times + unlabelled_variance) if judge_variance > 0 else 0.0
+        )
         return float(t.ppf(0.975, times * n_groups - 1)) * math.sqrt(max(variance, 0.0))
 
     target = margin(1.0) / 2

@@ -58,10 +58,10 @@ def brief(run: RunFolder) -> list[RenderableType]:
         *_failing(document, ""),
     ]
     candidates = (thresholds.thresholds(document), *document.offer.sections(document))
-    own = [part for part in candidates if part is not None]
+    present = [part for part in candidates if part is not None]
     return [
         *panels_of_scores(document),
-        *([panel(document.say("panel.details"), own)] if any(in_medium(own, "terminal")) else []),
+        *([panel(document.say("panel.details"), present)] if any(in_medium(present, "terminal")) else []),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_run(document), document.say),
     ]
@@ -152,10 +152,10 @@ def _shown_line(few: Sweep, sweep: Sweep) -> str:
 
 def _leader(sweep: Sweep) -> str | None:
     """The run that failing questions are named of: the best by the first main metric, else the first that ended."""
-    there = [cell.folder for cell in sweep.cells if cell.status == "completed" and cell.run]
+    completed = [cell.folder for cell in sweep.cells if cell.status == "completed" and cell.run]
     entries = differing_metrics(sweep) if has_others(sweep) else []
     best = entries[0]["best"] if entries else None
-    return best if best in there else next(iter(there), None)
+    return best if best in completed else next(iter(completed), None)
 
 
 def _evidence(sweep: Sweep) -> Iterator[str]:
@@ -283,15 +283,15 @@ def _ways_of_run(document: Document) -> Iterator[Way]:
 def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[Way]:
     yield from _report(folder)
     yield "brief.all", _command("results", str(folder))
-    done = [cell.folder for cell in sweep.cells if cell.status == "completed"]
+    completed = [cell.folder for cell in sweep.cells if cell.status == "completed"]
     if leader is None:
         return
-    opened = open_run(folder / leader)
-    yield from _case(Document.of(opened), _repeat_words(opened.run))
-    if len(done) > 1:
-        one, other = done[0], leader if leader != done[0] else done[-1]
+    run = open_run(folder / leader)
+    yield from _case(Document.of(run), _repeat_words(run.run))
+    if len(completed) > 1:
+        one, other = completed[0], leader if leader != completed[0] else completed[-1]
         yield "brief.compare", _command("compare", str(folder / one), str(folder / other))
-    yield from _ui(opened.run)
+    yield from _ui(run.run)
 
 
 def _ways_of_case(document: Document) -> Iterator[Way]:

@@ -141,10 +141,10 @@ def _histogram(block: Histogram) -> Figure:
 
 
 def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure | None:
-    there = [
+    cell_values = [
         value for cell in cells if (measures := cell.get("metrics")) for value in metric.scores(measures, measures)
     ]
-    names = say.catalogue.headlines(dict.fromkeys(value.name for value in there))
+    names = say.catalogue.headlines(dict.fromkeys(value.name for value in cell_values))
     if not names:
         return None
     figure, panels = figure_of(len(names), height=2.9)

@@ -97,10 +97,10 @@ def obstacles(sweep: Sweep) -> Iterator[str]:
     if judged := [name for name in judged_metrics(sweep) if name not in compared_names]:
         yield say("sweep.judged_apart", metrics=", ".join(label(sweep, name) for name in judged))
     for entry in record["metrics"]:
-        together: dict[str, list[str]] = {}
+        runs_by_reason: dict[str, list[str]] = {}
         for folder, reasons in entry["not_comparable"].items():
-            together.setdefault("; ".join(reason_text(reason, say) for reason in reasons), []).append(folder)
-        for reasons, folders in together.items():
+            runs_by_reason.setdefault("; ".join(reason_text(reason, say) for reason in reasons), []).append(folder)
+        for reasons, folders in runs_by_reason.items():
             values = {"metric": label(sweep, entry["name"]), "runs": names(sweep, folders), "reasons": reasons}
             yield say("sweep.not_comparable", **values)
 
@@ -307,14 +307,14 @@ def front(sweep: Sweep) -> Section | None:
     headers += [*cost, say("sweep.p95")]
     rows: list[list[str | Cell]] = []
     for cell in pareto["cells"]:
-        spent = [_amount(pareto["cost"], cell["cost"])] if cost else []
+        cost_cells = [_amount(pareto["cost"], cell["cost"])] if cost else []
         p95 = say("none") if cell["p95_ms"] is None else f"{cell['p95_ms']:.1f}"
         dominated = names(sweep, cell["dominated_by"])
         folder, *params = _run(sweep, cell["folder"])
         run = Cell(folder, verdict="" if dominated else "better")
         means = cell.get("qualities") or {pareto["quality"]: cell["quality"]}
         values = [metric.four(means[name], say) for name in _qualities(pareto)]
-        rows.append([run, *params, *values, *spent, p95, dominated or say("none")])
+        rows.append([run, *params, *values, *cost_cells, p95, dominated or say("none")])
     right = range(1 + len(sweep.params), len(headers))
     table = Table([*headers, say("sweep.dominated_by")], rows, say("sweep.front"), right=right)
     first, *lines = front_lines(sweep)

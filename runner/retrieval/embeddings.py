@@ -172,11 +172,11 @@ class EmbeddingStore:
             )
         return vectors
 
-    def _raise_refused(self, wanted: Mapping[bytes, str]) -> None:
-        faults = [(text, self._refused[digest]) for digest, text in wanted.items() if digest in self._refused]
+    def _raise_refused(self, texts: Mapping[bytes, str]) -> None:
+        faults = [(text, self._refused[digest]) for digest, text in texts.items() if digest in self._refused]
         if faults:
             text, fault = faults[0]
-            more = f" (and so for {len(faults) - 1} more of {len(wanted)} texts)" if len(faults) > 1 else ""
+            more = f" (and so for {len(faults) - 1} more of {len(texts)} texts)" if len(faults) > 1 else ""
             raise EvaluationError(f"{self._name} sent no usable vector for {_short(text)}: {fault}{more}")
 
     # --- where they are -----------------------------------------------------------------------------
@@ -352,12 +352,12 @@ def _short(text: str) -> str:
 def _latest(rows: sqlite3.Connection, sweep: str) -> tuple[NDArray[np.float32] | None, str]:
     """The latest vector, and the server's name of its model."""
     select = "SELECT digest, vector, checksum FROM embedding WHERE ? = '' OR sweep = ? ORDER BY rowid DESC LIMIT 1"
-    found = rows.execute(select, (sweep, sweep)).fetchone()
+    row = rows.execute(select, (sweep, sweep)).fetchone()
     descriptions = (json.loads(text) for (text,) in rows.execute("SELECT description FROM model ORDER BY rowid DESC"))
     names = [str(told[SENT_BY]) for told in descriptions if isinstance(told, dict) and SENT_BY in told]
-    if found is None or found[2] != _checksum(*found[:2]):
+    if row is None or row[2] != _checksum(*row[:2]):
         return None, ""
-    return np.frombuffer(found[1], dtype="<f4"), names[0] if names else ""
+    return np.frombuffer(row[1], dtype="<f4"), names[0] if names else ""
 
 
 def _digest(text: str, kind: Kind) -> bytes:

@@ -109,13 +109,13 @@ class Naming:
             return chunk or None
         if len(plain) < SHORTEST:
             return None
-        joined, starts = self._documents
-        first = joined.find(plain)
+        text_of_all, starts = self._documents
+        first = text_of_all.find(plain)
         if first < 0:
             return None
         place = bisect_right(starts, first) - 1
-        end = starts[place + 1] if place + 1 < len(starts) else len(joined)
-        return self.corpus.documents[place].id if joined.find(plain, end) < 0 else None
+        end = starts[place + 1] if place + 1 < len(starts) else len(text_of_all)
+        return self.corpus.documents[place].id if text_of_all.find(plain, end) < 0 else None
 
     @cached_property
     def _chunks(self) -> dict[str, str]:
@@ -141,12 +141,12 @@ def _by(ways: list[Literal["ids", "texts", "strange", "nothing"]]) -> NamedBy:
     return "texts" if "texts" in ways else "ids"
 
 
-def _ranking(named: list[NamedContext], places: list[_Place]) -> Ranking:
+def _ranking(contexts: list[NamedContext], places: list[_Place]) -> Ranking:
     """The ids by score where all have one, else in the order of the reply; each id once."""
-    scores = [each.score for each in named if each.score is not None]
+    scores = [each.score for each in contexts if each.score is not None]
     hits: dict[str, float] = {}
-    for rank, (each, place) in enumerate(zip(named, places, strict=True), start=1):
-        score = each.score if each.score is not None and len(scores) == len(named) else 1 / rank
+    for rank, (each, place) in enumerate(zip(contexts, places, strict=True), start=1):
+        score = each.score if each.score is not None and len(scores) == len(contexts) else 1 / rank
         if place.id is not None:
             hits[place.id] = max(score, hits.get(place.id, score))
     ordered = sorted(hits.items(), key=lambda hit: (hit[1], hit[0]), reverse=True)

@@ -89,12 +89,12 @@ def _write_scores(folder: Path, spool: _Spool, indptr: NDArray[np.int64], bm25: 
             last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + room, side="right")) - 1)
             free = indptr[first:last] - indptr[first]  # the place of the next posting of each term
             size = int(indptr[last] - indptr[first])
-            found, of_chunks = np.empty(size), np.empty(size, dtype=np.int32)
+            scores_of_chunks, of_chunks = np.empty(size), np.empty(size, dtype=np.int32)
             for counts in spool.below(last):
                 places = _places(counts.terms - first, free)
                 shares = bm25.shares(counts.times, lengths[counts.chunks], spool.mean_length)
-                found[places], of_chunks[places] = idf[counts.terms] * shares, counts.chunks
-            scores.write(found)
+                scores_of_chunks[places], of_chunks[places] = idf[counts.terms] * shares, counts.chunks
+            scores.write(scores_of_chunks)
             chunks.write(of_chunks)
             first = last
 

@@ -478,11 +478,11 @@ def unreachable_error(transfer: Transfer, reason: str, attempts: int) -> StopRun
     )
 
 
-def of_another_length(name: str, dim: int, wanted: int, transfer: Transfer) -> StopRunError:
+def of_another_length(name: str, dim: int, expected_dim: int, transfer: Transfer) -> StopRunError:
     """The error for a collection of our name with vectors of another length."""
     return StopRunError(
         f"store: the collection {name} at {transfer.place} has vectors of {dim} numbers, and the embedder makes "
-        f"{wanted}; delete it: python -m runner clean stores"
+        f"{expected_dim}; delete it: python -m runner clean stores"
     )
 
 
@@ -543,22 +543,22 @@ class StoreIndex:
         """Whether it has all points."""
         return self.run(self._ensure_open()).n_points >= self.size
 
-    async def nearest(self, vectors: NDArray[np.float32], wanted: int, where: Where = ()) -> list[Hits]:
+    async def nearest(self, vectors: NDArray[np.float32], n_hits: int, where: Where = ()) -> list[Hits]:
         """The nearest points of each query that pass a filter. Raises StopRunError."""
 
-        async def find(opened: OpenCollection, start: int, end: int) -> Sequence[Hits]:
+        async def find(collection: OpenCollection, start: int, end: int) -> Sequence[Hits]:
             if where:
-                return await cast("Among", opened).search_among(vectors[start:end], wanted, where)
-            return await opened.search(vectors[start:end], wanted)
+                return await cast("Among", collection).search_among(vectors[start:end], n_hits, where)
+            return await collection.search(vectors[start:end], n_hits)
 
         return await self._in_requests(find, len(vectors), VECTORS_A_REQUEST)
 
-    async def rank_words(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
+    async def rank_words(self, texts: Sequence[str], n_hits: int, where: Where = ()) -> list[WordHits]:
         """The best texts of a collection with `words` for each query. Raises StopRunError, and EvaluationError for a
         query that the store cannot take."""
 
-        async def find(opened: OpenCollection, start: int, end: int) -> Sequence[WordHits]:
-            return await cast("WordSearch", opened).search_words(texts[start:end], wanted, where)
+        async def find(collection: OpenCollection, start: int, end: int) -> Sequence[WordHits]:
+            return await cast("WordSearch", collection).search_words(texts[start:end], n_hits, where)
 
         return await self._in_requests(find, len(texts), TEXTS_A_REQUEST)
 
@@ -633,15 +633,15 @@ class StoreIndex:
         parts = await together(ask(start) for start in range(0, n_queries, n_a_request))
         return [hits for part in parts for hits in part]
 
-    async def _fill(self, whole: Points, *, anew: bool) -> int:
+    async def _fill(self, points_of_all: Points, *, anew: bool) -> int:
         collection = await self._ensure_open()
         size = self._store.transfer.batch_size
-        there = 0 if anew else collection.n_points
-        first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
+        n_stored = 0 if anew else collection.n_points
+        first = n_stored if n_stored >= self.size else n_stored - n_stored % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
-            points = whole.part(start, start + size)
+            points = points_of_all.part(start, start + size)
             await self._retry(lambda points=points: collection.add(points))  # type: ignore[misc]
-        if there < self.size:
+        if n_stored < self.size:
             await self._retry(collection.finish, is_long=True)
         return self.size - first
 

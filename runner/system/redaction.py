@@ -160,10 +160,10 @@ def _learn_address(text: str) -> None:
         for secret in dict.fromkeys((password, unquote(password)) if colon and password else (user, unquote(user))):
             _known.add(secret, unquote(user) if colon else None)
         host = re.match(r"[^\s/?#'\"<>`]*", text[match.end() :])
-        for written in dict.fromkeys((match[0], unquote(match[0]))):
+        for userinfo in dict.fromkeys((match[0], unquote(match[0]))):
             rest = host[0] if host else ""
-            _known.replace(f"{written}{rest}", rest)
-            _known.replace(quote(f"{written}{rest}", safe=""), quote(rest, safe=""))
+            _known.replace(f"{userinfo}{rest}", rest)
+            _known.replace(quote(f"{userinfo}{rest}", safe=""), quote(rest, safe=""))
     for match in PARAMETER.finditer(text):
         value = match["value"]
         for secret in dict.fromkeys((value, unquote(value), unquote_plus(value))):
@@ -216,33 +216,33 @@ def redacted_value(value: Any) -> Any:
 
 def redacted_bytes(data: bytes) -> bytes:
     """The content of a file of texts without the known secrets. JSON stays JSON."""
-    changed = data
+    redacted = data
     for form, instead in _known.encoded:
-        if form in changed:
-            changed = changed.replace(form, instead)
-    if changed is data or data[:1] not in (b"{", b"["):
-        return changed
-    return b"".join(_still_json(*lines) for lines in _pairs(data, changed))
+        if form in redacted:
+            redacted = redacted.replace(form, instead)
+    if redacted is data or data[:1] not in (b"{", b"["):
+        return redacted
+    return b"".join(_still_json(*lines) for lines in _pairs(data, redacted))
 
 
-def _pairs(data: bytes, changed: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _pairs(data: bytes, redacted: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Line by line where each line is a document, else as a whole."""
-    old, new = data.splitlines(keepends=True), changed.splitlines(keepends=True)
+    old, new = data.splitlines(keepends=True), redacted.splitlines(keepends=True)
     is_each_one = len(old) > 1 and all(re.fullmatch(rb"[{\[].*[}\]]\s*", line) for line in old)
-    yield from zip(old, new, strict=True) if is_each_one else [(data, changed)]
+    yield from zip(old, new, strict=True) if is_each_one else [(data, redacted)]
 
 
-def _still_json(data: bytes, changed: bytes) -> bytes:
+def _still_json(data: bytes, redacted: bytes) -> bytes:
     """A secret of digits may be the value of a number."""
     try:
-        orjson.loads(changed)
+        orjson.loads(redacted)
     except ValueError:
         try:
-            whole = orjson.dumps(redacted_value(orjson.loads(data)))
+            document = orjson.dumps(redacted_value(orjson.loads(data)))
         except ValueError:  # nor was it before
-            return changed
-        return whole + data[len(data.rstrip()) :]
-    return changed
+            return redacted
+        return document + data[len(data.rstrip()) :]
+    return redacted
 
 
 def redact_file(path: Path) -> None:

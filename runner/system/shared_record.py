@@ -33,10 +33,10 @@ class SharedRecord(dict[str, Any]):
         """This record with further entries, which depend on `key` alone. Those of the latest key are kept."""
         if self._latest is not None and self._latest[0] == key:
             return self._latest[1]
-        found = {**self, **rest()}
-        encoded = _encode_record(found)
+        record = {**self, **rest()}
+        encoded = _encode_record(record)
         if encoded is None or not _takes(len(encoded) - (0 if self._latest is None else len(self._latest[1].encoded))):
-            return found
+            return record
         self._latest = key, SharedRecord(orjson.loads(encoded), encoded)
         return self._latest[1]
 
@@ -53,11 +53,11 @@ def note_once(record: object, key: Hashable, make: Callable[[], T]) -> T:
     """What `make` makes of a record alone: once for all rows that share the record."""
     if type(record) is not SharedRecord:
         return make()
-    known = record.noted
-    if key not in known:
-        known[key] = make()
-    found: T = known[key]
-    return found
+    notes = record.noted
+    if key not in notes:
+        notes[key] = make()
+    note: T = notes[key]
+    return note
 
 
 def _encode_record(record: Mapping[str, Any]) -> bytes | None:
@@ -69,8 +69,8 @@ def _encode_record(record: Mapping[str, Any]) -> bytes | None:
 
 
 def _takes(size: int) -> bool:
-    left: list[int] = make_once("room of records", "", lambda: [ROOM])
-    if left[0] < size:
+    bytes_left: list[int] = make_once("room of records", "", lambda: [ROOM])
+    if bytes_left[0] < size:
         return False
-    left[0] -= size
+    bytes_left[0] -= size
     return True

@@ -23,12 +23,12 @@ async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     if not tasks:
         return []
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    for task in sorted(done, key=asyncio.Task.cancelled):
+    for task in sorted(finished, key=asyncio.Task.cancelled):
         task.result()
     return [task.result() for task in tasks]
 

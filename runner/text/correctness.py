@@ -83,12 +83,12 @@ def _matches_any(quantity: Quantity, others: Iterable[Quantity]) -> bool:
     return any(quantity.matches(other) for other in others)
 
 
-def _closest(needed: Sequence[Word], numbers: Sequence[Quantity], answer: Sequence[Statement]) -> Statement:
+def _closest(reference_words: Sequence[Word], numbers: Sequence[Quantity], answer: Sequence[Statement]) -> Statement:
     """The sentence of the answer that holds most of the reference; the first of several."""
     return max(
         answer,
         key=lambda sentence: (
-            sum(not word.forms.isdisjoint(sentence.forms) for word in needed)
+            sum(not word.forms.isdisjoint(sentence.forms) for word in reference_words)
             + sum(_matches_any(number, sentence.quantities) for number in numbers)
         ),
     )
@@ -110,10 +110,10 @@ def _conflict(
 def _is_contradiction(question: Statement, reference: Statement, closest: Statement) -> bool:
     if reference.denied and closest.denied:  # in other words, perhaps
         return False
-    known = _affirmed_forms(question) | _affirmed_forms(reference)
+    affirmed = _affirmed_forms(question) | _affirmed_forms(reference)
     denied_too = all_forms([*question.denied, *reference.denied])
     if any(
-        not word.forms.isdisjoint(known) and word.forms.isdisjoint(denied_too | _affirmed_forms(closest))
+        not word.forms.isdisjoint(affirmed) and word.forms.isdisjoint(denied_too | _affirmed_forms(closest))
         for word in closest.denied
     ):
         return True

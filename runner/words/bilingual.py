@@ -24,10 +24,14 @@ def beside(message: str, language: str, exit_code: int, lead: str = "") -> str:
     if language not in LABELS:
         return f"{lead}{message}"
     english = "\n".join(_in_english(line, language) or line for line in message.splitlines())
-    other = translate(message, language, exit_code)
-    if ALREADY[language].search(message) and other == _of_kind(language, exit_code):
-        other = message
-    return f"{lead}{other}" if english == other else f"{lead}{english}\n{LABELS[language]}: {lead}{other}"
+    translation = translate(message, language, exit_code)
+    if ALREADY[language].search(message) and translation == _of_kind(language, exit_code):
+        translation = message
+    return (
+        f"{lead}{translation}"
+        if english == translation
+        else f"{lead}{english}\n{LABELS[language]}: {lead}{translation}"
+    )
 
 
 def _in_english(text: str, language: str) -> str | None:

@@ -56,12 +56,12 @@ class LocalStore:
         return session.number
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        kept = self._find(key)
-        if kept is None:
+        stored = self._find(key)
+        if stored is None:
             return SessionState()
         if touch:
-            self._touch(kept)
-        return kept.state
+            self._touch(stored)
+        return stored.state
 
     async def commit(
         self,
@@ -107,11 +107,11 @@ class LocalStore:
 
     def _find(self, key: SessionKey) -> StoredState | None:
         keys_of(key)  # the same names as in any store
-        kept = self._kept.get(key)
-        if kept is not None and self.clock() >= kept.until:
+        stored = self._kept.get(key)
+        if stored is not None and self.clock() >= stored.until:
             del self._kept[key]
             return None
-        return kept
+        return stored
 
     def _touch(self, kept: StoredState) -> None:
         kept.until = self.clock() + self._ttl_s

@@ -111,11 +111,11 @@ class Shelf:
             raise EvaluationError("expected at least one tag to search by")
         for name in filters.keys() - self._known.keys():
             raise EvaluationError(f"no chunk has a tag '{name}'; known: {_first_ids(self._known)}")
-        for name, wanted in filters.items():
+        for name, value in filters.items():
             known = self._known[name]
-            if _values(wanted).isdisjoint(known):
+            if _values(value).isdisjoint(known):
                 listed = _first_ids(known - {"", None})
-                raise EvaluationError(f"no chunk has {name}={_as_text(wanted)}; known: {listed or 'no value'}")
+                raise EvaluationError(f"no chunk has {name}={_as_text(value)}; known: {listed or 'no value'}")
 
 
 def _first_ids(known: Iterable[Any]) -> str:

@@ -147,10 +147,12 @@ class Toolbox:
                 raise CallsSpentError(f"no call is left of {self.max_calls}; answer from what is there")
             call = ToolCall(tool, arguments, (), Assessment(self._ranked))
             self._calls.append(call)
-            found, error = _try(find)
-            call = replace(call, found=tuple(each.id for each in found or ()), error=error)
-            if found:
-                for each in found if arguments.get("query") == self.question.text else self._with_relevance(found):
+            candidates, error = _try(find)
+            call = replace(call, found=tuple(each.id for each in candidates or ()), error=error)
+            if candidates:
+                for each in (
+                    candidates if arguments.get("query") == self.question.text else self._with_relevance(candidates)
+                ):
                     self._found.setdefault(each.id, each)
                 call = self._rerank(call)
             self._calls[-1] = self._charge(call)

@@ -60,12 +60,12 @@ def of_mention(mention: Mention, language: Language) -> str:
 
 def of_text(asked: str, text: str, language: Language) -> str:
     """A reason by the words that a text shares with the question, and its sentence with most of them."""
-    shared, quote = _shared_words(asked, text)
+    shared_words, quote = _shared_words(asked, text)
     if not quote:
         return ""
-    if not shared:
+    if not shared_words:
         return _say(language, "near", quote=quote)
-    return _say(language, "text", shared=_quote(shared), quote=quote)
+    return _say(language, "text", shared=_quote(shared_words), quote=quote)
 
 
 def of_link(asked: str, sentence: str, source: str, language: Language) -> str:
@@ -133,11 +133,11 @@ def connection(reason: str, note: str, linked_note: str) -> Connection:
     here, there = all_forms(content_words(note)), all_forms(content_words(linked_note))
     in_one = [not word.forms.isdisjoint(here) for word in evidence]
     in_other = [not word.forms.isdisjoint(there) for word in evidence]
-    both = [word.text for word, a, b in zip(evidence, in_one, in_other, strict=True) if a and b]
+    in_both = [word.text for word, a, b in zip(evidence, in_one, in_other, strict=True) if a and b]
     missing = [word.text for word, a, b in zip(evidence, in_one, in_other, strict=True) if not (a or b)]
-    shared = 1.0 if both else 0.5 if any(in_one) and any(in_other) else 0.0
+    shared = 1.0 if in_both else 0.5 if any(in_one) and any(in_other) else 0.0
     score = shared * (1 - len(missing) / len(evidence))
-    return Connection(score, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(both)))
+    return Connection(score, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(in_both)))
 
 
 @cache

@@ -50,11 +50,13 @@ def cut(memory: str, bounds: Bounds) -> str:
 
 def fitting(sentences: list[str], bounds: Bounds) -> list[str]:
     """Those that fit, tried in order."""
-    chosen: list[str] = []
+    fitting_sentences: list[str] = []
     for sentence in sentences:
-        if len(chosen) < bounds.max_sentences and is_within("\n".join([*chosen, sentence]), bounds):
-            chosen.append(sentence)
-    return chosen
+        if len(fitting_sentences) < bounds.max_sentences and is_within(
+            "\n".join([*fitting_sentences, sentence]), bounds
+        ):
+            fitting_sentences.append(sentence)
+    return fitting_sentences
 
 
 def _beginning(sentence: str, bounds: Bounds) -> str:

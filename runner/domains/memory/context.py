@@ -172,20 +172,20 @@ class ContextBuilder:
 
     def _memory(self, memory: str, budget: int | None) -> _Part:
         text, n_cut = (memory, 0) if budget is None else whole_sentences(memory, budget, self.count)
-        cut = _count_text(n_cut, "sentence")
+        cut_text = _count_text(n_cut, "sentence")
         if not text and memory and budget is not None and (text := shorten_text(memory, budget, self.count)):
-            cut = _cut_short("sentence", n_cut)
-        return _Part(((0, Context("memory", text)),) if text else (), cut)
+            cut_text = _cut_short("sentence", n_cut)
+        return _Part(((0, Context("memory", text)),) if text else (), cut_text)
 
     def _entities(self, entities: Sequence[Entity], budget: int | None) -> _Part:
         lines = [_line(entity) for entity in entities]
         n = len(lines)
         if budget is not None:
             n = most(n, lambda n: self.count("\n".join(lines[-n:])) <= budget)
-        text, cut = "\n".join(lines[-n:] if n else ()), _count_text(len(lines) - n, "entity")
+        text, cut_text = "\n".join(lines[-n:] if n else ()), _count_text(len(lines) - n, "entity")
         if lines and budget is not None and not n and (text := shorten_text(lines[-1], budget, self.count)):
-            cut = _cut_short("entity", len(lines))
-        return _Part(((0, Context("entities", text)),) if text else (), cut)
+            cut_text = _cut_short("entity", len(lines))
+        return _Part(((0, Context("entities", text)),) if text else (), cut_text)
 
     def _turns(self, turns: Sequence[ChatTurn], budget: int | None, language: Language) -> _Part:
         return self._fitting_whole([(turn.number, _context(turn, language)) for turn in turns], budget, "turn")

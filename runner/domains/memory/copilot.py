@@ -63,10 +63,10 @@ def is_about_memory(case: ProbeCase) -> bool:
 
 def recent_turns(moment: Moment) -> tuple[Turn, ...]:
     """The last turns before the question, whether or not the memory kept them."""
-    said = [
+    earlier_turns = [
         Turn(*each) for turn in moment.turns[-EARLIER:] for each in (("user", turn.user), ("assistant", turn.assistant))
     ]
-    return tuple(turn for turn in said if turn.text)
+    return tuple(turn for turn in earlier_turns if turn.text)
 
 
 def moment_record(moment: Moment, context: BuiltContext) -> dict[str, Any]:
@@ -126,10 +126,10 @@ async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
     by_conversation: defaultdict[str, list[ProbeCase]] = defaultdict(list)
     for case in cases:
         by_conversation[case.conversation.id].append(case)
-    found: dict[str, Moment | RunnerError | TimeoutError] = {}
+    moment_by_case: dict[str, Moment | RunnerError | TimeoutError] = {}
     room = asyncio.Semaphore(TOGETHER)
-    await together(_walk(memory, asked, found, room) for asked in by_conversation.values())
-    return found
+    await together(_walk(memory, asked, moment_by_case, room) for asked in by_conversation.values())
+    return moment_by_case
 
 
 async def _walk(

@@ -70,11 +70,11 @@ class Link:
             from redis.exceptions import NoScriptError
 
             again = [*repeat[:-1], 1] if repeat and attempt else repeat
-            rest = [len(keys), *keys, *args, *again]
+            arguments = [len(keys), *keys, *args, *again]
             try:
-                return await self._client.execute_command("EVALSHA", name, *rest)
+                return await self._client.execute_command("EVALSHA", name, *arguments)
             except NoScriptError:
-                return await self._client.execute_command("EVAL", text, *rest)
+                return await self._client.execute_command("EVAL", text, *arguments)
 
         return await self._keep_trying(once)
 

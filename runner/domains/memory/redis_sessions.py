@@ -126,10 +126,10 @@ class RedisSessions:
         condition = (version, generation, up_to_turn, int(keep_turns))
         change = (encode_key(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
         reply = (await self.link.run("commit", keys_of(key), *condition, *change)).decode()
-        known = self._known.get(key)
+        confirmed = self._known.get(key)
         if reply == "ok":
             self._know(key, generation, started, version=version + 1)
-        elif reply == "gone" and known is not None and known.generation == generation:
+        elif reply == "gone" and confirmed is not None and confirmed.generation == generation:
             await self._miss(key, "")
         return reply  # type: ignore[no-any-return]
 
@@ -177,12 +177,12 @@ class RedisSessions:
     async def _miss(self, key: SessionKey, generation: str) -> None:
         """Raises StopRunError where a session with time left was replaced or is missing, and the server has lost data
         since. Otherwise it was deleted on purpose, which is fine."""
-        known = self._known.get(key)
-        if known is None or generation == known.generation:
+        confirmed = self._known.get(key)
+        if confirmed is None or generation == confirmed.generation:
             return
         del self._known[key]
         before = self._vitals
-        if time.monotonic() >= known.until or before is None:
+        if time.monotonic() >= confirmed.until or before is None:
             return
         now = await self.link.vitals(waits=True)
         place = self.link.place

@@ -83,13 +83,13 @@ class Replay:
     conversation over, in a new session. After each turn the memory has time for its update: what it remembers does not
     depend on how fast turns follow each other."""
 
-    def __init__(self, memory: Memory, conversation: Conversation, asked: Sequence[Probe]) -> None:
-        """`asked`: the probes that may come. After as many the session is deleted."""
-        self._memory, self._conversation, self._left = memory, conversation, len(asked)
-        due = sorted(asked, key=lambda probe: probe.after_turn)
-        before = (0, *(probe.after_turn for probe in due))
-        self._due = [(probe.after_turn, f"{conversation.id}/{probe.id}") for probe in due]
-        self._before = {probe.id: turn for probe, turn in zip(due, before, strict=False)}
+    def __init__(self, memory: Memory, conversation: Conversation, probes: Sequence[Probe]) -> None:
+        """`probes`: those that may come. After as many the session is deleted."""
+        self._memory, self._conversation, self._left = memory, conversation, len(probes)
+        ordered = sorted(probes, key=lambda probe: probe.after_turn)
+        before = (0, *(probe.after_turn for probe in ordered))
+        self._due = [(probe.after_turn, f"{conversation.id}/{probe.id}") for probe in ordered]
+        self._before = {probe.id: turn for probe, turn in zip(ordered, before, strict=False)}
         self._turn = asyncio.Lock()
         self._progress: _Progress | None = None
 

@@ -133,11 +133,11 @@ class TurnVectors:
             passages = self._embedder.embed(texts, "passage") if texts else np.empty((0, 0), dtype=np.float32)
             return passages, self._embedder.embed([question], "query")[0]
 
-        answered: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], Meter] = await in_thread(
+        result: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], Meter] = await in_thread(
             partial(call_with_meter, embed, owner=owner_of())
         )
-        pass_on(answered[1])
-        return answered[0]
+        pass_on(result[1])
+        return result[0]
 
     def _cosine(self, passage: NDArray[np.float32], question: NDArray[np.float32]) -> float:
         if len(passage) != len(question):
@@ -233,10 +233,10 @@ class TurnSearch:
     def _keyword(self, index: TurnIndex, units: Sequence[Sequence[ChatTurn]], question: str) -> Scores:
         if self._unit == "turn":
             return index.scores(question)
-        whole = TurnIndex(self._terms, self._k1, self._b)
+        unit_index = TurnIndex(self._terms, self._k1, self._b)
         for turns in units:
-            whole.add(ChatTurn("\n".join(map(text_of, turns))))
-        return whole.scores(question)
+            unit_index.add(ChatTurn("\n".join(map(text_of, turns))))
+        return unit_index.scores(question)
 
     def _index(self, key: SessionKey, state: SessionState) -> TurnIndex:
         name = (key, state.generation)
@@ -274,10 +274,10 @@ def _fuse_legs(keyword: Scores, dense: Scores, total: int, weight: float) -> Sco
 
 def by_session(turns: Sequence[ChatTurn]) -> list[list[ChatTurn]]:
     """By session, in the order in which they began; turns without a known session are one."""
-    found: dict[str, list[ChatTurn]] = {}
+    turns_by_session: dict[str, list[ChatTurn]] = {}
     for turn in turns:
-        found.setdefault(session_of(turn), []).append(turn)
-    return list(found.values())
+        turns_by_session.setdefault(session_of(turn), []).append(turn)
+    return list(turns_by_session.values())
 
 
 def _continues(indexed: Sequence[ChatTurn], turns: Sequence[ChatTurn]) -> bool:
