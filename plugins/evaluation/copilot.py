@@ -81,20 +81,20 @@ class CopilotOutput:
     """`generation`: None where no generator was called."""
 
     moment: Moment
-    found: RetrievalResult
+    retrieved: RetrievalResult
     context: BuiltContext
-    seen: ProbedMemory
+    probed: ProbedMemory
     answer: Answer
     generation: Timing | None
-    kept: Mapping[str, Any]
+    recorded: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
         generation = {} if self.generation is None else {"generation": self.generation}
-        return {"read": self.moment.read, **self.found.timings, **generation}
+        return {"read": self.moment.read, **self.retrieved.timings, **generation}
 
     def record(self) -> Mapping[str, Any]:
-        return self.kept
+        return self.recorded
 
 
 class Copilot:
@@ -326,11 +326,11 @@ class Copilot:
             return self.chosen_metrics.merge_scores(nothing, case, None, judgements)
         grades, failed = self._judged_scores(case, judgements, output.answer)
         query = query_of(case, case.probe.question)
-        ranking_scores = self.retrieval.scores(query, output.found, declined=output.answer.refused)
+        ranking_scores = self.retrieval.scores(query, output.retrieved, declined=output.answer.refused)
         values = {
             **ranking_scores.values,
             **grades,
-            **count_values(output.seen, output.moment, output.context, output.answer),
+            **count_values(output.probed, output.moment, output.context, output.answer),
             "documents_tokens": float(output.context.section("documents").tokens),
         }
         scored = {name: None if name in failed else value for name, value in values.items()}
@@ -399,7 +399,7 @@ class Copilot:
             place = facts_lost_at(case.probe, values, refused=refused, right=decided)
             return NOT_ASKED if place == "refused_known" and output.generation is None else place
         query = query_of(case, case.probe.question)
-        return self.retrieval.lost_at(query, output.found, declined=refused, right=decided)
+        return self.retrieval.lost_at(query, output.retrieved, declined=refused, right=decided)
 
     def _names(self, case: ProbeCase) -> Iterable[str]:
         """Metrics that apply to a question, scored or not."""

@@ -84,10 +84,10 @@ class RequireSettings(TypedDict, total=False):
 class RagOutput:
     """The result of one case: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
 
-    found: RetrievalResult
+    retrieved: RetrievalResult
     answer: Answer
     generation: Timing | None  # None: nothing was generated
-    kept: Mapping[str, Any]
+    recorded: Mapping[str, Any]
     reply: SystemReply | None = None  # of a running system
     again: tuple[RagOutput, ...] = ()  # its further answers to the question
 
@@ -99,19 +99,19 @@ class RagOutput:
     @property
     def timings(self) -> Mapping[str, Timing]:
         if self.reply is not None:
-            return dict(self.found.timings)
+            return dict(self.retrieved.timings)
         generation = {} if self.generation is None else {"generation": self.generation}
-        return {**self.found.timings, **generation}
+        return {**self.retrieved.timings, **generation}
 
     @property
     def out_of_range(self) -> list[int]:
         """Cited numbers that no context has."""
-        return [number for number in self.answer.citations if number > len(self.found.contexts)]
+        return [number for number in self.answer.citations if number > len(self.retrieved.contexts)]
 
     def record(self) -> Mapping[str, Any]:
-        if isinstance(self.kept, SharedRecord) and self.reply is None:
-            return self.kept.with_rest((self.answer, self.found.contexts), self._rest)
-        return {**self.kept, **self._rest()}
+        if isinstance(self.recorded, SharedRecord) and self.reply is None:
+            return self.recorded.with_rest((self.answer, self.retrieved.contexts), self._rest)
+        return {**self.recorded, **self._rest()}
 
     def _rest(self) -> Mapping[str, Any]:
         """The part of the record that comes from the answer."""
@@ -121,14 +121,14 @@ class RagOutput:
             "declined": self.answer.refused,
             "citations": list(self.answer.citations),
             **{name: value for name, value in seldom.items() if value},
-            "contexts": self.found.contexts,
+            "contexts": self.retrieved.contexts,
             **self._system_record(),
         }
 
     def _system_record(self) -> Mapping[str, Any]:
         """The reply of a running system, and how it was read."""
         replies = [each.reply.record() for each in self.each if each.reply is not None]
-        contexts = [each.found.named for each in self.each if each.found.named is not None]
+        contexts = [each.retrieved.named for each in self.each if each.retrieved.named is not None]
         if not replies:
             return {}
         understood = [{"by": each.by, "texts": each.has_texts, "strange": list(each.strange)} for each in contexts]
@@ -322,7 +322,9 @@ class FullRag:
         has no latency."""
         times = [timing.ms if timing.live else None for timing in output.timings.values()]
         costs = [cost.usd for role, cost in so_far().items() if role != "judge"]
-        documents = [(context.id, self.retrieval.corpus.document_of(context.id)) for context in output.found.contexts]
+        documents = [
+            (context.id, self.retrieval.corpus.document_of(context.id)) for context in output.retrieved.contexts
+        ]
         return {
             "citations": output.answer.citations,
             "documents": documents,
@@ -337,8 +339,8 @@ class FullRag:
             fields["history"] = case.history
         if case.answers:
             fields["references"] = list(case.answers)
-        if output.found.has_texts:
-            fields["contexts"] = output.found.contexts
+        if output.retrieved.has_texts:
+            fields["contexts"] = output.retrieved.contexts
         return fields
 
     def _applying(self, case: Query) -> list[str]:
@@ -349,7 +351,7 @@ class FullRag:
         """Rubric -> what the judge sees."""
         history = {"history": case.history} if case.history else {}
         question = {**history, "question": case.text, "language": case.language}
-        answer, contexts = {"answer": output.answer.text}, {"contexts": output.found.contexts}
+        answer, contexts = {"answer": output.answer.text}, {"contexts": output.retrieved.contexts}
         references = {"references": list(case.answers)}
         fields_of: dict[str, Mapping[str, Any]] = {
             "faithfulness": {**question, **answer, **contexts},
@@ -359,7 +361,7 @@ class FullRag:
             "context_recall": {**question, **references, **contexts},
         }
         declined = (CORRECTNESS,) if output.answer.refused else ()
-        blind = () if output.found.has_texts else BY_CONTEXTS
+        blind = () if output.retrieved.has_texts else BY_CONTEXTS
         return {name: fields_of[name] for name in self._applying(case) if name not in (*declined, *blind)}
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
@@ -377,7 +379,7 @@ class FullRag:
 
     def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
         """Of one answer."""
-        retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
+        retrieval = self.retrieval.scores(case, output.retrieved, declined=output.answer.refused)
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
             rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
@@ -425,12 +427,12 @@ class FullRag:
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
-            "contexts": None if output.found.has_texts or output.reply is not None else "without_texts",
+            "contexts": None if output.retrieved.has_texts or output.reply is not None else "without_texts",
         }
         return {name: label for name, label in labels.items() if label is not None}
 
     def _lost_at(self, case: Query, output: RagOutput, decided: bool) -> str:
-        return self.retrieval.lost_at(case, output.found, declined=output.answer.refused, right=decided)
+        return self.retrieval.lost_at(case, output.retrieved, declined=output.answer.refused, right=decided)
 
 
 def _rubric_of(rubric: str, number: int) -> str:

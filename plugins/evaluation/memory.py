@@ -68,12 +68,12 @@ SHOWN = ("question", "answer", "references", "memory", "entities")  # to rubrics
 class MemoryOutput:
     """The result of one probe: the memory it saw, the context built from it, and the answer."""
 
-    seen: ProbedMemory
+    probed: ProbedMemory
     moment: Moment
     context: BuiltContext
     answer: Answer
     generation: Timing
-    kept: Mapping[str, Any]
+    recorded: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
@@ -90,7 +90,7 @@ class MemoryOutput:
         return self.context.entities_text
 
     def record(self) -> Mapping[str, Any]:
-        return self.kept
+        return self.recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class MemoryEvaluation:
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
         provenance = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
-        weights = {"memory_weights": fingerprint(self.weights), **data.given}
+        weights = {"memory_weights": fingerprint(self.weights), **data.given_identity}
         if any(map(self._by_reference, data.cases)):
             weights[right.IDENTITY] = fingerprint(self.high)
         weights |= self.chosen_metrics.identity
@@ -338,7 +338,7 @@ class MemoryEvaluation:
     def _counts(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
         patched = case.probe.patched
         again = {} if patched is None else evidence_values(case, patched, output.context, output.answer)
-        values = count_values(output.seen, output.moment, output.context, output.answer)
+        values = count_values(output.probed, output.moment, output.context, output.answer)
         return {**values, **{f"{name}_patched": value for name, value in again.items()}}
 
     def _decision(
@@ -376,7 +376,7 @@ class _MemoryData:
     problems: tuple[DataProblem, ...]
     cases: tuple[ProbeCase, ...]
     identity: Mapping[str, str]
-    given: Mapping[str, str]
+    given_identity: Mapping[str, str]
 
 
 def _load_once(scenario: Scenarios) -> _MemoryData:

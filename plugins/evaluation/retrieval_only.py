@@ -31,15 +31,15 @@ NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 class RetrievalOutput:
     """The result of one query: its hits, and what its row keeps of them."""
 
-    found: RetrievalResult
-    kept: Mapping[str, Any]
+    retrieved: RetrievalResult
+    recorded: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
-        return self.found.timings
+        return self.retrieved.timings
 
     def record(self) -> Mapping[str, Any]:
-        return self.kept
+        return self.recorded
 
 
 class RetrievalOnly:
@@ -92,8 +92,8 @@ class RetrievalOnly:
             return self.chosen_metrics.merge_scores(
                 Scores({}, unscored=self.retrieval.names(case)), case, None, judgements
             )
-        scores = self.retrieval.scores(case, output.found)
-        labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.found)}
+        scores = self.retrieval.scores(case, output.retrieved)
+        labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.retrieved)}
         own = Scores({**scores.values, **NOT_JUDGED}, weights=scores.weights, labels=labels)
         return self.chosen_metrics.merge_scores(own, case, output, judgements)
 

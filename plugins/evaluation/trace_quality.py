@@ -220,8 +220,8 @@ class _Cases:
     def __init__(self) -> None:
         self.cases: list[TraceCase] = []
         self.domains: set[str] = set()
-        self._tasks, self._done = hashlib.sha256(), hashlib.sha256()
-        self._known: dict[Any, Any] = {}  # what many traces share
+        self._tasks, self._traces = hashlib.sha256(), hashlib.sha256()
+        self._labels: dict[Any, Any] = {}  # what many traces share
 
     def add(self, trace: Trace) -> None:
         tags = tuple(dict.fromkeys(filter(None, (trace.domain, trace.quality))))
@@ -229,15 +229,15 @@ class _Cases:
         reference = [] if expected is None else [[[use.name, use.arguments] for use in expected]]
         gold = fingerprint([trace.domain, trace.rating, *reference])[:16]
         labels = (trace.language or detect_language(trace.objective), tags, gold, expected is not None)
-        labels = self._known.setdefault(labels, labels)
+        labels = self._labels.setdefault(labels, labels)
         self.domains.add(trace.domain)
         self.cases.append(TraceCase(trace.id, len(self.cases), len(trace.steps), *labels))
         self._tasks.update(fingerprint([trace.id, trace.objective, gold]).encode())
         steps = [[step.type, step.content, step.tool] for step in trace.steps]
         steps += [] if expected is None else [[use.name, use.arguments] for use in trace.calls]
         ended = [trace.success, trace.confidence, str(trace.created_at)]
-        self._done.update(fingerprint([trace.id, steps, *ended]).encode())
+        self._traces.update(fingerprint([trace.id, steps, *ended]).encode())
 
     @property
     def identity(self) -> dict[str, str]:
-        return {"tasks": self._tasks.hexdigest(), "traces": self._done.hexdigest()}
+        return {"tasks": self._tasks.hexdigest(), "traces": self._traces.hexdigest()}

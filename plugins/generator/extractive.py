@@ -39,7 +39,7 @@ COMPANION = 0.5  # share of the best score that a further sentence needs
 class _Sentence:
     context: int  # number of the context, from 1
     text: str
-    own: frozenset[str]  # forms of its words and of the title of its context
+    forms: frozenset[str]  # forms of its words and of the title of its context
     before: frozenset[str]  # forms of the sentence before it
 
 
@@ -153,7 +153,7 @@ def _sentence(said: Statement) -> _Sentence:
 
 def _words_in(sentence: _Sentence, words: Sequence[Word]) -> frozenset[int]:
     """Numbers of the words that the sentence holds itself."""
-    return frozenset(n for n, word in enumerate(words) if not word.forms.isdisjoint(sentence.own))
+    return frozenset(n for n, word in enumerate(words) if not word.forms.isdisjoint(sentence.forms))
 
 
 def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
@@ -170,7 +170,7 @@ def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
 
 def _coverage(words: Sequence[Word], sentences: Sequence[_Sentence]) -> float:
     """The share of the question's content words that the sentences hold together, 1 for a question without any."""
-    held = frozenset[str]().union(*(sentence.own for sentence in sentences))
+    held = frozenset[str]().union(*(sentence.forms for sentence in sentences))
     return sum(not word.forms.isdisjoint(held) for word in words) / len(words) if words else 1.0
 
 
@@ -187,11 +187,11 @@ def _scores(words: Sequence[Word], kind: Kind | None, sentences: Sequence[_Sente
 
 def _weight(word: Word, sentences: Sequence[_Sentence]) -> float:
     """Inverse sentence frequency: log(1 + N / (n + 1/2))."""
-    holding = sum(not word.forms.isdisjoint(sentence.own) for sentence in sentences)
+    holding = sum(not word.forms.isdisjoint(sentence.forms) for sentence in sentences)
     return math.log(1 + len(sentences) / (holding + 0.5))
 
 
 def _share_held(word: Word, sentence: _Sentence) -> float:
-    if not word.forms.isdisjoint(sentence.own):
+    if not word.forms.isdisjoint(sentence.forms):
         return 1.0
     return 0.0 if word.forms.isdisjoint(sentence.before) else NEIGHBOUR

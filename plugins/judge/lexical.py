@@ -213,7 +213,7 @@ class LexicalJudge:
         if is_refusal(answer, str(fields["question"])):
             return Judgement(0.0, words["refusal"])
         result = relevancy(str(fields["question"]), without_citations(answer))
-        reasons = [words["topic"].format(result.shared, result.question_words)]
+        reasons = [words["topic"].format(result.n_shared, result.question_words)]
         reasons += [words["phrase"]] if result.is_phrase else []
         if not result.responds:
             reasons.append(words.get(f"kind.{result.kind}", words["adds_nothing"]))

@@ -103,8 +103,8 @@ def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
 
 @lru_cache(maxsize=8192)  # columns and slices of a run, and the runs of a sweep, often ask the same
 def _beta_quantile(n_ones: int, n_cases: int) -> float:
-    """The TAIL quantile of the beta distribution of `n_ones` and n_cases - n_ones + 1, which scipy.special takes a quarter
-    of a second to be imported for. By Newton's method between two bounds."""
+    """The TAIL quantile of the beta distribution of `n_ones` and n_cases - n_ones + 1, which scipy.special takes a
+    quarter of a second to be imported for. By Newton's method between two bounds."""
     a, b = float(n_ones), float(n_cases - n_ones + 1)
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     low, high, x = 0.0, 1.0, a / (a + b)

@@ -295,7 +295,7 @@ def _store(document: Document, cases: Cases) -> Store:
 
 def _add_calls(document: Document, cases: Cases, store: Store, numbers: Sequence[int]) -> None:
     """Add the calls after all other facts of these cases; they have a limit of their own."""
-    store.left = CALL_BYTES
+    store.bytes_left = CALL_BYTES
     calls = kept_calls(document.folder, [cases.ids[number] for number in numbers if str(number) in store.documents])
     for number in numbers:
         if cases.ids[number] in calls:
@@ -309,7 +309,7 @@ class Store:
     def __init__(self, bytes_left: int) -> None:
         self.texts: list[str] = []
         self.documents: dict[str, Stored] = {}
-        self.left = bytes_left
+        self.bytes_left = bytes_left
         self._numbers: dict[str, int] = {}
 
     def add(self, place: int, document: Sequence[Detail]) -> bool:
@@ -321,11 +321,11 @@ class Store:
                 new.append(text)
         packed = [[numbers[title], _number_texts(body, numbers)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(packed)) + len(str(place)) + 4
-        if size > self.left:
+        if size > self.bytes_left:
             for text in new:
                 del numbers[text]
             return False
-        self.left -= size
+        self.bytes_left -= size
         self.texts += new
         self.documents.setdefault(str(place), []).extend(packed)
         return True

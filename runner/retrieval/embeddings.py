@@ -87,13 +87,13 @@ class EmbeddingStore:
         server: str = "",
     ) -> None:
         file = Path("embeddings", f"{fingerprint(model)[:32]}.sqlite")
-        self._path, self._stored = root / file, (reads or root) / file
+        self._path, self._stored_path = root / file, (reads or root) / file
         self._model = json.dumps(model, ensure_ascii=False, sort_keys=True)
         self._mode, self._sweep = mode, sweep
         self._is_kept = mode in ("use", "refresh")  # vectors that this process computes, for its other threads
         self._is_rehearsal = made_up is not None
-        self._memory = made_up.setdefault(self._stored, {}) if made_up is not None and self._is_kept else {}
-        self._seen: set[bytes] = set()
+        self._memory = made_up.setdefault(self._stored_path, {}) if made_up is not None and self._is_kept else {}
+        self._known_digests: set[bytes] = set()
         self._name = server
         self._check = (
             None if made_up is not None or not server else ServerCheck(server, self._path if self._is_kept else None)
@@ -133,7 +133,7 @@ class EmbeddingStore:
         text_by_digest = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
         with self._databases() as databases:
             vectors = self._read_stored(databases, list(text_by_digest))
-            if found := [text_by_digest[digest] for digest in vectors if digest not in self._seen]:
+            if found := [text_by_digest[digest] for digest in vectors if digest not in self._known_digests]:
                 note_stored(found)
             missing = [digest for digest in text_by_digest if digest not in vectors and digest not in self._refused]
             batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
@@ -144,7 +144,7 @@ class EmbeddingStore:
                 self._keep(databases, computed, sent_by)
                 vectors.update(computed)
 
-            self._seen.update(text_by_digest)
+            self._known_digests.update(text_by_digest)
             if batches:
                 compute([[text_by_digest[digest] for digest in batch] for batch in batches], store_batch)
         self._raise_refused(text_by_digest)
@@ -184,7 +184,7 @@ class EmbeddingStore:
     @contextmanager
     def _databases(self) -> Iterator[list[Database]]:
         """The database that is written, and the read-only one where there is one."""
-        paths = dict.fromkeys((self._path, self._stored))
+        paths = dict.fromkeys((self._path, self._stored_path))
         with ExitStack() as opened:
             yield [opened.enter_context(self._database(path)) for path in paths]
 
@@ -238,7 +238,7 @@ class EmbeddingStore:
             lengths = ", ".join(map(str, sorted(dims)))
             raise EvaluationError(
                 f"one embedding model returned vectors of different lengths: {self._name or self._model} has stored "
-                f"some of {lengths} numbers in {self._stored}, as different models make them; {ANEW}"
+                f"some of {lengths} numbers in {self._stored_path}, as different models make them; {ANEW}"
             )
         dim = max(dims or {vector.size for vector in vectors.values()} or {1})
         rows = np.zeros((len(digests), dim), dtype=np.float32)

@@ -126,7 +126,7 @@ class _Spool:
         self.lengths = array("i")
         self._file, self._batch_size = file, batch_size
         self._terms = array("i")  # of the chunks since the last batch
-        self._written = 0  # chunks
+        self._n_written = 0  # chunks
         self._frequencies = array("q")
         self._batches: list[_BatchReader] = []
 
@@ -134,12 +134,12 @@ class _Spool:
         """Take in the terms of the next chunk."""
         self._terms.extend(map(self.vocabulary.__getitem__, terms))
         self.lengths.append(len(terms))
-        if len(self.lengths) - self._written >= self._batch_size:
+        if len(self.lengths) - self._n_written >= self._batch_size:
             self.flush()
 
     def flush(self) -> None:
         """Count the terms of the chunks since the last time, and write the counts."""
-        lengths = np.array(self.lengths[self._written :], dtype=np.int64)
+        lengths = np.array(self.lengths[self._n_written :], dtype=np.int64)
         n_chunks = max(1, len(lengths))
         keys = np.array(self._terms, dtype=np.int64) * n_chunks + np.repeat(np.arange(len(lengths)), lengths)
         keys.sort()
@@ -147,10 +147,10 @@ class _Spool:
         numbers, places = np.divmod(keys[firsts], n_chunks)
         times = np.diff(firsts, append=len(keys))
         self._batches.append(_BatchReader(self._file.fileno(), self._file.tell(), len(firsts)))
-        for column in (numbers, places + self._written, times):
+        for column in (numbers, places + self._n_written, times):
             self._file.write(column.astype(np.int32).tobytes())
         self._file.flush()
-        self._written = len(self.lengths)
+        self._n_written = len(self.lengths)
         del self._terms[:]
         self._frequencies.frombytes(bytes(8 * (len(self.vocabulary) - len(self._frequencies))))
         held = np.frombuffer(self._frequencies, dtype=np.int64)

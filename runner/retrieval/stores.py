@@ -495,7 +495,7 @@ class _Line:
 
     turns: asyncio.Semaphore
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
-    opened: OpenCollection | None = None
+    collection: OpenCollection | None = None
 
 
 class StoreIndex:
@@ -602,13 +602,13 @@ class StoreIndex:
     async def _ensure_open(self) -> OpenCollection:
         line = self._line()
         async with line.opening:
-            if line.opened is None:
-                line.opened = await self._retry(lambda: self._store.open(self._collection))
-            return line.opened
+            if line.collection is None:
+                line.collection = await self._retry(lambda: self._store.open(self._collection))
+            return line.collection
 
     async def _forget(self, line: _Line) -> None:
         async with line.opening:
-            opened, line.opened = line.opened, None
+            opened, line.collection = line.collection, None
         if opened is not None:
             await opened.close()
 

@@ -98,7 +98,7 @@ class _Secrets:
         ]
 
 
-_known = _Secrets()
+_secrets = _Secrets()
 
 
 def is_secret(value: str) -> bool:
@@ -144,7 +144,7 @@ def _learn_text(text: str, key: str) -> None:
     if key.endswith("_env"):
         learn_variable(text)
     elif key and SECRET_SETTING.search(key) and "${" not in text:
-        _known.add(text)
+        _secrets.add(text)
     for name in VARIABLE.findall(text):
         learn_variable(name)
     typed, equals, given = text.partition("=")
@@ -158,27 +158,27 @@ def _learn_address(text: str) -> None:
     for match in USER.finditer(text):
         user, colon, password = match[0][:-1].partition(":")
         for secret in dict.fromkeys((password, unquote(password)) if colon and password else (user, unquote(user))):
-            _known.add(secret, unquote(user) if colon else None)
+            _secrets.add(secret, unquote(user) if colon else None)
         host = re.match(r"[^\s/?#'\"<>`]*", text[match.end() :])
         for userinfo in dict.fromkeys((match[0], unquote(match[0]))):
             rest = host[0] if host else ""
-            _known.replace(f"{userinfo}{rest}", rest)
-            _known.replace(quote(f"{userinfo}{rest}", safe=""), quote(rest, safe=""))
+            _secrets.replace(f"{userinfo}{rest}", rest)
+            _secrets.replace(quote(f"{userinfo}{rest}", safe=""), quote(rest, safe=""))
     for match in PARAMETER.finditer(text):
         value = match["value"]
         for secret in dict.fromkeys((value, unquote(value), unquote_plus(value))):
-            _known.add(secret)
+            _secrets.add(secret)
         left = match[0].removesuffix(value)
-        _known.replace(match[0], left + HIDDEN)
-        _known.replace(quote(match[0], safe=""), quote(left, safe="") + HIDDEN)
+        _secrets.replace(match[0], left + HIDDEN)
+        _secrets.replace(quote(match[0], safe=""), quote(left, safe="") + HIDDEN)
 
 
 def learn_variable(name: str) -> None:
     """That its value is a secret, where it is set."""
     value = os.environ.get(name, "")
     if value and name not in PLACES and name not in ADDRESSES:
-        _known.add(value)
-        _known.add(value.strip())
+        _secrets.add(value)
+        _secrets.add(value.strip())
     if "://" in value:
         _learn_address(value)
 
@@ -197,7 +197,7 @@ def learn_environment() -> None:
 
 def redact(text: str) -> str:
     """A text without the known secrets, and without user and password of any URL."""
-    for form, instead in _known.texts:
+    for form, instead in _secrets.texts:
         if form in text:
             text = text.replace(form, instead)
     return by_form(text) if "://" in text or "=" in text else text
@@ -217,7 +217,7 @@ def redacted_value(value: Any) -> Any:
 def redacted_bytes(data: bytes) -> bytes:
     """The content of a file of texts without the known secrets. JSON stays JSON."""
     redacted = data
-    for form, instead in _known.encoded:
+    for form, instead in _secrets.encoded:
         if form in redacted:
             redacted = redacted.replace(form, instead)
     if redacted is data or data[:1] not in (b"{", b"["):
@@ -252,7 +252,7 @@ def redact_file(path: Path) -> None:
 
 
 def _holds_a_secret(path: Path) -> bool:
-    forms = [form for form, _ in _known.encoded]
+    forms = [form for form, _ in _secrets.encoded]
     if not forms:
         return False
     overlap = b""
@@ -316,7 +316,7 @@ def guarded_streams() -> Iterator[None]:
 
 # --- what comes from the environment ----------------------------------------------------------------
 
-_shown: ContextVar[str] = ContextVar("shown", default="")
+_mode: ContextVar[str] = ContextVar("shown", default="")
 TOKEN = re.compile(r"__env_([0-9a-f]+)_env__")
 
 
@@ -333,7 +333,7 @@ def _variable(name: str, *default: str | None) -> Any:
 
     if name in ADDRESSES:  # shown as it is, without user and password; an empty one is none, as for MLflow
         return oc.env(name, *default) if os.environ.get(name) or not default else default[0]
-    mode = _shown.get()
+    mode = _mode.get()
     if mode:
         told = ",".join([name, *("null" if value is None else str(value) for value in default)])
         told = f"${{oc.env:{told}}}" + (f"#{mark(os.environ.get(name))}" if mode == "marked" else "")
@@ -344,11 +344,11 @@ def _variable(name: str, *default: str | None) -> Any:
 
 @contextmanager
 def _as(mode: str) -> Iterator[None]:
-    before = _shown.set(mode)
+    before = _mode.set(mode)
     try:
         yield
     finally:
-        _shown.reset(before)
+        _mode.reset(before)
 
 
 def resolve_for_files(resolve: Callable[[], Any]) -> Any:
@@ -377,7 +377,7 @@ def mark_secrets(value: Any) -> Any:
 
 def marked_bytes(data: bytes) -> bytes:
     """The same for what is JSON already."""
-    if not any(form in data for form, _ in _known.encoded):
+    if not any(form in data for form, _ in _secrets.encoded):
         return data
     return orjson.dumps(mark_secrets(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
 
@@ -388,7 +388,7 @@ def _decode(text: str) -> str:
 
 def _marked_text(text: str) -> str:
     text = _decode(text)
-    for secret in sorted(_known.secrets, key=len, reverse=True):
+    for secret in sorted(_secrets.secrets, key=len, reverse=True):
         if secret in text:
             text = text.replace(secret, f"{HIDDEN}{mark(secret)}")
     return redact(text)

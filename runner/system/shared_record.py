@@ -26,7 +26,7 @@ class SharedRecord(dict[str, Any]):
     def __init__(self, values: Mapping[str, Any], encoded: bytes) -> None:
         super().__init__(values)
         self.encoded = encoded
-        self.noted: dict[Hashable, Any] = {}
+        self.notes: dict[Hashable, Any] = {}
         self._latest: tuple[Any, SharedRecord] | None = None
 
     def with_rest(self, key: object, rest: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -53,7 +53,7 @@ def note_once(record: object, key: Hashable, make: Callable[[], T]) -> T:
     """What `make` makes of a record alone: once for all rows that share the record."""
     if type(record) is not SharedRecord:
         return make()
-    notes = record.noted
+    notes = record.notes
     if key not in notes:
         notes[key] = make()
     note: T = notes[key]

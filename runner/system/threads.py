@@ -51,10 +51,10 @@ async def compute(function: Callable[..., T], *arguments: Any) -> T:
     _lane.put(call)
     try:
         result = await call.result
-        note(waited_s=call.started - call.made)
+        note(waited_s=call.started - call.made_at)
         return result
     finally:
-        if not call.done:
+        if not call.is_done:
             _lane.abandon(call)
 
 
@@ -63,8 +63,8 @@ class _Call(Generic[T]):
         self.function, self.arguments = function, arguments
         self.loop = asyncio.get_running_loop()
         self.result: asyncio.Future[T] = self.loop.create_future()
-        self.made = self.started = time.perf_counter()
-        self.done = False
+        self.made_at = self.started = time.perf_counter()
+        self.is_done = False
 
     def make(self) -> None:
         if self.result.cancelled():
@@ -74,7 +74,7 @@ class _Call(Generic[T]):
             outcome: tuple[Any, BaseException | None] = (self.function(*self.arguments), None)
         except BaseException as error:
             outcome = (None, error)
-        self.done = True
+        self.is_done = True
         with suppress(RuntimeError):  # the loop is closed: there is no waiting caller any more
             self.loop.call_soon_threadsafe(self._settle, *outcome)
 

@@ -63,7 +63,7 @@ class Relevancy:
     topic: float
     kind: Kind | None  # what the question asks for, where its words tell
     responds: bool  # whether the answer has what is asked for (True where nothing is)
-    shared: int = 0  # words of the question that the answer has,
+    n_shared: int = 0  # words of the question that the answer has,
     question_words: int = 0  # of how many
     is_phrase: bool = False  # too short to repeat the question
 

@@ -45,10 +45,10 @@ class Toolbox:
         self.shelf, self._reranker, self._fallbacks = shelf, reranker, fallbacks
         self._first, self._relevance = first, relevance
         self._calls: list[ToolCall] = []
-        self._found: dict[str, Candidate] = {}
+        self._candidates: dict[str, Candidate] = {}
         self._ranked: tuple[str, ...] = ()
         self._assessment: Assessment | None = None
-        self._spent: tuple[int, int, float | None] = (0, 0, 0.0)
+        self._usage: tuple[int, int, float | None] = (0, 0, 0.0)
         self._lock = RLock()
 
     # --- tools --------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Toolbox:
     @property
     def candidates(self) -> Sequence[Candidate]:
         """All that were found so far: as they were ranked, then those of no use in the order they were found."""
-        return [self._found[id] for id in dict.fromkeys((*self._ranked, *self._found))]
+        return [self._candidates[id] for id in dict.fromkeys((*self._ranked, *self._candidates))]
 
     @property
     def assessment(self) -> Assessment | None:
@@ -110,7 +110,7 @@ class Toolbox:
         own."""
         with self._lock:
             ranked = changes.pop("ranked", self._ranked)
-            self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._found))
+            self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._candidates))
             self._assessment = replace(self._calls[-1].assessment, ranked=self._ranked, **changes)
             self._calls[-1] = replace(self._calls[-1], assessment=self._assessment)
             return self._calls[-1]
@@ -119,7 +119,7 @@ class Toolbox:
         """Add the cost of the model that decided on a step to the last call, or to the first one where no call was made
         yet."""
         with self._lock:
-            self._spent = _sum(self._spent, (input_tokens, output_tokens, cost_usd))
+            self._usage = _sum(self._usage, (input_tokens, output_tokens, cost_usd))
             if self._calls:
                 self._calls[-1] = self._charge(self._calls[-1])
 
@@ -153,7 +153,7 @@ class Toolbox:
                 for each in (
                     candidates if arguments.get("query") == self.question.text else self._with_relevance(candidates)
                 ):
-                    self._found.setdefault(each.id, each)
+                    self._candidates.setdefault(each.id, each)
                 call = self._rerank(call)
             self._calls[-1] = self._charge(call)
             return self._calls[-1]
@@ -163,12 +163,12 @@ class Toolbox:
         return found if known is None else [replace(each, relevance=known.get(each.id, 0.0)) for each in found]
 
     def _rerank(self, call: ToolCall) -> ToolCall:
-        candidates = list(self._found.values())
+        candidates = list(self._candidates.values())
         past_queries = self.queries
         with metering() as meter:
             assessment, error = _try(lambda: self._reranker.rerank(self.question, candidates, past_queries))
         spent = meter.total
-        self._spent = _sum(self._spent, (spent.input_tokens, spent.output_tokens, spent.usd))
+        self._usage = _sum(self._usage, (spent.input_tokens, spent.output_tokens, spent.usd))
         if assessment is None:  # what was ranked before stays in front of what came now
             self._ranked = tuple(dict.fromkeys((*self._ranked, *call.found)))
             return replace(call, assessment=Assessment(self._ranked), error=error)
@@ -176,8 +176,8 @@ class Toolbox:
         return replace(call, assessment=assessment)
 
     def _charge(self, call: ToolCall) -> ToolCall:
-        spent = _sum((call.input_tokens, call.output_tokens, call.cost_usd), self._spent)
-        self._spent = (0, 0, 0.0)
+        spent = _sum((call.input_tokens, call.output_tokens, call.cost_usd), self._usage)
+        self._usage = (0, 0, 0.0)
         return replace(call, input_tokens=spent[0], output_tokens=spent[1], cost_usd=spent[2])
 
 

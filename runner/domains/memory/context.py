@@ -82,10 +82,10 @@ class BuiltContext:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The part of a section that fits its budget. `shown`: contexts with the number of their turn (of their place, for
+    """The part of a section that fits its budget. `contexts`: those with the number of their turn (of their place, for
     chunks)."""
 
-    shown: tuple[tuple[int, Context], ...] = ()
+    contexts: tuple[tuple[int, Context], ...] = ()
     cut: str = ""
 
 
@@ -143,7 +143,7 @@ class ContextBuilder:
         parts: dict[SectionName, _Part] = {
             "memory": self._memory(replace_surrogates(remembered.memory).strip(), budgets["memory"]),
             "entities": self._entities(remembered.entities, budgets["entities"]),
-            "recent": _Part(newest_first.shown[::-1], newest_first.cut),
+            "recent": _Part(newest_first.contexts[::-1], newest_first.cut),
             "retrieved": self._turns(remembered.retrieved, budgets["retrieved"], speech_language),
         }
         if documents is not None:
@@ -156,13 +156,13 @@ class ContextBuilder:
             for name in NAMES
             if name == "question" or name in parts
         )
-        retrieved = sorted(parts["retrieved"].shown, key=lambda turn: turn[0])
-        shown = (*retrieved, *parts["memory"].shown, *parts["entities"].shown, *parts["recent"].shown)
-        chunks = parts["documents"].shown if "documents" in parts else ()
+        retrieved = sorted(parts["retrieved"].contexts, key=lambda turn: turn[0])
+        shown = (*retrieved, *parts["memory"].contexts, *parts["entities"].contexts, *parts["recent"].contexts)
+        chunks = parts["documents"].contexts if "documents" in parts else ()
         return BuiltContext(sections, tuple(context for _, context in shown), tuple(context for _, context in chunks))
 
     def _section(self, name: SectionName, part: _Part, budget: int | None) -> Section:
-        contexts = [context for _, context in part.shown]
+        contexts = [context for _, context in part.contexts]
         return Section(name, _join(contexts), sum(map(self._size, contexts)), budget, part.cut)
 
     def _size(self, context: Context) -> int:

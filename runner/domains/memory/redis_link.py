@@ -56,7 +56,7 @@ class Link:
         """`failover_s`: how long a request is sent again, beyond `retries`, while another node takes over. `closed` is
         called, in a thread, when the connections are closed."""
         self.place = place
-        self._closed = closed
+        self._on_close = closed
         self._client = client
         self._retries = retries
         self._failover_s = failover_s
@@ -127,7 +127,7 @@ class Link:
             if asked := getattr(getattr(self._client, "connection_pool", None), "sentinel_manager", None):
                 await asyncio.gather(*(sentinel.aclose() for sentinel in asked.sentinels))
         finally:
-            await asyncio.to_thread(self._closed)
+            await asyncio.to_thread(self._on_close)
 
     async def _keep_trying(self, once: Callable[[int], Awaitable[Any]], *, waits: bool = True) -> Any:
         until: float | None = None

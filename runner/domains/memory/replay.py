@@ -85,10 +85,10 @@ class Replay:
 
     def __init__(self, memory: Memory, conversation: Conversation, probes: Sequence[Probe]) -> None:
         """`probes`: those that may come. After as many the session is deleted."""
-        self._memory, self._conversation, self._left = memory, conversation, len(probes)
+        self._memory, self._conversation, self._n_left = memory, conversation, len(probes)
         ordered = sorted(probes, key=lambda probe: probe.after_turn)
         before = (0, *(probe.after_turn for probe in ordered))
-        self._due = [(probe.after_turn, f"{conversation.id}/{probe.id}") for probe in ordered]
+        self._order = [(probe.after_turn, f"{conversation.id}/{probe.id}") for probe in ordered]
         self._before = {probe.id: turn for probe, turn in zip(ordered, before, strict=False)}
         self._turn = asyncio.Lock()
         self._progress: _Progress | None = None
@@ -107,8 +107,8 @@ class Replay:
             cost = reduce(together, (mark.cost for mark in progress.marks[before + 1 :]), reading.by_role)
             since = self._since(progress, before)
             moment = Moment(remembered, turns, updates, taken_in, since, watch.timing, cost)
-            self._left -= 1
-            if self._left == 0:
+            self._n_left -= 1
+            if self._n_left == 0:
                 await self.forget()
             return moment
 
@@ -127,7 +127,7 @@ class Replay:
         progress = self._progress
         for turn_now in self._conversation.turns[progress.n_turns : turn]:
             owner = next(
-                case for after, case in self._due if after > progress.n_turns
+                case for after, case in self._order if after > progress.n_turns
             )  # the case that is charged with the turn
             # Whichever case comes first, the turn is no request of its own.
             with metering(alone=True, owner=owner) as meter:

@@ -119,7 +119,7 @@ class _Writer:
         self.phrases = phrases
         self.data = phrases.data
         self.script = Script()
-        self._used: list[str] = []
+        self._used_values: list[str] = []
         self._current: dict[str, str] = {}
         self._deck: list[list[str]] = []
 
@@ -177,10 +177,10 @@ class _Writer:
 
     def _new_value(self, slot: Slot) -> str | None:
         """None when all are used up."""
-        said = " | ".join(self._used)
+        said = " | ".join(self._used_values)
         for value in self.random.sample(slot.values, len(slot.values)):
-            if not mentions(said, [value]) and not mentions(value, self._used):
-                self._used.append(value)
+            if not mentions(said, [value]) and not mentions(value, self._used_values):
+                self._used_values.append(value)
                 return value
         return None
 

@@ -108,25 +108,25 @@ class TurnVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._known: OrderedDict[SessionKey, dict[str, NDArray[np.float32]]] = OrderedDict()
+        self._vectors: OrderedDict[SessionKey, dict[str, NDArray[np.float32]]] = OrderedDict()
 
     async def cosines(self, key: SessionKey, turns: Sequence[ChatTurn], question: str) -> NDArray[np.float64]:
         """The cosines by place; NaN where a turn, or the question, has no features. Raises the errors of the
         embedder."""
         texts = [text_of(turn).strip() for turn in turns]
-        known_vectors = self._known.get(key, {})
+        known_vectors = self._vectors.get(key, {})
         missing = list(dict.fromkeys(text for text in texts if text not in known_vectors))
         rows, query_vector = await self._embed(missing, question)
         vectors = known_vectors | dict(zip(missing, rows, strict=True))
-        self._known[key] = {text: vectors[text] for text in texts}
-        self._known.move_to_end(key)
-        if len(self._known) > KEPT:
-            self._known.popitem(last=False)
+        self._vectors[key] = {text: vectors[text] for text in texts}
+        self._vectors.move_to_end(key)
+        if len(self._vectors) > KEPT:
+            self._vectors.popitem(last=False)
         return np.array([self._cosine(vectors[text], query_vector) for text in texts], dtype=np.float64)
 
     def forget(self, key: SessionKey) -> None:
         """Drop the vectors of a session."""
-        self._known.pop(key, None)
+        self._vectors.pop(key, None)
 
     async def _embed(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         def embed() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
