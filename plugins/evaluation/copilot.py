@@ -235,9 +235,9 @@ class Copilot:
     async def restore(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
         """Memory and documents are prepared before the first question; the answer comes from the row."""
         timings = timings_of(row)
-        moment, found, context, view = self._view(case)
+        moment, retrieved, context, view = self._view(case)
         moment, generation = replace(moment, read=timings.pop("read")), timings.pop("generation", None)
-        shown = moment, replace(found, timings=timings), context, view
+        shown = moment, replace(retrieved, timings=timings), context, view
         return self._output(case, shown, answer_of(row), generation)
 
     def _view(self, case: ProbeCase) -> _Shown:

@@ -105,10 +105,10 @@ class RestoredProbe:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> RestoredProbe | None:
         """The output; None for a row without the contexts: a whole history is not stored with every probe."""
-        kept = row["output"]
-        built_context = BuiltContext((), tuple(Context(**context) for context in kept["contexts"]))
+        output = row["output"]
+        built_context = BuiltContext((), tuple(Context(**context) for context in output["contexts"]))
         if row["stage"] == "score" or (
-            not built_context.contexts and any(section["tokens"] for section in kept["sections"])
+            not built_context.contexts and any(section["tokens"] for section in output["sections"])
         ):
             return None
         return cls(row, built_context.memory_text, built_context.text_of("entities"))
@@ -290,9 +290,9 @@ class MemoryEvaluation:
 
     def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
         """The fields of a probe for rubrics of users."""
-        known = {"references": references(case)} if references(case) else {}
-        shown = {"memory": output.memory_text, "entities": output.entities_text, "answer": output.answer.text}
-        return {"question": case.probe.question, "language": case.language, **shown, **known}
+        gold = {"references": references(case)} if references(case) else {}
+        answer_fields = {"memory": output.memory_text, "entities": output.entities_text, "answer": output.answer.text}
+        return {"question": case.probe.question, "language": case.language, **answer_fields, **gold}
 
     def score(self, case: ProbeCase, output: MemoryOutput | RestoredProbe | None, judgements: Judgements) -> Scores:
         if output is None:

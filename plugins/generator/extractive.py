@@ -146,9 +146,9 @@ def _plain(sentence: str) -> str:
     return without_citations(plain_text(sentence))
 
 
-def _sentence(said: Statement) -> _Sentence:
-    forms = [all_forms([*content_words(text), *figures(text)]) for text in (said.text, said.before)]
-    return _Sentence(said.context, _plain(said.text), *forms)
+def _sentence(statement: Statement) -> _Sentence:
+    forms = [all_forms([*content_words(text), *figures(text)]) for text in (statement.text, statement.before)]
+    return _Sentence(statement.context, _plain(statement.text), *forms)
 
 
 def _words_in(sentence: _Sentence, words: Sequence[Word]) -> frozenset[int]:

@@ -198,10 +198,10 @@ class OpenaiJudge:
     async def _context_recall(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
-        known = verdicts.claims_of(fields["references"])
+        claims_of_references = verdicts.claims_of(fields["references"])
         reference_claims, sizes = (
-            [claim for reference in known for claim in reference],
-            [len(reference) for reference in known],
+            [claim for reference in claims_of_references for claim in reference],
+            [len(reference) for reference in claims_of_references],
         )
         n_chunks = len(fields["contexts"])
         if not n_chunks:

@@ -102,9 +102,9 @@ def _is_replaced(sentence: str, later: Sequence[str]) -> bool:
     return any(_differs(statement, other) for other in alike)
 
 
-def _is_alike(one: Statement, other: Statement) -> bool:
-    shared = sum(not word.forms.isdisjoint(other.forms) for word in one.words)
-    return shared >= LEAST and shared >= ALIKE * max(len(one.words), len(other.words))
+def _is_alike(first: Statement, second: Statement) -> bool:
+    shared = sum(not word.forms.isdisjoint(second.forms) for word in first.words)
+    return shared >= LEAST and shared >= ALIKE * max(len(first.words), len(second.words))
 
 
 def _takes_back(statement: Statement, sentence: str, later: str) -> bool:
@@ -118,9 +118,9 @@ def _takes_back(statement: Statement, sentence: str, later: str) -> bool:
     return shared >= LEAST and shared >= ALIKE * len(statement.words)
 
 
-def _says_all(one: Statement, other: Statement) -> bool:
-    has_words = all(not word.forms.isdisjoint(other.forms) for word in one.words)
-    return has_words and all(any(each.matches(theirs) for theirs in other.quantities) for each in one.quantities)
+def _says_all(first: Statement, second: Statement) -> bool:
+    has_words = all(not word.forms.isdisjoint(second.forms) for word in first.words)
+    return has_words and all(any(each.matches(theirs) for theirs in second.quantities) for each in first.quantities)
 
 
 def _differs(first: Statement, second: Statement) -> bool:

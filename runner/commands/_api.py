@@ -197,7 +197,11 @@ class Sweep:
         pd = _pandas()
         return pd.DataFrame(
             [
-                {"run": run.path.name, "status": run.status, **{name: each.value for name, each in run.metrics.items()}}
+                {
+                    "run": run.path.name,
+                    "status": run.status,
+                    **{name: estimate.value for name, estimate in run.metrics.items()},
+                }
                 for run in self.runs
             ]
         )
@@ -255,7 +259,7 @@ def _in_grammar(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{name}:{_in_grammar(each)}" for name, each in value.items()) + "}"
+        return "{" + ",".join(f"{name}:{_in_grammar(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list | tuple):
         return f"[{','.join(map(_in_grammar, value))}]"
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
@@ -369,7 +373,9 @@ def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -
 
 
 def _encode(table: Mapping[str, Mapping[str, Any]]) -> dict[bytes, dict[bytes, Any]]:
-    return {query.encode(): {each.encode(): value for each, value in row.items()} for query, row in table.items()}
+    return {
+        query.encode(): {document.encode(): value for document, value in row.items()} for query, row in table.items()
+    }
 
 
 def _scores(documents: Mapping[str, float] | Sequence[str]) -> Mapping[str, float]:
@@ -545,8 +551,8 @@ def _written_cases(
     for case in cases:
         output = outputs.get(case["id"], {})
         contexts = [
-            {"id": f"context-{number}", "text": each} if isinstance(each, str) else dict(each)
-            for number, each in enumerate(output.get("contexts") or (), start=1)
+            {"id": f"context-{number}", "text": context} if isinstance(context, str) else dict(context)
+            for number, context in enumerate(output.get("contexts") or (), start=1)
         ]
         fields = {
             "query": case["question"],
@@ -650,7 +656,9 @@ def _estimate(entry: Mapping[str, Any]) -> Estimate:
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     output = row.get("output") or {}
-    judge_scores = {f"judge.{rubric}": each.get("score") for rubric, each in (row.get("judgements") or {}).items()}
+    judge_scores = {
+        f"judge.{rubric}": judgement.get("score") for rubric, judgement in (row.get("judgements") or {}).items()
+    }
     head = {name: row.get(name) for name in ("id", "status", "language", "difficulty", "error")}
     texts = {"question": output.get("query"), "answer": output.get("answer")}
     return {**head, **texts, **(row.get("metrics") or {}), **judge_scores, "latency_ms": row.get("latency_ms")}

@@ -248,8 +248,8 @@ def _front(cells: Cells, baseline: str, margin: float, rows: Mapping[str, Rows],
     if len(one_judge) < 2 or not values:
         return None
 
-    def faster(one: str, other: str) -> bool:
-        return is_faster(rows[one].live_ms, rows[other].live_ms, seed=seed)
+    def faster(first: str, second: str) -> bool:
+        return is_faster(rows[first].live_ms, rows[second].live_ms, seed=seed)
 
     pareto_front = front(cells, values, margin=margin, is_faster=faster)
     is_same = all(len(set(means.values())) == 1 for means in values.values())

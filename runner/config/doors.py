@@ -286,8 +286,8 @@ def _around(attribute: Any, method: str, door: Door, signature: Callable[..., An
         return _door(door, signature, check, functools.partial(types.MethodType, attribute), attribute)
 
     def bind(self: Any) -> Callable[..., Any]:
-        found = attribute.__get__(self, type(self)) if hasattr(attribute, "__get__") else attribute
-        return typing.cast(Callable[..., Any], found)
+        method = attribute.__get__(self, type(self)) if hasattr(attribute, "__get__") else attribute
+        return typing.cast(Callable[..., Any], method)
 
     return _door(door, signature, check, bind, attribute)
 
@@ -656,9 +656,9 @@ def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Rankin
             f"{of}expected as many ids as scores and relevance, got {len(ids)}, {len(scores)} and {len(relevance)}"
         )
     _check_ids(door, ids, of, corpus)
-    named = list(zip(ids, relevance, strict=True))
+    pairs = list(zip(ids, relevance, strict=True))
     scores = _finite(door, scores, ids, f"{of}score")
-    relevance = tuple([_share(door, number, f"{of}relevance of {id!r}") for id, number in named])
+    relevance = tuple([_share(door, number, f"{of}relevance of {id!r}") for id, number in pairs])
     for before, after in pairwise(scores):
         if after > before:
             raise door.wrong(f"{of}scores are not in descending order: {before!r} stands before {after!r}")

@@ -216,9 +216,9 @@ def _failing(document: Document, run: str, *, more_failed: bool = False) -> list
         return []
     if (untrusted := withheld_note(document)) is not None:
         return [untrusted]
-    named = _questions(document, [stage for stage, _ in stages])
+    ids_by_stage = _questions(document, [stage for stage, _ in stages])
     rows: list[list[str | Cell]] = [
-        [f"  {say.name('lost_at', stage)}", f"{count:,}", Cell(", ".join(named[stage]), "quiet")]
+        [f"  {say.name('lost_at', stage)}", f"{count:,}", Cell(", ".join(ids_by_stage[stage]), "quiet")]
         for stage, count in stages
     ]
     counts = document.counts["lost_at"]

@@ -311,9 +311,9 @@ class Retrieval:
         given = query.given.contexts
         if given is not None and not self._is_reference:
             return given[: self.k]
-        known = reading.contexts
-        known += [self._context(id) for id in reading.entry.ranking.ids[len(known) : self.k]]
-        return tuple([context for context in known[: self.k] if context is not None])
+        contexts = reading.contexts
+        contexts += [self._context(id) for id in reading.entry.ranking.ids[len(contexts) : self.k]]
+        return tuple([context for context in contexts[: self.k] if context is not None])
 
     def _context(self, id: str) -> Context | None:
         text = self._texts.get(id) or self.corpus.text_of(id)
@@ -363,9 +363,9 @@ class Retrieval:
             labels |= trajectory_labels(trajectory)
         return Scores(values, weights=weights, labels=labels)
 
-    def _has_chunks(self, found: RetrievalResult) -> bool:
+    def _has_chunks(self, result: RetrievalResult) -> bool:
         """Whether chunks are known; a running system may name documents only."""
-        return found.named is None or any(map(self.corpus.chunk_by_id.__contains__, found.ranking.ids))
+        return result.named is None or any(map(self.corpus.chunk_by_id.__contains__, result.ranking.ids))
 
     def _of_ranking(self, query: Query, result: RetrievalResult) -> dict[str, float | None]:
         known_hits = {} if result.reading is None else result.reading.found
@@ -566,9 +566,9 @@ def _gold_ranks(query: Query, retrieved: RetrievalResult) -> dict[str, Any]:
     return {"gold_ranks": {id: ranks.get(id) for id in gold}, "ranked": len(ranks)}
 
 
-def _hits(found: RetrievalResult, corpus: Corpus, places: range) -> list[dict[str, Any]]:
+def _hits(result: RetrievalResult, corpus: Corpus, places: range) -> list[dict[str, Any]]:
     """The documents at these places in the form of a row."""
-    best = found.documents
+    best = result.documents
     return [
         {
             "id": best.ids[place],

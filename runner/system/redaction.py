@@ -335,9 +335,9 @@ def _variable(name: str, *default: str | None) -> Any:
         return oc.env(name, *default) if os.environ.get(name) or not default else default[0]
     mode = _mode.get()
     if mode:
-        told = ",".join([name, *("null" if value is None else str(value) for value in default)])
-        told = f"${{oc.env:{told}}}" + (f"#{mark(os.environ.get(name))}" if mode == "marked" else "")
-        return f"__env_{told.encode().hex()}_env__"
+        expression = ",".join([name, *("null" if value is None else str(value) for value in default)])
+        expression = f"${{oc.env:{expression}}}" + (f"#{mark(os.environ.get(name))}" if mode == "marked" else "")
+        return f"__env_{expression.encode().hex()}_env__"
     learn_variable(name)
     return oc.env(name, *default)
 

@@ -214,9 +214,9 @@ def _measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording)
     return Table([""] * 3, rows, right=(1,))
 
 
-def _confusion_counts(found: Mapping[str, int], say: Wording) -> str:
+def _confusion_counts(counts: Mapping[str, int], say: Wording) -> str:
     names = {"both": "true_positive", "judge": "false_positive", "human": "false_negative", "none": "true_negative"}
-    return say("calibration.short.confusion", **{name: found[key] for name, key in names.items()})
+    return say("calibration.short.confusion", **{name: counts[key] for name, key in names.items()})
 
 
 def _corrected_notes(rubric: str, result: Mapping[str, Any], say: Wording) -> Iterator[Note]:

@@ -76,9 +76,9 @@ def sections(reproduction: Reproduction, language: str) -> list[Section]:
     return [Section("", title, blocks, untitled=TERMINAL)]
 
 
-def _runs(found: Reproduction, say: _Say) -> Table:
+def _runs(reproduction: Reproduction, say: _Say) -> Table:
     rows: list[list[str | Cell]] = [
-        [run.label, Cell(say(run.outcome), "strong", verdict=run.outcome), *_counts(run)] for run in found.runs
+        [run.label, Cell(say(run.outcome), "strong", verdict=run.outcome), *_counts(run)] for run in reproduction.runs
     ]
     headers = [say(name) for name in ("run", "outcome", "metrics_changed", "cases_changed")]
     stacks = [Stack(header, (place,)) for place, header in enumerate(headers)]

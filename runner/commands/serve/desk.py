@@ -319,9 +319,9 @@ class Desk:
             raise ConflictError(f"run {place.id}: it is running")
         head, _ = self.runs.files(place)
         try:
-            evaluation, group, choice, asked = self._command(head)
+            evaluation, group, choice, overrides = self._command(head)
             dataset = next((id for id, pair in self.allowed.built_in.items() if pair == (group, choice)), None)
-            words = self.words(self.dataset(str(dataset)), evaluation, None, asked)
+            words = self.words(self.dataset(str(dataset)), evaluation, None, overrides)
             if self._plan(words).fingerprint != head.get("fingerprint"):
                 raise InputError("this server would run something else, as its configuration differs")
         except (InputError, ConfigError) as error:

@@ -237,12 +237,12 @@ def _moves(
     first_contexts: Mapping[str, Any], contexts: Mapping[str, dict[str, str]], place: int
 ) -> list[dict[str, str]]:
     """`came`: not among those of the first run; `went`: there alone."""
-    kept = [
+    entries = [
         {"id": id, **each, "change": "came" if place and id not in first_contexts else ""}
         for id, each in contexts.items()
     ]
     gone = [{"id": id, **each, "change": "went"} for id, each in first_contexts.items() if place and id not in contexts]
-    return [*kept, *gone]
+    return [*entries, *gone]
 
 
 def marked_words(other_text: str, text: str) -> list[tuple[str, str]]:

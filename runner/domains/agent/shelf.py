@@ -83,9 +83,9 @@ class Shelf:
         while True:
             with self._lock:
                 ranking = self._base.search([query], min(depth, total))[0]
-            kept = [place for place, id in enumerate(ranking.ids) if _fits(self._tags[id], filters)][: self.count]
-            if len(kept) == self.count or len(ranking.ids) < depth or depth >= total:
-                return [self.candidate(ranking.ids[place], ranking.relevance[place]) for place in kept]
+            places = [place for place, id in enumerate(ranking.ids) if _fits(self._tags[id], filters)][: self.count]
+            if len(places) == self.count or len(ranking.ids) < depth or depth >= total:
+                return [self.candidate(ranking.ids[place], ranking.relevance[place]) for place in places]
             depth *= 10
 
     def section(self, chunk_id: str) -> Sequence[Candidate]:

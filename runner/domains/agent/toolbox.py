@@ -150,17 +150,19 @@ class Toolbox:
             candidates, error = _try(find)
             call = replace(call, found=tuple(each.id for each in candidates or ()), error=error)
             if candidates:
-                for each in (
+                for candidate in (
                     candidates if arguments.get("query") == self.question.text else self._with_relevance(candidates)
                 ):
-                    self._candidates.setdefault(each.id, each)
+                    self._candidates.setdefault(candidate.id, candidate)
                 call = self._rerank(call)
             self._calls[-1] = self._charge(call)
             return self._calls[-1]
 
-    def _with_relevance(self, found: Sequence[Candidate]) -> Sequence[Candidate]:
+    def _with_relevance(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         known = self._relevance
-        return found if known is None else [replace(each, relevance=known.get(each.id, 0.0)) for each in found]
+        return (
+            candidates if known is None else [replace(each, relevance=known.get(each.id, 0.0)) for each in candidates]
+        )
 
     def _rerank(self, call: ToolCall) -> ToolCall:
         candidates = list(self._candidates.values())

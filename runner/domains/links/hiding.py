@@ -86,9 +86,9 @@ def definitions(text: str, leads_there: Callable[[str], bool]) -> Iterator[Edit]
     _blocks().parse(text, environment)
     starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
     every = [*environment.get("references", {}).values(), *environment.get("duplicate_refs", ())]
-    for each in every:
-        lines = each["map"]
-        if isinstance(lines, list) and leads_there(str(each["href"])):
+    for definition in every:
+        lines = definition["map"]
+        if isinstance(lines, list) and leads_there(str(definition["href"])):
             yield Edit(starts[lines[0]], starts[min(lines[1], len(starts) - 1)])
 
 

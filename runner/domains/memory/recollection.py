@@ -203,7 +203,7 @@ class _Fact:
         if shows(statement.text, [self.text, self.value]):
             return not _other_state(self.text, statement.text) or self.value != self.text
         has_numbers = all(
-            any(each.matches(other) for other in statement.quantities) for each in self.statement.quantities
+            any(quantity.matches(other) for other in statement.quantities) for quantity in self.statement.quantities
         )
         return (
             len(self.words) > 1
@@ -253,8 +253,8 @@ class _Reading:
             self._accuracy(errors),
             MAX * len(self.unrelated) / len(self.statements),
             tuple(dict.fromkeys(errors)),
-            tuple(dict.fromkeys(_noise_of(each.text) for each in self.unrelated)),
-            tuple(each.text for each in self.about[:HELPFUL]),
+            tuple(dict.fromkeys(_noise_of(statement.text) for statement in self.unrelated)),
+            tuple(statement.text for statement in self.about[:HELPFUL]),
             tuple(fact.text for fact in self.facts if fact not in self.stated_facts),
             len(self.statements),
             len(self.about),
@@ -281,7 +281,7 @@ class _Reading:
         """The statements without those about something other than the question names; a fact may name that itself."""
         if fact is not None and fact.names:
             return list(self.statements)
-        return [each for each in self.statements if each not in self.of_another]
+        return [statement for statement in self.statements if statement not in self.of_another]
 
     def _is_related(self, statement: Statement) -> bool:
         return (
@@ -297,11 +297,13 @@ class _Reading:
             by_words = MAX * max(self.passages.best_share([Part(word=word) for word in self.topic_words], ()), *degrees)
             return max(1.0, by_words, by_facts)
         topic = _known_share(
-            self.topic_words, all_forms(word for each in self._statements_for() for word in each.words)
+            self.topic_words, all_forms(word for statement in self._statements_for() for word in statement.words)
         )
         by_words = MAX * topic
         if self.kind in ("quantity", "time", "reason"):
-            holds = any(holds_kind(each.text, self.kind) for each in self.about if each not in self.of_another)
+            holds = any(
+                holds_kind(statement.text, self.kind) for statement in self.about if statement not in self.of_another
+            )
             by_words = MAX * min(1.0, topic / ENOUGH) * (1.0 if holds else 0.5)
         return max(1.0, by_words, by_facts)
 
@@ -312,7 +314,7 @@ class _Reading:
                 * sum(1.0 if fact in self.stated_facts else self._degree(fact) for fact in self.facts)
                 / len(self.facts)
             )
-        has_numbers = any(each.quantities for each in self.about if each not in self.of_another)
+        has_numbers = any(statement.quantities for statement in self.about if statement not in self.of_another)
         return relevance if has_numbers else min(4.0, relevance - 1)
 
     def _degree(self, fact: _Fact) -> float:
@@ -339,17 +341,22 @@ class _Reading:
             quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.statement.quantities
         ]
         for fact in self.facts:
-            about = [each for each in self.statements if self._is_about(each, fact)]
+            about = [statement for statement in self.statements if self._is_about(statement, fact)]
             errors += [
-                error for each in about if (error := _error(fact, each, all_quantities, fact in self.stated_facts))
+                error
+                for statement in about
+                if (error := _error(fact, statement, all_quantities, fact in self.stated_facts))
             ]
-        names_subject = any(shows(each.text, _acronyms(self.question)) for each in self.about)
+        names_subject = any(shows(statement.text, _acronyms(self.question)) for statement in self.about)
         return errors if errors or names_subject or not self.of_another else ["target"]
 
     def _shows_stale(self, value: str) -> bool:
         """Whether an outdated value shows in a sentence without its successor."""
         now = [fact.value for fact in self.facts]
-        return any(shows(each.text, [value], besides=now) and not shows(each.text, now) for each in self.statements)
+        return any(
+            shows(statement.text, [value], besides=now) and not shows(statement.text, now)
+            for statement in self.statements
+        )
 
     def _is_about(self, statement: Statement, fact: _Fact) -> bool:
         topic = fact.words or self.topic_words
@@ -370,17 +377,21 @@ def _error(fact: _Fact, statement: Statement, quantities: Sequence[Quantity], is
 def _other_quantity(fact: _Fact, statement: Statement, all_quantities: Sequence[Quantity]) -> Quantity | None:
     """A quantity in the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
     missing_units = [
-        each.unit
-        for each in fact.statement.quantities
-        if not any(each.matches(other) for other in statement.quantities)
+        quantity.unit
+        for quantity in fact.statement.quantities
+        if not any(quantity.matches(other) for other in statement.quantities)
     ]
-    unmatched = (each for each in statement.quantities if not any(each.matches(other) for other in all_quantities))
-    return next((each for each in unmatched if any(_same_kind(each.unit, unit) for unit in missing_units)), None)
+    unmatched = (
+        quantity for quantity in statement.quantities if not any(quantity.matches(other) for other in all_quantities)
+    )
+    return next(
+        (quantity for quantity in unmatched if any(_same_kind(quantity.unit, unit) for unit in missing_units)), None
+    )
 
 
-def _same_kind(one: str, other: str) -> bool:
+def _same_kind(unit: str, other_unit: str) -> bool:
     """A number without a unit may be an amount of money."""
-    return one == other or ("" in (one, other) and not MONEY.isdisjoint((one, other)))
+    return unit == other_unit or ("" in (unit, other_unit) and not MONEY.isdisjoint((unit, other_unit)))
 
 
 def _other_name(fact: _Fact, statement: Statement) -> bool:
@@ -394,7 +405,7 @@ def _other_name(fact: _Fact, statement: Statement) -> bool:
 
 def _same_otherwise(fact: _Fact, statement: Statement) -> bool:
     if fact.statement.quantities:
-        return any(each.matches(other) for each in fact.statement.quantities for other in statement.quantities)
+        return any(quantity.matches(other) for quantity in fact.statement.quantities for other in statement.quantities)
     return _known_share([word for word in fact.words if word.text not in fact.names], statement.forms) >= FULL
 
 
