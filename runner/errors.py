@@ -184,7 +184,7 @@ def text_of(error: BaseException) -> str:
         return f"(its text cannot be read: {type(again).__name__})"
 
 
-def installing(extra: str) -> str:
+def install_command(extra: str) -> str:
     """The command that installs an extra: into a clone by its folder, else by the name of the distribution."""
     clone = Path(__file__).resolve().parent.parent
     if not (clone / "pyproject.toml").is_file():

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from runner.domains.agent.messages import function_of, report_of, request_messages, response
 from runner.domains.agent.toolbox import CallsSpentError, Toolbox
-from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
+from runner.errors import EvaluationError, InputError, Problem, StopRunError, install_command
 from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import ChatReply, Function, Message
 from runner.llm.metering import metering
@@ -260,5 +260,6 @@ def _check_is_installed() -> None:
         import pydantic_ai  # noqa: F401
     except ImportError as error:
         raise InputError(
-            f"agent=pydantic_ai needs the package pydantic-ai-slim ({error}); install the extra: {installing('agent')}"
+            f"agent=pydantic_ai needs the package pydantic-ai-slim ({error}); install the extra: "
+            f"{install_command('agent')}"
         ) from error

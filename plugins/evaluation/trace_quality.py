@@ -123,7 +123,7 @@ class TraceQuality:
         cases = _Cases()
         self._traces, problems = self.dataset.read(cases.add)
         embedder = {"embedder": fingerprint(attribute_of(self.novelty, "provenance"))}
-        weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(cases.domains)}
+        weights = {domain: self.profile.profile_for(self.profiles, domain).weights for domain in sorted(cases.domains)}
         identity = {**cases.identity, **embedder, "trace_weights": fingerprint(weights)}
         if self._asks_judge:
             identity["judge"] = fingerprint(attribute_of(self.judge_, "provenance"))
@@ -154,7 +154,7 @@ class TraceQuality:
         with stopwatch() as watch:
             trace = self._traces[case.place]
             dimensions = dimensions_of(trace, self._novelty[case.id])
-            result = score_with_profile(trace, self.profile.among(self.profiles, trace.domain), dimensions)
+            result = score_with_profile(trace, self.profile.profile_for(self.profiles, trace.domain), dimensions)
             scores = {
                 name: score_with_profile(trace, profile, dimensions).score for name, profile in self.profiles.items()
             }

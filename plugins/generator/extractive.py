@@ -76,10 +76,10 @@ class ExtractiveGenerator:
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         if query.remembered is not None:
-            return await compute(self._from_both, query, query.remembered, contexts)
+            return await compute(self._combine_answers, query, query.remembered, contexts)
         return await compute(self._recall if query.from_memory else self._answer, query, contexts)
 
-    def _from_both(self, query: Query, remembered: Sequence[Context], contexts: Sequence[Context]) -> Answer:
+    def _combine_answers(self, query: Query, remembered: Sequence[Context], contexts: Sequence[Context]) -> Answer:
         recalled, answered = self._recall(query, remembered), self._answer(query, contexts)
         remembered_answer = replace(recalled, text=without_citations(recalled.text), citations=())
         if answered.refused or tells_something(query.text):

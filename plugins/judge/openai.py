@@ -139,7 +139,7 @@ class OpenaiJudge:
     ) -> Judgement:
         parts = criteria.parts(fields) if criteria.mode == "claims" else [""]
         if not parts:
-            return criteria.nothing(fields)
+            return criteria.missing_judgement(fields)
         request = self.sampling.request(criteria.messages(fields), criteria.reply_schema)
         return await self._vote(request, lambda reply: criteria.read(reply, fields), fields, earlier, len(parts))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from runner.domains.agent.candidate import Candidate
-from runner.errors import InputError, Problem, installing
+from runner.errors import InputError, Problem, install_command
 from runner.protocols import Workspace
 from runner.records import Assessment, Corpus, Query
 from runner.system.metadata import version_of
@@ -177,6 +177,6 @@ def _packages() -> tuple[Any, Any]:
     except ImportError as error:
         raise InputError(
             f"reranker=cross_encoder needs the packages onnxruntime and tokenizers ({error}); install the extra: "
-            f"{installing('cross-encoder')}"
+            f"{install_command('cross-encoder')}"
         ) from error
     return onnxruntime, tokenizers

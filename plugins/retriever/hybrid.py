@@ -14,7 +14,7 @@ from runner.protocols import CachedRetriever, Closing, RemoteRetriever, Retrieve
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.filters import Filter
 from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fuse, over, reciprocal_ranks
-from runner.system.threads import compute, together
+from runner.system.threads import compute, gather_all
 from runner.text.ordering import best, byte_ranks
 
 
@@ -84,7 +84,7 @@ class HybridRetriever:
     async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """As `search`, with both legs at once; one in this process in a thread, one batch at a time."""
         deep = self.graph.depth(depth)
-        rankings = await together(_search_leg(leg, queries, max(deep, self.pool)) for leg in self.legs.values())
+        rankings = await gather_all(_search_leg(leg, queries, max(deep, self.pool)) for leg in self.legs.values())
         return self.graph.rerank([self._fuse(legs, deep) for legs in zip(*rankings, strict=True)], depth)
 
     @property

@@ -226,7 +226,7 @@ class SemanticRetriever:
         key = {
             "corpus": corpus.fingerprint,
             "embedder": workspace.identity(self.embedder),
-            "index": self.settings.reported,
+            "index": self.settings.recall_settings,
             "provenance": self.provenance,
         }
 
@@ -243,7 +243,7 @@ class SemanticRetriever:
         content = {
             "corpus": corpus.fingerprint,
             "embedder": [workspace.identity(self.embedder), attribute_of(self.embedder, "provenance")],
-            "index": self.settings.built,
+            "index": self.settings.content_settings,
         }
         ids = corpus.ids
 

@@ -39,7 +39,7 @@ from runner.retrieval.stores import (
     unset_variable,
 )
 from runner.system.metadata import version_of
-from runner.system.threads import together
+from runner.system.threads import gather_all
 
 PASSING = (408, 429, 500, 502, 503, 504)
 SPACE = "innerproduct"
@@ -111,7 +111,7 @@ class OpensearchStore:
         return collection.words.k1 + 1
 
     async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
-        async with self._asking() as client:
+        async with self._open_client() as client:
             mappings = await client.indices.get_mapping(index="runner_*")
             return [
                 StoredCollection(
@@ -124,11 +124,11 @@ class OpensearchStore:
             ]
 
     async def drop(self, name: str, root: Path) -> None:
-        async with self._asking() as client:
+        async with self._open_client() as client:
             await client.indices.delete(index=name)
 
     @asynccontextmanager
-    async def _asking(self) -> AsyncIterator[Any]:
+    async def _open_client(self) -> AsyncIterator[Any]:
         client = self._client()
         try:
             with self.errors():
@@ -241,7 +241,7 @@ class _Index:
             for text in texts
         ]
         requests: list[Coroutine[Any, Any, list[Any]]] = [self._hits_of_each(searches), self._terms_of_each(texts)]
-        hits_of_each, terms_of_each = await together(requests)
+        hits_of_each, terms_of_each = await gather_all(requests)
         return [
             WordHits(
                 np.array([int(hit["_id"]) for hit in hits], dtype=np.int64),

@@ -111,7 +111,7 @@ class Command:
             elif self.parts and not self.places:
                 self._refuse(f"no command '{self.name} {word}'{did_you_mean(word, self.parts)}")
             else:  # a surplus word is reported as the words of a run are
-                (words if self.words and len(placed) == self._most() else placed).append(word)
+                (words if self.words and len(placed) == self._most_places() else placed).append(word)
         return placed, values, words
 
     def _language_option(self, value: str) -> str:
@@ -119,7 +119,7 @@ class Command:
         self._value(LANGUAGE, SPOKEN, value, equals=True)
         return LANGUAGE.name if LANGUAGE in self.options else SPOKEN
 
-    def _most(self) -> float:
+    def _most_places(self) -> float:
         return math.inf if any(place.several for place in self.places) else len(self.places)
 
     def _value(self, option: Option, key: str, text: str, equals: bool) -> Any:
@@ -142,7 +142,7 @@ class Command:
         required = [place.name.upper() for place in self.places if place.default is REQUIRED]
         if len(words) < len(required):
             self._refuse(f"missing: {', '.join(required[len(words) :])}")
-        if len(words) > self._most():
+        if len(words) > self._most_places():
             self._refuse(f"one argument too many: '{words[len(self.places)]}'")
         values: dict[str, Any] = {}
         for number, place in enumerate(self.places):
@@ -199,7 +199,7 @@ def _value_text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+def whole_number_reader(least: int, most: int | None = None) -> Callable[[str], int]:
     """A reader of whole numbers within these bounds."""
     expected = f"from {least} to {most}" if most is not None else f"of at least {least}"
 
@@ -238,7 +238,7 @@ def one_of(*names: str) -> Callable[[str], str]:
     return read
 
 
-SEED = Option("seed", "N", whole(0, 2**32 - 1), 42)
+SEED = Option("seed", "N", whole_number_reader(0, 2**32 - 1), 42)
 LANGUAGE = Option("language", "|".join(sorted(LANGUAGES)), one_of(*sorted(LANGUAGES)))
 TRUST = Option("trust")
 URI = Option("uri", "URI")

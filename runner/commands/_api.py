@@ -36,7 +36,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runner.errors import InputError, did_you_mean, installing
+from runner.errors import InputError, did_you_mean, install_command
 from runner.records import Estimate
 
 if TYPE_CHECKING:
@@ -622,7 +622,7 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise InputError(f"frame() needs pandas: {installing('frames')}") from None
+        raise InputError(f"frame() needs pandas: {install_command('frames')}") from None
     return pandas
 
 

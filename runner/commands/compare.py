@@ -16,7 +16,7 @@ import orjson
 from runner.commands import LANGUAGE, SEED, URI, Command, Option, Place, one_of
 from runner.errors import ConfigError, InputError, did_you_mean
 from runner.system import terminal
-from runner.system.writing import from_here, make_folder
+from runner.system.writing import make_folder, relative_path
 from runner.words.bilingual import LABELS
 from runner.words.wording import LANGUAGES, Wording, wording_of
 
@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
         write_junit(options.junit, records, say)
     for record in records:
         terminal.show(*panels(record, say))
-    terminal.note(say("compare.report", path=from_here(folder)))
+    terminal.note(say("compare.report", path=relative_path(folder)))
     for record in records:
         if record["exit_code"]:
             terminal.fail(_message(record, say.language))

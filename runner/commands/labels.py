@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, whole
+from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, whole_number_reader
 from runner.config.arguments import shell
 from runner.data.label_sheets import COLUMNS, sheet_row
 from runner.errors import InputError, did_you_mean
@@ -34,7 +34,7 @@ COMMAND = Command(
     (Place("run", Path),),
     (
         Option("out", "FILE.csv", Path, Path("labels.csv")),
-        Option("n", "N", whole(1), 50),
+        Option("n", "N", whole_number_reader(1), 50),
         Option("pick", "|".join(PICKS), one_of(*PICKS), "random"),
         Option("rubric", "NAME"),
         Option("raters", "NAME,…", lambda text: tuple(filter(None, map(str.strip, text.split(","))))),

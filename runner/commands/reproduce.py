@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
 
         return dry_run(plan)
     is_verbose = bool(plan.cells[0].cfg.verbose)
-    with nullcontext() if is_verbose else terminal.held_back():
+    with nullcontext() if is_verbose else terminal.hold_back_results():
         folder, code = launch_in_folder(plan)
     if code not in HAS_RESULTS:
         say = wording(str(plan.cells[0].cfg.report.language), "outcomes")

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from runner import report
-from runner.commands import TRUST, URI, Command, Option, Place, whole
+from runner.commands import TRUST, URI, Command, Option, Place, whole_number_reader
 from runner.errors import ConfigError, InputError
 from runner.protocols import Tracking, attribute_of
 from runner.system import terminal
 from runner.system.folder import is_sweep, legible, open_run, open_sweep
 from runner.tracking.mlflow_client import default_settings
 
-COMMAND = Command("track", (Place("run_dir", Path),), (Option("traces", "N", whole(0)), URI, TRUST))
+COMMAND = Command("track", (Place("run_dir", Path),), (Option("traces", "N", whole_number_reader(0)), URI, TRUST))
 
 
 def main(argv: Sequence[str]) -> int:

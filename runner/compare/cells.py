@@ -20,7 +20,7 @@ from runner.compare.pairing import Pairing, pair
 from runner.compare.sides import Place, open_place
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.errors import InputError
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
@@ -110,7 +110,7 @@ class Cells:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The metrics that the runs declare; of several declarations the first one."""
-        return together(snapshot.catalogue for snapshot in self.snapshots.values())
+        return merge_catalogues(snapshot.catalogue for snapshot in self.snapshots.values())
 
     def runs(self, baseline: str, candidate: str) -> PairedRuns:
         """Two runs of the sweep, paired by case."""

@@ -18,7 +18,7 @@ from runner.compare.anchoring import Anchoring, anchor_snapshots
 from runner.compare.pairing import Pairing, Places, pair
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.metrics import paired
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
@@ -70,7 +70,7 @@ class PairedRuns:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The metrics that the runs declare; of two declarations that of the candidate."""
-        return together([self.candidate.catalogue, self.baseline.catalogue])
+        return merge_catalogues([self.candidate.catalogue, self.baseline.catalogue])
 
     def differences(self, metrics: Iterable[str], pairs_mask: Bools | None = None) -> dict[str, Difference]:
         """The differences over all pairs, or those of `pairs_mask`, bool [n_pairs]. Metrics over the same pairs share

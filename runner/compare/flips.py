@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from runner.compare.differences import CONFIDENCE, PairedRuns
 from runner.compare.snapshots import Cases, Snapshot
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 
 CUTOFF = 10
 LABEL = "lost_at"
@@ -86,7 +86,7 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged_metrics: Sequence[
 
 def deciding_name(baseline: Snapshot, candidate: Snapshot) -> str | None:
     """The label or metric that decides between right and wrong in both runs."""
-    catalogue = together([candidate.catalogue, baseline.catalogue])
+    catalogue = merge_catalogues([candidate.catalogue, baseline.catalogue])
     both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]
     telling = [
         variant for variant in both if variant.metric is not None and variant.metric.tells_right and variant.is_whole

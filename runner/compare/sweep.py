@@ -260,7 +260,7 @@ def _qualities(cells: Cells, baseline: str) -> dict[str, dict[str, float]]:
     """Metric -> folder -> mean, of the metrics that represent quality: those of the first rank with values in two runs.
     Each run has them at its own k, which may be the cost."""
     other_runs = [other for other in cells.snapshots if other != baseline]
-    apart = {name: _measured_otherwise(cells, baseline, name) for name in cells.snapshots[baseline].cases.values}
+    apart = {name: _incomparable_runs(cells, baseline, name) for name in cells.snapshots[baseline].cases.values}
     names = main_metrics([name for name, folders in apart.items() if len(folders) < len(other_runs)], cells.catalogue)
     by_value: dict[int, list[str]] = {}
     for name in names:
@@ -279,7 +279,7 @@ def _qualities(cells: Cells, baseline: str) -> dict[str, dict[str, float]]:
     return {}
 
 
-def _measured_otherwise(cells: Cells, baseline: str, name: str) -> set[str]:
+def _incomparable_runs(cells: Cells, baseline: str, name: str) -> set[str]:
     reasons = {other: cells.reasons(baseline, other, name) for other in cells.snapshots if other != baseline}
     return {other for other, of_pair in reasons.items() if any(reason.kind != "k" for reason in of_pair)}
 

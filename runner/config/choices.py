@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from runner.errors import Problem, did_you_mean, installing, similar
+from runner.errors import Problem, did_you_mean, install_command, similar
 
 LAUNCHER = "hydra/launcher"
 LAUNCHERS = {  # choice -> its extra and its module among Hydra's plugins
@@ -46,7 +46,7 @@ def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
     if group == LAUNCHER and not override.is_delete() and (problem := launcher_problem(str(override.value()))):
         return problem
     if group == SWEEPER and str(override.value()) == SEARCH and find_spec(SEARCH) is None:
-        return Problem(SWEEPER, f"{SEARCH} needs the extra `{SEARCH}`: {installing(SEARCH)}")
+        return Problem(SWEEPER, f"{SEARCH} needs the extra `{SEARCH}`: {install_command(SEARCH)}")
     if group in groups:
         return None if override.is_delete() else choice_problem(group, override.value(), groups[group])
     if group.startswith("hydra/") or override.package is not None:
@@ -60,7 +60,7 @@ def launcher_problem(choice: str) -> Problem | None:
     extra, module = LAUNCHERS.get(choice, ("", ""))
     if not extra or _is_installed(module):
         return None
-    return Problem(LAUNCHER, f"{choice} needs the extra `{extra}`: {installing(extra)}")
+    return Problem(LAUNCHER, f"{choice} needs the extra `{extra}`: {install_command(extra)}")
 
 
 def _is_installed(launcher: str) -> bool:

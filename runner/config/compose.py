@@ -28,7 +28,7 @@ from runner.config.choices import (
 from runner.config.choices import SWEEPER as SWEEPER_GROUP
 from runner.config.components import Misspelt, misspelt_attributes, note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
-from runner.config.frozen import FrozenConfig, unfolding
+from runner.config.frozen import FrozenConfig, unfolded_folder
 from runner.config.hydra_internals import (
     LAUNCHER,
     SWEEPER,
@@ -171,10 +171,10 @@ def plan_of(line: arguments.Line) -> Plan:
     if frozen is not None:
         vet = Vetting(frozen, line.overrides, folders, line.trusts).of
         keys = [str(arguments.parse(override).key_or_group) for override in overrides]
-        overrides = arguments.check_overrides(frozen.over(overrides, keys))
+        overrides = arguments.check_overrides(frozen.overrides_with(overrides, keys))
     if is_search(overrides):
         return _search(with_search_path(overrides, folders, frozen), folders, frozen, vet)
-    with composable(folders), unfolding(frozen) as main:
+    with composable(folders), unfolded_folder(frozen) as main:
         overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main, vet)
         references = {
             name: replace(compose_cells(changed, main, vet)[1][0], swept=oracle_overrides(name))
@@ -198,7 +198,7 @@ def _search(
     fixed, axes, problems = axes_of(overrides)
 
     def compose(words: Sequence[str]) -> tuple[list[str], list[Cell]]:
-        with composable(list(folders)), unfolding(frozen) as main:
+        with composable(list(folders)), unfolded_folder(frozen) as main:
             return compose_cells(words, main, vet)
 
     checked: list[Cell] = []
@@ -362,7 +362,7 @@ def _compose(
     groups, values, problems = _sort_words(job)
     try:
         cfg = compose_config([*groups, *values])
-        problems += _of_sweeper(cfg.hydra)
+        problems += _sweeper_problems(cfg.hydra)
         learn(as_written(cfg))
         if problem := growth_problem(cfg):
             return None, [problem]
@@ -387,7 +387,7 @@ def _of_component(cfg: DictConfig, path: Sequence[str]) -> list[Problem]:
     return [with_other_choices(problem, path) for problem in place_problems(problems_of(cfg), path)]
 
 
-def _of_sweeper(hydra: DictConfig) -> list[Problem]:
+def _sweeper_problems(hydra: DictConfig) -> list[Problem]:
     """Raises ConfigError for another sweeper, which would run other jobs than those that were checked."""
     if str(OmegaConf.select(hydra, "sweeper._target_")) != SWEEPER:
         choice = hydra.runtime.choices.get("hydra/sweeper")

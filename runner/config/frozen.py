@@ -79,7 +79,7 @@ class FrozenConfig:
             "(a frozen file is not edited: give OPTION=VALUE and GROUP=CHOICE on top of it)"
         )
 
-    def over(self, overrides: Sequence[str], keys: Sequence[str]) -> list[str]:
+    def overrides_with(self, overrides: Sequence[str], keys: Sequence[str]) -> list[str]:
         """The overrides of a command line (with these `keys`) on top of this: the axes of the sweep are swept again,
         unless the command line sets them or their group."""
         added = [
@@ -108,7 +108,7 @@ class FrozenConfig:
 
 
 @contextmanager
-def unfolding(frozen: FrozenConfig | None) -> Iterator[Path | None]:
+def unfolded_folder(frozen: FrozenConfig | None) -> Iterator[Path | None]:
     """A temporary configuration folder with the unfolded files; None for None."""
     if frozen is None:
         yield None

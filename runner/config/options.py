@@ -155,7 +155,7 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
     problems += _metric_problems(cfg)
     problems += _model_problems(cfg)
     problems += thresholds_of(cfg)[1]
-    problems += _beyond(as_written(cfg))
+    problems += _too_large_numbers(as_written(cfg))
     return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
 
 
@@ -165,12 +165,12 @@ def thresholds_of(cfg: DictConfig) -> tuple[list[Threshold], list[Problem]]:
     return thresholds.read(given) if isinstance(given, Mapping) else ([], [])  # which is a problem of its own
 
 
-def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
+def _too_large_numbers(value: Any, key: str = "") -> Iterator[Problem]:
     """Problems of numbers that are too large."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for name, inner in items:
-            yield from _beyond(inner, f"{key}.{name}" if key else str(name))
+            yield from _too_large_numbers(inner, f"{key}.{name}" if key else str(name))
     elif isinstance(value, int | float) and abs(value) > LARGEST:
         yield Problem(key, "expected a number from -1e15 to 1e15")
 

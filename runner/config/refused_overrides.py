@@ -89,10 +89,10 @@ def _misplaced_override(override: str, cfg: DictConfig) -> Problem | None:
         node = node_of(node, int(name) if isinstance(node, ListConfig) else name)
     if parsed_override.is_delete():
         return None if parsed_override.value() in (None, "") else Problem(key, f"expected ~{key}, without a value")
-    return _misshapen(key, node, parsed_override.value())
+    return _shape_problem(key, node, parsed_override.value())
 
 
-def _misshapen(key: str, node: Any, value: Any) -> Problem | None:
+def _shape_problem(key: str, node: Any, value: Any) -> Problem | None:
     """Whether a value replaces a mapping by a list or a list by a mapping; among Hydra's own settings, a mapping by
     anything else."""
     if isinstance(node, DictConfig) and (isinstance(value, list) or key.startswith("hydra")):

@@ -238,19 +238,19 @@ def _hydras(frozen: FrozenConfig) -> Iterator[Strange]:
             yield Strange(
                 f"frozen.sweep.{key}", _short_repr(value), "a sweep of a record varies settings and choices alone"
             )
-    yield from _composing({**frozen.values, **frozen.others})
+    yield from _strange_compositions({**frozen.values, **frozen.others})
 
 
-def _composing(value: Any, key: str = "") -> Iterator[Strange]:
+def _strange_compositions(value: Any, key: str = "") -> Iterator[Strange]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             place = f"{key}.{name}".lstrip(".")
             if name == "defaults":
                 yield Strange(place, _short_repr(inner), "a record has its choices written out")
-            yield from _composing(inner, place)
+            yield from _strange_compositions(inner, place)
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _composing(inner, f"{key}.{number}")
+            yield from _strange_compositions(inner, f"{key}.{number}")
     elif isinstance(value, str) and "${" in REFERENCE.sub("", value) and not _is_of_program(key, value):
         yield Strange(key, _short_repr(value), COMPUTES)
 

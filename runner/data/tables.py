@@ -18,7 +18,7 @@ from typing import Any, Literal
 from runner.data.files import PACKED, parsed_yaml, read_bytes
 from runner.data.jsonl import describe_value, read_json, read_jsonl
 from runner.data.problems import ProblemLog
-from runner.errors import RunnerError, did_you_mean, installing
+from runner.errors import RunnerError, did_you_mean, install_command
 
 Kind = Literal["csv", "tsv", "xlsx", "parquet", "json", "jsonl", "yaml"]
 Row = Mapping[str, Any]
@@ -192,7 +192,9 @@ def _excel_rows(
     try:
         import openpyxl
     except ImportError:
-        raise error(f"{key}: {path} is an Excel file, and reading one needs openpyxl: {installing('xlsx')}") from None
+        raise error(
+            f"{key}: {path} is an Excel file, and reading one needs openpyxl: {install_command('xlsx')}"
+        ) from None
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         names = book.sheetnames
@@ -214,7 +216,7 @@ def _parquet_rows(content: bytes, path: str, key: str, error: type[RunnerError])
         from pyarrow import parquet
     except ImportError:
         needs = f"{path} is a Parquet file, and reading one needs pyarrow"
-        raise error(f"{key}: {needs}: {installing('parquet')}") from None
+        raise error(f"{key}: {needs}: {install_command('parquet')}") from None
     try:
         rows = parquet.read_table(io.BytesIO(content)).to_pylist()
     except (OSError, pyarrow.ArrowException) as problem:

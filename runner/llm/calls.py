@@ -33,7 +33,7 @@ from runner.llm.messages import ChatReply, Digest, request_digest
 from runner.llm.metering import owner_of
 from runner.system import terminal
 from runner.system.redaction import redacted_bytes, redacted_value
-from runner.system.writing import in_words
+from runner.system.writing import os_error_text
 from runner.words.wording import current_wording
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class CallLog:
         except OSError as error:
             if self._file is not None:
                 self._file.truncate(self._end)
-            raise StopRunError(in_words(error, self.path)) from error
+            raise StopRunError(os_error_text(error, self.path)) from error
         self._end += len(group)
 
 

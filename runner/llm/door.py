@@ -82,7 +82,7 @@ class Door:
             task.exception()  # the callers that waited have the error of the task; perhaps there were none
 
     @contextmanager
-    def under_way(self, label: str) -> Iterator[None]:
+    def list_in_flight(self, label: str) -> Iterator[None]:
         """List the label among the requests in flight while the block runs."""
         number = self._begin(label)
         try:

@@ -116,7 +116,7 @@ class Limiter:
         self._n_waiting = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def at_once(self, tokens: int) -> int | None:
+    def try_acquire(self, tokens: int) -> int | None:
         """The ticket of a request of so many tokens that need not wait, as most; None where it has to `acquire` one."""
         self._attach()
         return None if self._n_waiting or self._delay_of_all_s(tokens) != 0 else self._start(tokens)

@@ -156,7 +156,7 @@ def by_role(entries: Mapping[Key, RoleCost]) -> dict[str, RoleCost]:
     return {role: _sum(cost for (_, of, _), cost in entries.items() if of == role) for role in roles}
 
 
-def together(first: Mapping[str, RoleCost], second: Mapping[str, RoleCost]) -> dict[str, RoleCost]:
+def sum_costs(first: Mapping[str, RoleCost], second: Mapping[str, RoleCost]) -> dict[str, RoleCost]:
     """The sum of two costs, by role."""
     roles = sorted({*first, *second})
     return {role: _sum(costs[role] for costs in (first, second) if role in costs) for role in roles}

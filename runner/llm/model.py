@@ -130,9 +130,9 @@ class Model:
         if self._door.rehearsal is not None:
             self._count_stored(self._door.rehearsal, reply, call.key)
         elif self._door.calls is None:
-            self._from_elsewhere(reply, call.key)
+            self._reused_reply(reply, call.key)
         else:
-            self._door.calls.note_repeated(call, self._from_elsewhere(reply, call.key), self._cost(reply.usage))
+            self._door.calls.note_repeated(call, self._reused_reply(reply, call.key), self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:
@@ -158,11 +158,11 @@ class Model:
         if rehearsal is not None:
             return self._rehearse(rehearsal, request, body, key, stored_reply)
         if stored_reply is not None:
-            return self._from_elsewhere(reply_from_json(stored_reply), key)
+            return self._reused_reply(reply_from_json(stored_reply), key)
         self._check_may_ask()
         reply, is_shared = await self._door.once(key, lambda: self._fetch(request, body, key))
         if is_shared or reply.cached:
-            return self._from_elsewhere(reply, key)
+            return self._reused_reply(reply, key)
         stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
         metering.note(self.role, key, self._cost(reply.usage))
         return reply
@@ -185,7 +185,7 @@ class Model:
             return self._rehearsed_vectors(rehearsal, texts, tokens)
         self._check_may_ask()
         toll = self._toll(Usage(_most_tokens(orjson.dumps(body))))
-        with self._door.under_way(f"{self.role} {self.name}"):
+        with self._door.list_in_flight(f"{self.role} {self.name}"):
             read = self._read(lambda reply: vectors_of(reply, len(texts)))
             answer = await self._retry.ask("/embeddings", body, tokens, read, toll)
         vectors, usage = answer.content
@@ -312,7 +312,7 @@ class Model:
         toll.pay(cost, attempts - 1)
         self._door.note_live(cost)
 
-    def _from_elsewhere(self, reply: ChatReply, key: bytes) -> ChatReply:
+    def _reused_reply(self, reply: ChatReply, key: bytes) -> ChatReply:
         """A reply from the cache, or shared with an identical request."""
         cost = self._cost(reply.usage)
         self._door.ledger.note_cached(self._account, cost)

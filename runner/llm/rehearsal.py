@@ -51,7 +51,7 @@ class ExpectedRequests:
         self.saved_nano_usd = _sum(self.saved_nano_usd, nano_usd)
 
     @property
-    def saved(self) -> int:
+    def n_saved(self) -> int:
         """Requests that are not sent."""
         return self.stored + self.shared
 

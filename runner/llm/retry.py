@@ -121,7 +121,7 @@ class Retry:
         """The budget comes last: what is reserved when the process is killed counts as spent, and only what was
         about to be sent can have been. Most need not wait, for the one or the other."""
         self._check_goes_on()
-        if not toll.is_limited and (ticket := self._limiter.at_once(tokens)) is not None:
+        if not toll.is_limited and (ticket := self._limiter.try_acquire(tokens)) is not None:
             return ticket
         with in_line():
             ticket = await self._limiter.acquire(tokens, lambda: self._stopped is not None)

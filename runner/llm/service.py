@@ -143,7 +143,7 @@ class Service:
     async def _ask(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
         cache = self._door.cache
         if (stored := cache.find(key)) is not None:
-            return self._from_elsewhere(reply_from_json(stored), key, form)
+            return self._reused_reply(reply_from_json(stored), key, form)
         if cache.mode == "replay":
             missing = self._say("service.replay", name=self.name)
             if not self._is_shared:
@@ -154,7 +154,7 @@ class Service:
             key, lambda: self._door.fetch(label, key, lambda: self._fetch(key, send, form))
         )
         if is_shared or reply.cached:
-            return self._from_elsewhere(reply, key, form)
+            return self._reused_reply(reply, key, form)
         stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
         metering.note(self.role, key, form.cost(_content(reply)))
         return reply
@@ -173,7 +173,7 @@ class Service:
                 self._door.note_live(cost)
         return replace(stored_reply, attempts=received.attempts, waited_s=received.waited_s)
 
-    def _from_elsewhere(self, reply: ChatReply, key: bytes, form: ReplyForm) -> ChatReply:
+    def _reused_reply(self, reply: ChatReply, key: bytes, form: ReplyForm) -> ChatReply:
         """A reply from the cache, or shared with an identical question."""
         cost = form.cost(_content(reply))
         self._door.ledger.note_cached(self._account, cost)
@@ -228,7 +228,7 @@ class UnstoredService:
             if not is_paid:
                 self._expect(self._door.rehearsal)
             return None
-        with self._door.under_way(f"{self.role} {self.name}"):
+        with self._door.list_in_flight(f"{self.role} {self.name}"):
             if is_paid:
                 return (await send(None)).content
             toll = self._toll()

@@ -237,7 +237,7 @@ def within_groups(x: Floats, y: Floats, groups: Codes, weights: Floats) -> Float
         float64 [...], -1..1; NaN where one of the measurements does not vary within groups.
     """
     members = (groups[:, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
-    x_deviations, y_deviations = _from_mean(x, members, weights), _from_mean(y, members, weights)
+    x_deviations, y_deviations = _deviations(x, members, weights), _deviations(y, members, weights)
     varies = (_sum(weights, x_deviations**2) > _NO_VARIANCE * _sum(weights, x**2)) & (
         _sum(weights, y_deviations**2) > _NO_VARIANCE * _sum(weights, y**2)
     )
@@ -274,7 +274,7 @@ def ranks(values: Floats, weights: Floats) -> Floats:
     return np.asarray((np.cumsum(counts, axis=-1) - (counts - 1) / 2)[..., place])
 
 
-def _from_mean(values: Floats, members: Floats, weights: Floats) -> Floats:
+def _deviations(values: Floats, members: Floats, weights: Floats) -> Floats:
     totals = weights @ members
     means = ((weights * values) @ members) / np.where(totals > 0, totals, 1.0)
     return np.asarray(values - means @ members.T)

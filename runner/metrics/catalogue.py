@@ -60,7 +60,7 @@ def catalogue_of(evaluation: object) -> Catalogue:
     return Catalogue(metrics)
 
 
-def together(catalogues: Iterable[Catalogue]) -> Catalogue:
+def merge_catalogues(catalogues: Iterable[Catalogue]) -> Catalogue:
     """The metrics that any of some runs declared.
 
     Args:

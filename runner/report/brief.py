@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from runner.config.arguments import shell, without_additions
-from runner.errors import installing
+from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
 from runner.metrics.paired import FEWEST
 from runner.report import thresholds, usage
@@ -25,7 +25,7 @@ from runner.report.comparison_words import Record, chance, interval, list_items,
 from runner.report.diagnosis import withheld_note
 from runner.report.document import Document
 from runner.report.page import FILE
-from runner.report.panels import cost, data_problems, ending, has_answers, notes, panel, panels_of_scores
+from runner.report.panels import cost, data_problems, ending_rows, has_answers, notes, panel, panels_of_scores
 from runner.report.run import stages_of
 from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
@@ -51,7 +51,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
     document = Document.of(run)
     is_whole = run.run.get("status") == "completed" and not (document.cases["failed"] + document.cases["timeout"])
     spent = cost(document) or ([(document.say("cost.cost"), document.say("cost.free"))] if is_whole else [])
-    facts = [*([] if is_whole else ending(document)), *spent, *data_problems(document)]
+    facts = [*([] if is_whole else ending_rows(document)), *spent, *data_problems(document)]
     blocks = [
         *([] if has_answers(document) else notes(document)),
         *([Facts(facts, media=TERMINAL)] if facts else []),
@@ -79,7 +79,7 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     is_bold = Console().color_system is not None if bold is None else bold
     mark = "" if is_bold else MARK
     leader = _leader(sweep)
-    few = _few(sweep)
+    few = _limit_runs(sweep)
     blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
     if len(few.cells) < len(sweep.cells):
         blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
@@ -125,7 +125,7 @@ def _values_of(name: str, sweep: Sweep) -> str:
     return ", ".join(values if len(values) <= MOST_RUNS else [*values[:VALUES], "…", values[-1]])
 
 
-def _few(sweep: Sweep) -> Sweep:
+def _limit_runs(sweep: Sweep) -> Sweep:
     """Of many runs the baseline and the best by the first main metric in which they differ, in the order of the sweep;
     the first ones where they differ in none."""
     if len(sweep.cells) <= MOST_RUNS:
@@ -320,7 +320,7 @@ def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
         has_pages = any(distributions(name="mlflow"))  # runs are tracked by mlflow-skinny, which has none
         stores = [word.partition("=")[2] for word in run.get("overrides") or () if word.startswith("tracking.uri=")]
         ui = _command("ui", *(word for store in stores for word in ("--uri", store)))
-        yield "brief.ui", ui if has_pages else f"{installing('ui')} && {ui}"
+        yield "brief.ui", ui if has_pages else f"{install_command('ui')} && {ui}"
 
 
 def _repeat_words(run: Mapping[str, Any]) -> list[str]:

@@ -81,11 +81,11 @@ def write(path: Path, records: Sequence[Record], say: Wording) -> None:
 def render(records: Sequence[Record], say: Wording) -> str:
     """compare.md of one candidate, or of several with an overview before them."""
     heads = [_overview(records, say)] if len(records) > 1 else []
-    parts = [_beside(head(record, say), sections(record, say)) for record in records]
+    parts = [_append_blocks(head(record, say), sections(record, say)) for record in records]
     return markdown([*heads, *parts], level=1) + "\n"
 
 
-def _beside(head: Section, below: Sequence[Section]) -> Section:
+def _append_blocks(head: Section, below: Sequence[Section]) -> Section:
     return replace(head, blocks=[*head.blocks, *below])
 
 

@@ -127,11 +127,11 @@ def _failures(document: Document) -> Iterator[Note]:
 
 def withheld_note(document: Document) -> Note | None:
     """The note in place of the stages, where a judge that fails its control items decided questions."""
-    untrusted = failing(document.summary, _deciding(document))
+    untrusted = failing(document.summary, _deciding_rubrics(document))
     return _note_on_judge("diagnosis.undecided", untrusted, document.say) if untrusted else None
 
 
-def _deciding(document: Document) -> list[str]:
+def _deciding_rubrics(document: Document) -> list[str]:
     """The rubrics by which questions of this run were decided."""
     ways = document.counts.get(right.LABEL) or {}
     correctness = [CORRECTNESS] if ways.get("correctness") else []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError
-from runner.metrics.catalogue import DECLARED, catalogue_in, together
+from runner.metrics.catalogue import DECLARED, catalogue_in, merge_catalogues
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
@@ -240,12 +240,12 @@ def _catalogue(cells: Sequence[Cell], record: Mapping[str, Any]) -> Catalogue:
     InputError where only that has them and it is damaged."""
     catalogues = [catalogue_in(cell.run) for cell in cells if cell.run.get("config")]
     if catalogues and DECLARED not in record:
-        return together(catalogues)
+        return merge_catalogues(catalogues)
     try:
-        return together([*catalogues, catalogue_in(record)])
+        return merge_catalogues([*catalogues, catalogue_in(record)])
     except ValueError as error:
         if catalogues:
-            return together(catalogues)
+            return merge_catalogues(catalogues)
         raise InputError(f"summary.json of the sweep: damaged: {error}") from None
 
 

@@ -189,7 +189,7 @@ def _respects(sweep: Sweep, pareto: Record) -> str:
 # --- sections -------------------------------------------------------------------------------------
 
 
-def against(sweep: Sweep) -> Section | None:
+def comparison_with_baseline(sweep: Sweep) -> Section | None:
     """Every compared run on every metric in which runs differ; in the terminal one row for each run but the
     baseline."""
     if not has_others(sweep):
@@ -200,11 +200,11 @@ def against(sweep: Sweep) -> Section | None:
     explained = [Note(say("sweep.against_full", **values), "quiet"), Note(near_best(sweep), "quiet")] if entries else []
     title = say("sweep.against", run=run_label(sweep, record["baseline"]))
     in_short = _in_short(sweep, title, common)
-    blocks = [*common, _against(sweep, title, entries), *explained, *in_short]
+    blocks = [*common, _comparison_table(sweep, title, entries), *explained, *in_short]
     return section("compared", title, *blocks, untitled=TERMINAL)
 
 
-def _against(sweep: Sweep, title: str, entries: Sequence[Record]) -> Table:
+def _comparison_table(sweep: Sweep, title: str, entries: Sequence[Record]) -> Table:
     """A page groups it by metric, with one scale for the bars of each."""
     say, params = sweep.say, sweep.params
     headers = [say("compare.metric"), say("sweep.folder"), *params, say("sweep.n"), say("sweep.value")]
@@ -272,10 +272,10 @@ def _differences(sweep: Sweep, entries: Sequence[Record]) -> Table:
     ]
     headers = [*(params or [sweep.say("sweep.folder")]), *(heading(sweep, entry["name"]) for entry in entries)]
     left = len(params) or 1
-    return Table(headers, rows, right=range(left, len(headers)), media=TERMINAL, fit=each_alone(headers, left))
+    return Table(headers, rows, right=range(left, len(headers)), media=TERMINAL, fit=single_columns(headers, left))
 
 
-def each_alone(headers: Sequence[str], left: int) -> Fit:
+def single_columns(headers: Sequence[str], left: int) -> Fit:
     """Every column by itself."""
     return Fit([Stack(header, (place,)) for place, header in enumerate(headers)], left)
 
@@ -359,7 +359,7 @@ def _shares(sweep: Sweep, gaps: Sequence[Record], folders: Sequence[str]) -> Tab
     headers = [", ".join(sweep.params) or sweep.say("sweep.folder"), *(heading(sweep, each["name"]) for each in gaps)]
     groups = [("", len(ends)), ("", len(runs))]
     rows = [*ends, *runs] if gaps else []
-    return Table(headers, rows, "", groups, media=TERMINAL, fit=each_alone(headers, 1))
+    return Table(headers, rows, "", groups, media=TERMINAL, fit=single_columns(headers, 1))
 
 
 def _ends(sweep: Sweep, gaps: Sequence[Record]) -> list[list[str]]:

@@ -163,7 +163,7 @@ class EmbeddingStore:
         good = [(digest, row) for digest, row in zip(batch, rows, strict=True) if digest not in faults]
         unit = _unit_rows(np.array([row for _, row in good]), len(good)) if good else ()
         vectors = dict(zip((digest for digest, _ in good), unit, strict=True))
-        if alike := self._check.alike(batch, vectors):
+        if alike := self._check.texts_alike(batch, vectors):
             self._forget(databases, list(alike))
             texts = list(alike.values())
             raise StopRunError(
@@ -295,7 +295,7 @@ class ServerCheck:
         others = f"those stored in {self._path}" if self._path is not None else "the others"
         return f"of {size} numbers{now}, and {others} have {self.length}{before}"
 
-    def alike(self, batch: Mapping[bytes, str], vectors: Vectors) -> Mapping[bytes, str]:
+    def texts_alike(self, batch: Mapping[bytes, str], vectors: Vectors) -> Mapping[bytes, str]:
         """All texts so far where there are several and all have the same vector; else empty."""
         for digest, vector in vectors.items() if not self._differ else ():
             self._first = vector if self._first is None else self._first

@@ -59,7 +59,7 @@ class Naming:
         items = list(reply.contexts)
         places = [self._place(each, query) for each in items]
         contexts = tuple(self._contexts(items, places))
-        by = _by([place.by for place in places])
+        by = _identification([place.by for place in places])
         strange = tuple(
             each.id or (each.text or "")[:40]
             for each, place in zip(items, places, strict=True)
@@ -70,7 +70,7 @@ class Naming:
     def _place(self, context: NamedContext, query: Query) -> _Place:
         if context.id is not None and (known := self._known_id(context.id, query)) is not None:
             return _Place(known, "ids")
-        if context.text and (document := self._holding(context.text)) is not None:
+        if context.text and (document := self._id_of_text(context.text)) is not None:
             return _Place(document, "texts")
         if context.id is None:
             return _Place(None, "nothing")
@@ -102,7 +102,7 @@ class Naming:
 
     # --- by text ----------------------------------------------------------------------------------
 
-    def _holding(self, text: str) -> str | None:
+    def _id_of_text(self, text: str) -> str | None:
         """The chunk with this text, else the only document that contains it."""
         plain = " ".join(text.split())
         if (chunk := self._chunks.get(plain)) is not None:
@@ -135,7 +135,7 @@ class Naming:
         return "".join(texts), [0, *accumulate(map(len, texts))][:-1]
 
 
-def _by(ways: list[Literal["ids", "texts", "strange", "nothing"]]) -> NamedBy:
+def _identification(ways: list[Literal["ids", "texts", "strange", "nothing"]]) -> NamedBy:
     if "nothing" in ways or (ways and all(way == "strange" for way in ways)):
         return "unidentified"
     return "texts" if "texts" in ways else "ids"

@@ -90,7 +90,7 @@ def _write_scores(folder: Path, spool: _Spool, indptr: NDArray[np.int64], bm25: 
             free = indptr[first:last] - indptr[first]  # the place of the next posting of each term
             size = int(indptr[last] - indptr[first])
             scores_of_chunks, of_chunks = np.empty(size), np.empty(size, dtype=np.int32)
-            for counts in spool.below(last):
+            for counts in spool.take_below(last):
                 places = _places(counts.terms - first, free)
                 shares = bm25.shares(counts.times, lengths[counts.chunks], spool.mean_length)
                 scores_of_chunks[places], of_chunks[places] = idf[counts.terms] * shares, counts.chunks
@@ -166,7 +166,7 @@ class _Spool:
         """Of the chunks, in terms."""
         return float(np.frombuffer(self.lengths, dtype=np.int32).mean())
 
-    def below(self, last: int) -> Iterator[_Counts]:
+    def take_below(self, last: int) -> Iterator[_Counts]:
         """The counts of terms below `last` that were not taken yet, one batch after the other."""
         return (batch.take(last) for batch in self._batches)
 

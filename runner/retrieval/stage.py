@@ -155,7 +155,7 @@ class Retrieval:
         try:
             async with LoopCalls() as loop:
                 self.rankings = await in_thread(rank_all, self._searcher(loop), cases, workspace)
-            self._texts = await in_thread(self._told_texts, self.rankings)
+            self._texts = await in_thread(self._retriever_texts, self.rankings)
         finally:
             await self.close()
         self._readings = self._shared_readings(self.rankings, cases)
@@ -174,7 +174,7 @@ class Retrieval:
         }
         return Preparation(facts, timing)
 
-    def _told_texts(self, rankings: Rankings) -> Mapping[str, str]:
+    def _retriever_texts(self, rankings: Rankings) -> Mapping[str, str]:
         """Chunk id -> text of what becomes a context, where the retriever has texts of its own."""
         if not isinstance(self.retriever, TextTelling) or self.retriever.texts_of([]) is None:
             return {}

@@ -36,12 +36,12 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
+from runner.errors import EvaluationError, InputError, Problem, StopRunError, install_command
 from runner.llm.address import NOT_SHOWN, address_problem, variable_problem
 from runner.retrieval.filters import Where
 from runner.system.stopwatch import in_line
 from runner.system.store import fingerprint
-from runner.system.threads import LoopThread, together
+from runner.system.threads import LoopThread, gather_all
 
 T = TypeVar("T")
 H = TypeVar("H", "Hits", "WordHits")
@@ -76,7 +76,7 @@ class IndexSettings:
         return min(self.lists or max(1, min(round(4 * count**0.5), count // 39)), count)
 
     @property
-    def built(self) -> Mapping[str, Any]:
+    def content_settings(self) -> Mapping[str, Any]:
         """The settings of this kind on which the content of the index depends."""
         if self.kind == "hnsw":
             return {"kind": self.kind, "links": self.links, "effort": self.effort}
@@ -84,7 +84,7 @@ class IndexSettings:
         return {"kind": self.kind, **lists, **({"code_bytes": self.code_bytes} if self.kind == "ivf_pq" else {})}
 
     @property
-    def reported(self) -> Mapping[str, Any]:
+    def recall_settings(self) -> Mapping[str, Any]:
         """The settings of this kind on which the index and its recall depend."""
         return {"kind": self.kind} if self.kind == "flat" else asdict(self)
 
@@ -205,7 +205,9 @@ def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
 def missing_packages(store: str, packages: str, error: Exception) -> InputError:
     """The error for packages that are not installed; the extra has the name of the store."""
     word = "packages" if " and " in packages else "package"
-    return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
+    return InputError(
+        f"store={store} needs the {word} {packages} ({error}); install the extra: {install_command(store)}"
+    )
 
 
 def refusal_error(transfer: Transfer, setting: str, reason: str) -> StopRunError:
@@ -630,7 +632,7 @@ class StoreIndex:
             finally:
                 line.turns.release()
 
-        parts = await together(ask(start) for start in range(0, n_queries, n_a_request))
+        parts = await gather_all(ask(start) for start in range(0, n_queries, n_a_request))
         return [hits for part in parts for hits in part]
 
     async def _fill(self, points_of_all: Points, *, anew: bool) -> int:

@@ -29,7 +29,7 @@ from runner.protocols import Case
 from runner.run.job import Job, Outcome
 from runner.run.state import read_state, write_state
 from runner.system.folder import RunFolder
-from runner.system.writing import from_here, no_place_for_a_file
+from runner.system.writing import no_place_for_a_file, relative_path
 
 if TYPE_CHECKING:
     from runner.compare.regression import Regression
@@ -224,7 +224,7 @@ def _compare(job: Job, baseline: Mapping[str, Any]) -> Record:
 def _side_of(folder: Path) -> Side:
     from runner.compare.sides import Place, open_place
 
-    return open_place(Place(folder, str(from_here(folder))))
+    return open_place(Place(folder, str(relative_path(folder))))
 
 
 def reason_of(record: Record, language: str = "en") -> str:

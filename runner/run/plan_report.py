@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def plan_view(planned: CommandPlan, language: str) -> list[RenderableType]:
     """The output of `plan`: requests, tokens and cost of the command, then of a month of use."""
-    return [*_asked_view(planned, language), *_projections(planned, language)]
+    return [*_requests_view(planned, language), *_projections(planned, language)]
 
 
 def _projections(planned: CommandPlan, language: str) -> Iterator[RenderableType]:
@@ -34,7 +34,7 @@ def _projections(planned: CommandPlan, language: str) -> Iterator[RenderableType
         yield from projection_view(projection, list(dict.fromkeys(costs)), language)
 
 
-def _asked_view(plan: CommandPlan, language: str) -> list[RenderableType]:
+def _requests_view(plan: CommandPlan, language: str) -> list[RenderableType]:
     from rich.text import Text
 
     say = wording(language, "plan")
@@ -62,7 +62,7 @@ def _table(plan: CommandPlan, say: Wording) -> Table:
 def cost_line(plan: CommandPlan, language: str) -> str:
     """`1,124 requests to models (…), about 1,210,000 tokens, $0.21, about 7 minutes`, and what is saved."""
     say, total = wording(language, "plan"), plan.total
-    n_saved = total.saved
+    n_saved = total.n_saved
     if not total.live + n_saved:
         return say("nothing")
     if not total.live:
@@ -84,16 +84,16 @@ def cost_line(plan: CommandPlan, language: str) -> str:
 
 def _to_services(plan: CommandPlan, say: Wording) -> Iterator[str]:
     """The requests to services, whose cost is unknown."""
-    if plan.asked:
-        yield say("system", asked=_total(plan.asked, plan, say), systems=_counts(plan.asked))
-    if plan.remembered:
-        requests = _total(plan.remembered, plan, say)
-        yield say("memory", requests=requests, services=_counts(plan.remembered))
+    if plan.system_requests:
+        yield say("system", asked=_total(plan.system_requests, plan, say), systems=_counts(plan.system_requests))
+    if plan.memory_requests:
+        requests = _total(plan.memory_requests, plan, say)
+        yield say("memory", requests=requests, services=_counts(plan.memory_requests))
 
 
 def _savings(planned: CommandPlan, say: Wording) -> str:
     total = planned.total
-    return say("saved", requests=_about(total.saved, planned, say), usd=usd(total.saved_nano_usd, say))
+    return say("saved", requests=_about(total.n_saved, planned, say), usd=usd(total.saved_nano_usd, say))
 
 
 def _counts(requests: Counter[str]) -> str:
@@ -133,7 +133,7 @@ def _run_name(cell: CellPlan, number: int) -> str:
 
 
 def _numbers(expected: ExpectedRequests, say: Wording) -> list[str]:
-    counts = (expected.live, expected.saved, expected.input_tokens, expected.output_tokens)
+    counts = (expected.live, expected.n_saved, expected.input_tokens, expected.output_tokens)
     return [*(f"{count:,}" for count in counts), say("?") if expected.nano_usd is None else usd(expected.nano_usd, say)]
 
 

@@ -89,12 +89,12 @@ class CommandPlan:
         return self._live(lambda account: account.role not in SERVICES)
 
     @property
-    def asked(self) -> Counter[str]:
+    def system_requests(self) -> Counter[str]:
         """Requests to be sent to running systems, by their names."""
         return self._live(lambda account: account.role == "system")
 
     @property
-    def remembered(self) -> Counter[str]:
+    def memory_requests(self) -> Counter[str]:
         """Requests to be sent to memories of other systems, by their addresses."""
         return self._live(lambda account: account.role == "memory")
 

@@ -51,8 +51,8 @@ from runner.system.shared import are_several, shared_of
 from runner.system.sources import code_digest
 from runner.system.spool import Part
 from runner.system.store import fingerprint
-from runner.system.writing import in_words, write_text
-from runner.words.bilingual import beside, in_language
+from runner.system.writing import os_error_text, write_text
+from runner.words.bilingual import add_translation, in_language
 from runner.words.wording import Wording, speak
 
 Ending = tuple[Outcome, dict[str, Any] | None]  # of a run, and its summary where it has one
@@ -143,7 +143,7 @@ def _run_cases(job: Job, head: dict[str, Any], components: BuiltComponents, star
         except FallsShortError as error:
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
             summary = redacted_value(summary_of(job, head, options, components, finished, journal))
-            return _fallen_short(job, head, error, cases, summary)
+            return _end_below_floor(job, head, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _outcome_of_pass(stop, elapsed_s, len(cases)), None
@@ -193,7 +193,7 @@ def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
         (folder / DOCUMENTS).unlink(missing_ok=True)
 
 
-def _fallen_short(
+def _end_below_floor(
     job: Job, head: Mapping[str, Any], error: FallsShortError, cases: Iterable[Case], summary: Mapping[str, Any]
 ) -> tuple[Outcome, dict[str, Any]]:
     """The outcome and summary of a run that ended after the values measured before the first case."""
@@ -309,7 +309,7 @@ def _log(folder: Path, tracebacks: Iterable[str]) -> None:
 def _unexpected_outcome(folder: Path, error: BaseException) -> Outcome:
     """The outcome after a bug or a failing disk. The journal stays, and the same command resumes from it."""
     if isinstance(error, OSError) and error.errno is not None:
-        return Outcome("failed", 3, in_words(error, folder))
+        return Outcome("failed", 3, os_error_text(error, folder))
     log = folder / LOG
     with suppress(OSError):
         write_text(log, "".join(traceback.format_exception(error)))
@@ -343,7 +343,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
         else:
             terminal.note(job.say("progress.warning", text=in_language(str(failure.error_message), job.say.language)))
     if outcome.error_message and not (job.wave.is_closing and job.sweep_id):  # then the sweep prints it
-        terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
+        terminal.fail(add_translation(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
     return outcome
 

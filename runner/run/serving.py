@@ -26,7 +26,7 @@ from runner.run.inflight import PATIENCE_S, tell_when_quiet
 from runner.run.job import Job
 from runner.run.progress import progress, show_waiting
 from runner.system import terminal
-from runner.system.collector import collecting_seldom
+from runner.system.collector import collect_seldom
 from runner.system.journal import Journal
 from runner.system.metadata import read_json, write_json
 from runner.system.shared import case_ids
@@ -92,7 +92,7 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
         return preparation or Preparation(), job.stop if n_done < len(service.cases) else None
     if preparation is not None and not service.pending:
         return preparation, None
-    with collecting_seldom():
+    with collect_seldom():
         return asyncio.run(serve_pending(service, preparation))
 
 

@@ -50,7 +50,7 @@ from runner.run.run import ROWS, execute, selected_cases
 from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
 from runner.system.collector import end_quickly
-from runner.system.handover import clear, handed_over, leave
+from runner.system.handover import clear, leave, share_folder
 from runner.system.journal import Journal, ids_in
 from runner.system.metadata import write_json
 from runner.system.shared import case_ids, sharing
@@ -110,7 +110,7 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 def serve_shard(job: Job, number: int) -> None:
     """Serve the cases of one shard that have no row yet. The outcome is written to its folder, also after an error."""
     folder, started = place_in(job.folder, number), time.perf_counter()
-    with lock_folder(folder), sharing_rates(folder.parent), handed_over(folder.parent):
+    with lock_folder(folder), sharing_rates(folder.parent), share_folder(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
         try:
             outcome = _serve_shard(_part(job, number), folder, number, started)
@@ -307,7 +307,7 @@ def make_here(jobs: Sequence[Job], spare: list[Spare]) -> None:
                 Outcome("completed", 0).write(worker.folder)
             continue
         leave(job.folder / SHARDS)
-        with progress(pending, job.title, lambda: "", job.say) as bar, _ending(workers):
+        with progress(pending, job.title, lambda: "", job.say) as bar, _end_workers(workers):
             for worker in workers:
                 worker.start(spare)
             ready_end((), reports=job.cfg.format != "json")
@@ -339,7 +339,7 @@ def _n_pending(job: Job) -> int:
 
 
 @contextmanager
-def _ending(workers: Sequence[_Worker]) -> Iterator[None]:
+def _end_workers(workers: Sequence[_Worker]) -> Iterator[None]:
     """End all worker processes on exit. Interrupted workers get a signal, and may finish the cases in flight."""
     try:
         yield

@@ -81,7 +81,7 @@ class _View:
 
 
 @contextmanager
-def watching(watched: Sequence[WatchedRows], label: str, say: Wording) -> Iterator[None]:
+def show_progress_of(watched: Sequence[WatchedRows], label: str, say: Wording) -> Iterator[None]:
     """Show the progress of all of them together until the end of the block."""
     if not watched:
         yield

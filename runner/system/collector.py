@@ -26,7 +26,7 @@ _is_frozen = False  # here, until the body ends, or by the program itself, which
 
 
 @contextmanager
-def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
+def collect_seldom(*, freezes: bool = True) -> Iterator[None]:
     """Collect cycles seldom while the body runs. `freezes`: leave out what exists at its start, which are modules and
     the configuration, hundreds of thousands of objects that stay. Bodies may be nested; the outermost decides."""
     global _depth, _usual, _is_frozen, _is_ours, _has_settled

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from runner.errors import StopRunError
-from runner.system.writing import GOES_ON, in_words
+from runner.system.writing import GOES_ON, os_error_text
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ class Database:
         if isinstance(error, sqlite3.Error) and self._is_full(_code(error)):
             error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if isinstance(error, OSError):
-            return StopRunError(in_words(error, str(self.path)))
+            return StopRunError(os_error_text(error, str(self.path)))
         if _code(error) in UNUSABLE:
             return DamagedError("; ".join(filter(None, [f"{self.path}: {error}", self._advice])))
         return StopRunError(f"{self.path}: {error}" + (f"; {GOES_ON}" if _code(error) == sqlite3.SQLITE_IOERR else ""))

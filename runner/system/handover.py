@@ -40,7 +40,7 @@ def clear(folder: Path) -> None:
 
 
 @contextmanager
-def handed_over(folder: Path) -> Iterator[None]:
+def share_folder(folder: Path) -> Iterator[None]:
     """Share objects while the body runs, those of the folder to begin with."""
     with sharing(several=False):
         take_over(_read(folder))

@@ -23,7 +23,7 @@ from runner.records import KEPT_VOTES, Row
 from runner.system.folder import keeper, kept_values, reader
 from runner.system.redaction import redacted_bytes
 from runner.system.shared_record import SharedRecord
-from runner.system.writing import in_words, replacing
+from runner.system.writing import os_error_text, replacing
 
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
@@ -99,7 +99,7 @@ class Journal:
             self._write(b"".join(lines.values()))
         except OSError as error:
             self._file.truncate(self._end)
-            raise StopRunError(in_words(error, self.path)) from error
+            raise StopRunError(os_error_text(error, self.path)) from error
         for id, line in lines.items():
             self._index[id] = self._end
             self._end += len(line)
@@ -109,7 +109,7 @@ class Journal:
             self._write(line)
         except OSError as error:
             self._file.truncate(self._end)
-            raise StopRunError(in_words(error, self.path)) from error
+            raise StopRunError(os_error_text(error, self.path)) from error
         self._index[id] = self._end
         self._end += len(line)
 

@@ -364,7 +364,7 @@ def marking() -> AbstractContextManager[None]:
     return _as("marked")
 
 
-def as_it_is() -> AbstractContextManager[None]:
+def without_marks() -> AbstractContextManager[None]:
     """The opposite, within it."""
     return _as("")
 

@@ -15,7 +15,7 @@ from runner.system.stopwatch import note
 T = TypeVar("T")
 
 
-async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run all at once; return their results, in order, when all have ended well. When one raises, or this is cancelled,
     the others are cancelled, once: their cleaning up is not interrupted, as it is where asyncio.gather is cancelled and
     cancels its tasks a second time."""

@@ -52,14 +52,14 @@ def _of_claims(question: Statement, reference: str, answer: Sequence[Statement])
     """The mean over the claims of a reference, weighted by what each of them says; the first conflict counts as that
     of all."""
     statements = [Statement(claim) for claim in claims(reference) or [reference]]
-    results = [_against(question, claim, answer) for claim in statements]
+    results = [_compare_with_reference(question, claim, answer) for claim in statements]
     sizes = [max(1, claim.size) for claim in statements]
     score = sum(result.score * size for result, size in zip(results, sizes, strict=True)) / sum(sizes)
     missing = tuple(dict.fromkeys(word for result in results for word in result.missing))
     return Correctness(score, missing, next((result.conflict for result in results if result.conflict), None))
 
 
-def _against(question: Statement, reference: Statement, answer: Sequence[Statement]) -> Correctness:
+def _compare_with_reference(question: Statement, reference: Statement, answer: Sequence[Statement]) -> Correctness:
     needed_words = [word for word in reference.words if word.forms.isdisjoint(question.forms)] or reference.words
     numbers = [
         each for each in reference.quantities if not _matches_any(each, question.quantities)

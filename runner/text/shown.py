@@ -103,7 +103,7 @@ def shows(text: str, forms: Iterable[str], *, besides: Iterable[str] = ()) -> bo
     from runner.text.stance import stance  # its patterns take a while to compile
 
     lined = _join_wrapped_lines(text)
-    return any(stance(lined, *span) == "stated" for span in _free(_plain(text), forms, besides))
+    return any(stance(lined, *span) == "stated" for span in _spans_outside(_plain(text), forms, besides))
 
 
 def gives(answer: str, known_answers: Iterable[str]) -> bool:
@@ -112,13 +112,13 @@ def gives(answer: str, known_answers: Iterable[str]) -> bool:
     from runner.text.stance import is_refuted
 
     plain = _plain(answer)
-    return any(not is_refuted(plain, *span) for span in _free(plain, known_answers, ()))
+    return any(not is_refuted(plain, *span) for span in _spans_outside(plain, known_answers, ()))
 
 
 def mentions(text: str, forms: Iterable[str]) -> bool:
     """Whether one of the forms occurs in the text, whether or not the text states it."""
     plain = _plain(text)
-    return any(True for _ in _free(plain, forms, ()))
+    return any(True for _ in _spans_outside(plain, forms, ()))
 
 
 def shows_inside(text: str, forms: Iterable[str]) -> bool:
@@ -127,7 +127,7 @@ def shows_inside(text: str, forms: Iterable[str]) -> bool:
     return any(_is_whole_number(plain, span) for form in forms for span in _occurrences(plain, form))
 
 
-def _free(plain: str, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
+def _spans_outside(plain: str, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
     """The places of the forms outside of the spans of `besides`."""
     others = [span for form in besides for span in _spans(plain, form)]
     return (span for form in forms for span in _spans(plain, form) if not any(_within(span, other) for other in others))

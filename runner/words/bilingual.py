@@ -19,7 +19,7 @@ ALREADY = {"ko": re.compile("니다|세요")}  # what running systems say is rai
 KEY = re.compile(r"(\S+(?: \S+)?: )(.+)")  # `judge.model: …`, `notes.csv:12: …`: what stands before a message
 
 
-def beside(message: str, language: str, exit_code: int, lead: str = "") -> str:
+def add_translation(message: str, language: str, exit_code: int, lead: str = "") -> str:
     """The English message, and below it that of another language; `lead` stands before both."""
     if language not in LABELS:
         return f"{lead}{message}"

@@ -41,7 +41,7 @@ from runner.system import terminal
 from runner.system.folder import RunFolder, is_sweep, legible, open_run
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
-from runner.system.writing import from_here
+from runner.system.writing import relative_path
 from runner.words.wording import LANGUAGES
 
 RUBRICS = (*(metric.name for metric in ANSWER_METRICS), CORRECTNESS)
@@ -120,7 +120,7 @@ def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
     report.write(folder)
     terminal.show(*report.panels(result))
     say = LANGUAGES[cfg.report.language]
-    terminal.note(say("progress.results", label="", folder=from_here(folder)))
+    terminal.note(say("progress.results", label="", folder=relative_path(folder)))
     if result["error_message"]:
         terminal.fail(str(result["error_message"]))
     return int(str(result["exit_code"]))

@@ -55,7 +55,7 @@ class RatedAnswers:
         if (criteria := self.criteria.get(rubric)) is not None:
             rubric_inputs = criteria.pick_fields(fields)
             if rubric_inputs is None:
-                return criteria.nothing(fields)
+                return criteria.missing_judgement(fields)
             fields = rubric_inputs
         elif seen := rubric_fields(rubric):
             fields = {name: value for name, value in fields.items() if name in (*seen, "language")}
@@ -79,10 +79,10 @@ def fields_by_rubric(rubrics: Iterable[str], criteria: Mapping[str, Criteria]) -
         ]
         for name, rubric in criteria.items()
     }
-    return {**criteria_fields, **_of_program(name for name in rubrics if name not in criteria_fields)}
+    return {**criteria_fields, **_program_fields(name for name in rubrics if name not in criteria_fields)}
 
 
-def _of_program(rubrics: Iterable[str]) -> dict[str, list[FieldSpec]]:
+def _program_fields(rubrics: Iterable[str]) -> dict[str, list[FieldSpec]]:
     return {
         rubric: [FieldSpec(field.name, field.kind, field.optional) for field in fields.values()]
         for rubric in rubrics

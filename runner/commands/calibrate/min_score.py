@@ -25,7 +25,7 @@ from runner.run.run import select_cases
 from runner.system import terminal
 from runner.system.metadata import write_json
 from runner.system.store import Store
-from runner.system.writing import from_here, make_folder
+from runner.system.writing import make_folder, relative_path
 from runner.words.wording import LANGUAGES, Wording, wording
 
 COMMAND = Command("calibrate min_score", (Place("data"),), words="OPTION=VALUE")
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     folder = Path(options.out or Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-calibrate-min_score")
     make_folder(folder)
     write_json(folder / "min_score.json", {"data": arguments.data, "retrievers": results})
-    terminal.note(say("progress.results", label="", folder=from_here(folder)))
+    terminal.note(say("progress.results", label="", folder=relative_path(folder)))
     return 0
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.commands import LANGUAGE, Command, Option, Place, whole
+from runner.commands import LANGUAGE, Command, Option, Place, whole_number_reader
 from runner.config.language import language_of
 from runner.errors import InputError
 from runner.run.folders import is_locked
@@ -22,7 +22,12 @@ from runner.words.wording import Wording, wording
 
 DAY_S = 24 * 3600
 MB = 1_000_000
-OPTIONS = (Option("older_than", "DAYS", whole(0)), Option("at_most", "MB", whole(0)), Option("yes"), LANGUAGE)
+OPTIONS = (
+    Option("older_than", "DAYS", whole_number_reader(0)),
+    Option("at_most", "MB", whole_number_reader(0)),
+    Option("yes"),
+    LANGUAGE,
+)
 USUAL = (Path("outputs"), Path(".runner_cache"))
 OUTPUTS = Command("clean outputs", (Place("folder", Path, USUAL[0]),), OPTIONS)
 CACHE = Command("clean cache", (Place("folder", Path, USUAL[1]),), OPTIONS)
@@ -70,14 +75,14 @@ def cache(argv: Sequence[str]) -> int:
     busy = next((path.parent for path in Path("outputs").glob("*/.lock") if is_locked(path.parent)), None)
     if busy is not None and options.yes:
         raise InputError(say("files.busy", path=busy))
-    code = _clean(options, _stored_in(options.folder), say)
+    code = _clean(options, _cache_entries(options.folder), say)
     terminal.lines(*_replies_in(options.folder, say))
     return code
 
 
 def list_all(say: Wording) -> None:
     """Say how much there is in the usual folders of outputs and cache, and how to clean them."""
-    there = (("outputs", _outputs_in(USUAL[0], say)), ("cache", _stored_in(USUAL[1])))
+    there = (("outputs", _outputs_in(USUAL[0], say)), ("cache", _cache_entries(USUAL[1])))
     for folder, (part, entries) in zip(USUAL, there, strict=True):
         if not entries:
             terminal.lines(say("files.nothing", folder=folder))
@@ -150,7 +155,7 @@ def _delete(folder: Path) -> None:
 # --- what there is --------------------------------------------------------------------------------
 
 
-def _stored_in(folder: Path) -> list[Removable]:
+def _cache_entries(folder: Path) -> list[Removable]:
     """What is stored in a cache: indexes, rankings and the like, each in a folder of its own."""
     return [_removable(path.parent, "") for path in sorted(folder.glob(f"*/*/{MANIFEST}"))]
 
@@ -164,7 +169,7 @@ def _replies_in(folder: Path, say: Wording) -> list[str]:
 def _outputs_in(folder: Path, say: Wording) -> list[Removable]:
     """The folders that commands left in a folder, with reasons to keep them; other folders are ignored."""
     paths = [path for path in sorted(folder.glob("*")) if any((path / name).is_file() for name in MADE)]
-    naming_folder = _named_in([*paths, *sorted(RECORDS.glob("*"))])
+    naming_folder = _reference_finder([*paths, *sorted(RECORDS.glob("*"))])
 
     def reason_to_keep(path: Path) -> str:
         if is_locked(path):
@@ -177,7 +182,7 @@ def _outputs_in(folder: Path, say: Wording) -> list[Removable]:
     return [_removable(path, reason_to_keep(path)) for path in paths]
 
 
-def _named_in(folders: Sequence[Path]) -> Callable[[Path], Path | None]:
+def _reference_finder(folders: Sequence[Path]) -> Callable[[Path], Path | None]:
     """For a folder, the first of `folders` that names it (a record of it, a comparison or a run with it), if any."""
     texts = {folder: "\0".join(_texts(folder)) for folder in folders}
 

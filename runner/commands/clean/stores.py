@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runner.commands import LANGUAGE, Command, Option, whole
+from runner.commands import LANGUAGE, Command, Option, whole_number_reader
 from runner.config.language import language_of
 from runner.errors import ConfigError, InputError
 from runner.retrieval.stores import AwayError, Keeping, Store, StoredCollection, unreachable_error
@@ -18,7 +18,7 @@ from runner.words.wording import wording
 CONFIG, ROOT = "clean_stores", "stores"
 COMMAND = Command(
     "clean stores",
-    options=(Option("older_than", "DAYS", whole(0)), Option("yes"), LANGUAGE),
+    options=(Option("older_than", "DAYS", whole_number_reader(0)), Option("yes"), LANGUAGE),
     words="SETTING=VALUE",
     settings=CONFIG,
 )
@@ -34,16 +34,16 @@ class Collections:
         """The collections, oldest first, those of unknown age last. Raises InputError for a store without lasting
         collections."""
         try:
-            collections = await self._keeping().list_collections(self._root)
+            collections = await self._demand_keeping().list_collections(self._root)
         except AwayError as error:
             raise unreachable_error(self._store.transfer, str(error), 1) from error
         return sorted(collections, key=lambda each: (each.made or datetime.max.replace(tzinfo=UTC), each.name))
 
     async def drop(self, name: str) -> None:
         """Deletes one."""
-        await self._keeping().drop(name, self._root)
+        await self._demand_keeping().drop(name, self._root)
 
-    def _keeping(self) -> Keeping:
+    def _demand_keeping(self) -> Keeping:
         if not isinstance(self._store, Keeping):
             raise InputError(
                 "store: faiss keeps its indexes in the cache, which `clean cache` cleans; expected another choice, "

@@ -13,7 +13,7 @@ from runner.commands.freeze.source import Run, Source
 from runner.config import arguments
 from runner.config.compose import Cell, compose_cells
 from runner.config.folders import with_search_path
-from runner.config.frozen import CONF, FrozenConfig, read_mapping, unfolding
+from runner.config.frozen import CONF, FrozenConfig, read_mapping, unfolded_folder
 from runner.config.vetting import Vetting
 from runner.errors import InputError
 
@@ -97,8 +97,8 @@ def _sweep(runs: Sequence[Run]) -> dict[str, str]:
 def _check(
     frozen: FrozenConfig, source: Source, expected: Sequence[Mapping[str, Any]], vet: Callable[[DictConfig], None]
 ) -> list[Cell]:
-    with unfolding(frozen) as folder:
-        overrides = arguments.check_overrides(frozen.over([], []))
+    with unfolded_folder(frozen) as folder:
+        overrides = arguments.check_overrides(frozen.overrides_with([], []))
         _, cells = compose_cells(with_search_path(overrides, [], frozen), folder, vet)
     ran = [run.swept for run in source.runs]
     again = [tuple(cell.swept) for cell in cells]

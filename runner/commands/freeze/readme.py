@@ -46,7 +46,7 @@ class Record:
 
 def readme(record: Record) -> str:
     """The text of README.md: question, results, how to reproduce them, and the environment."""
-    sections = [_question_section(record), _results(record), _again(record), _environment_section(record)]
+    sections = [_question_section(record), _results(record), _rerun_section(record), _environment_section(record)]
     return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 
 
@@ -135,7 +135,7 @@ def _cell(metrics: Mapping[str, Any], name: str, say: Wording) -> str:
     return Markdown(f"{value.value:.3f} {interval} ({value.n})".replace("  ", " "))
 
 
-def _again(record: Record) -> Section:
+def _rerun_section(record: Record) -> Section:
     place = arguments.shell(str(record.place))
     run = f"python -m runner -cd {place} -cn frozen"
     of_one = record.place if record.source.sweep is None else record.place / record.source.first.name

@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     say = wording(language, "init")
     kind = vars(options)["for"] or "notes"
     texts = {folder / place: text for place, text in project_files(kind, language).items()}
-    if taken := sorted(str(path) for path in {step for path in texts for step in _in_the_way(path, folder)}):
+    if taken := sorted(str(path) for path in {step for path in texts for step in _blocking_paths(path, folder)}):
         terminal.fail(say("taken", folder=folder, files=", ".join(taken)))
         return TAKEN
     if problem := no_place_for_a_file(folder / "README.md"):
@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _in_the_way(path: Path, folder: Path) -> Iterator[Path]:
+def _blocking_paths(path: Path, folder: Path) -> Iterator[Path]:
     """The existing paths in the way of a file: the file itself, or a file in place of one of its folders."""
     if path.exists() or path.is_symlink():
         yield path

@@ -115,7 +115,7 @@ class Desk:
         """Raises MissingError."""
         run = self.runs.get(id)
         if run is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         return run
 
     def place(self, id: str) -> Place:
@@ -352,7 +352,7 @@ class Desk:
             return job
         place = self.runs.place(id)
         if place is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         if place.sweep is not None:
             raise ConflictError(
                 f"run {id}: it is a part of the sweep {place.sweep}, which can be cancelled and resumed"
@@ -363,7 +363,7 @@ class Desk:
         """A run or sweep with all its files."""
         place, job = self.runs.place(id), None if self.jobs is None else self.jobs.get(id)
         if place is None and job is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         if place is not None and place.sweep is not None:
             raise ConflictError(f"run {id}: it is a part of the sweep {place.sweep}; delete the sweep")
         status = (self.runs.sweep(id) or {}).get("status") if place is None or place.is_sweep else None
@@ -408,7 +408,7 @@ class Desk:
         return comparison
 
 
-def near(id: str, known: Mapping[str, Any]) -> str:
+def near_name(id: str, known: Mapping[str, Any]) -> str:
     """A name to try where one is close; never the list of all."""
     text = did_you_mean(id[:80], list(known)[:2000])
     return text if "did you mean" in text else ""

@@ -66,7 +66,7 @@ class Sides:
             number = self.number_of(case)
             keep = keep & (np.arange(len(keep)) == number)
         for word in text.casefold().split():
-            keep = keep & (self._by_case([run.searched.having(word) for run in self.runs], 0) == 1).any(axis=0)
+            keep = keep & (self._by_case([run.searched.texts_with(word) for run in self.runs], 0) == 1).any(axis=0)
         return np.flatnonzero(keep)
 
     def _mask(self, show: str) -> Numbers:
@@ -124,14 +124,14 @@ class Shelf:
             if states in self._sides:
                 self._sides.move_to_end(states)
                 return self._sides[states]
-        sides = Sides.of([self._of(place, state) for place, state in zip(places, states, strict=True)])
+        sides = Sides.of([self._load_cases(place, state) for place, state in zip(places, states, strict=True)])
         with self._lock:
             _keep(self._sides, states, sides, KEPT // 4)
         return sides
 
     def cases(self, place: Place) -> Cases:
         """Of one run."""
-        return self._of(place, self.state(place))
+        return self._load_cases(place, self.state(place))
 
     def state(self, place: Place) -> State:
         """The state of the file of rows, by which changed rows are recognised."""
@@ -144,7 +144,7 @@ class Shelf:
             is_kept = state in self._cases
         return is_kept or size < LARGE or case_index.open_index(place.path / ROWS, (size, changed_at)) is not None
 
-    def _of(self, place: Place, state: State) -> Cases:
+    def _load_cases(self, place: Place, state: State) -> Cases:
         with self._lock:
             if state in self._cases:
                 self._cases.move_to_end(state)

@@ -22,7 +22,7 @@ from runner.commands.serve.rendering import asset, display_names, environment, m
 from runner.commands.serve.runs import Run
 from runner.commands.serve.sides import FILTERS, shown_case
 from runner.errors import RunnerError
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 from runner.system.folder import legible, open_run
 from runner.words.wording import SUPPORTED, wording
 
@@ -111,7 +111,7 @@ def _columns(request: Request, desk: Desk, runs: Sequence[Run]) -> list[tuple[st
 
 
 def _rubric_names(request: Request, desk: Desk, ids: Sequence[str]) -> Callable[[str], str]:
-    return rubric_names(together(desk.runs.catalogues([desk.run(id) for id in ids])), language_of(request))
+    return rubric_names(merge_catalogues(desk.runs.catalogues([desk.run(id) for id in ids])), language_of(request))
 
 
 # --- one run, one sweep -------------------------------------------------------------------------------

@@ -59,14 +59,14 @@ class Toolbox:
         return self._call(
             "search_all",
             {"query": query},
-            lambda: self.shelf.search_all(self._asking(query)) if first_hits is None else first_hits,
+            lambda: self.shelf.search_all(self._query_for(query)) if first_hits is None else first_hits,
         )
 
     def search_by_metadata(self, query: str, **filters: Any) -> ToolCall:
         """The best chunks that have all of these tags; a tag that no chunk has is an error of the call."""
         arguments = {"query": query, **filters}
         search = self.shelf.search_by_metadata
-        return self._call("search_by_metadata", arguments, lambda: search(self._asking(query), filters))
+        return self._call("search_by_metadata", arguments, lambda: search(self._query_for(query), filters))
 
     def get_section(self, chunk_id: str) -> ToolCall:
         """The section that a chunk stands in."""
@@ -138,7 +138,7 @@ class Toolbox:
 
     # --- one call -----------------------------------------------------------------------------------
 
-    def _asking(self, query: str) -> Query:
+    def _query_for(self, query: str) -> Query:
         return self.question if query == self.question.text else replace(self.question, text=query)
 
     def _call(self, tool: Tool, arguments: Mapping[str, Any], find: Callable[[], Sequence[Candidate]]) -> ToolCall:

@@ -192,7 +192,7 @@ class Cases:
             id=raw.id,
             note=source,
             anchor=raw.anchor,
-            expected=_distinct(concepts),
+            expected=_merge_spellings(concepts),
             accepted=accepted,
             rejected=rejected,
             language=language,
@@ -247,7 +247,7 @@ def _anchor_span(anchor: str, text: str, edited_note: EditedText) -> tuple[int, 
     return next(with_link, places[0] if places else None)
 
 
-def _distinct(concepts: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
+def _merge_spellings(concepts: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
     """Spellings of one concept are one: what shares a note is put together. What means no note stays by itself."""
     groups: list[frozenset[str]] = []
     for concept in concepts:

@@ -23,7 +23,7 @@ from typing import Annotated
 from pydantic import Field
 
 from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, Section, SectionName
-from runner.domains.memory.shortening import most, shorten_text, whole_sentences
+from runner.domains.memory.shortening import largest_fitting, shorten_text, whole_sentences
 from runner.errors import Problem
 from runner.llm.provider import replace_surrogates
 from runner.llm.tokens import Counter, Encoding, counter, encoding_problem, is_exact
@@ -181,7 +181,7 @@ class ContextBuilder:
         lines = [_line(entity) for entity in entities]
         n = len(lines)
         if budget is not None:
-            n = most(n, lambda n: self.count("\n".join(lines[-n:])) <= budget)
+            n = largest_fitting(n, lambda n: self.count("\n".join(lines[-n:])) <= budget)
         text, cut_text = "\n".join(lines[-n:] if n else ()), _count_text(len(lines) - n, "entity")
         if lines and budget is not None and not n and (text := shorten_text(lines[-1], budget, self.count)):
             cut_text = _cut_short("entity", len(lines))

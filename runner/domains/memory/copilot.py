@@ -21,7 +21,7 @@ from runner.protocols import Generator
 from runner.records import Answer, Query, Timing, Turn
 from runner.retrieval.stage import Retrieval, RetrievalResult
 from runner.system.stopwatch import stopwatch
-from runner.system.threads import together
+from runner.system.threads import gather_all
 from runner.text.refusals import mark_refusal
 
 EARLIER = 5  # turns before a question that a judge reads to understand it
@@ -128,7 +128,7 @@ async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
         by_conversation[case.conversation.id].append(case)
     moment_by_case: dict[str, Moment | RunnerError | TimeoutError] = {}
     room = asyncio.Semaphore(TOGETHER)
-    await together(_walk(memory, asked, moment_by_case, room) for asked in by_conversation.values())
+    await gather_all(_walk(memory, asked, moment_by_case, room) for asked in by_conversation.values())
     return moment_by_case
 
 

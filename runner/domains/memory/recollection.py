@@ -367,7 +367,7 @@ def _error(fact: _Fact, statement: Statement, quantities: Sequence[Quantity], is
     """The contradiction of a sentence to a fact. For a fact that shows elsewhere, another number belongs to another
     fact."""
     if _other_name(fact, statement):
-        return "target" if _same_otherwise(fact, statement) else None
+        return "target" if _has_same_details(fact, statement) else None
     if _other_state(fact.text, statement.text) or _is_denied(fact, statement):
         return "state"
     wrong = None if is_shown else _other_quantity(fact, statement, quantities)
@@ -403,7 +403,7 @@ def _other_name(fact: _Fact, statement: Statement) -> bool:
     return not ours.isdisjoint(others)
 
 
-def _same_otherwise(fact: _Fact, statement: Statement) -> bool:
+def _has_same_details(fact: _Fact, statement: Statement) -> bool:
     if fact.statement.quantities:
         return any(quantity.matches(other) for quantity in fact.statement.quantities for other in statement.quantities)
     return _known_share([word for word in fact.words if word.text not in fact.names], statement.forms) >= FULL

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from runner.domains.memory.redis_errors import Place, in_words, is_closed_meanwhile, is_passing
+from runner.domains.memory.redis_errors import Place, is_closed_meanwhile, is_passing, stop_error
 from runner.domains.memory.stored import PATTERN
 
 Script = Literal["append", "commit", "read", "clean", "novelty", "lease"]
@@ -150,7 +150,7 @@ class Link:
         if is_closed_meanwhile(error):
             error = ConnectionError("connection closed")
         is_theirs = isinstance(error, RedisError | RedisClusterException | OSError) and not isinstance(error, DataError)
-        return in_words(error, self.place) if is_theirs else error
+        return stop_error(error, self.place) if is_theirs else error
 
 
 def settings_of(timeout_s: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from functools import reduce
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.records import ChatTurn, Conversation, MemoryContent, Probe, SessionKey, Upkeep
 from runner.errors import StopRunError
-from runner.llm.metering import metering, together
+from runner.llm.metering import metering, sum_costs
 from runner.records import RoleCost, Timing
 from runner.system.stopwatch import stopwatch
 
@@ -104,7 +104,7 @@ class Replay:
             turns = self._conversation.turns[: progress.n_turns]
             updates = tuple(mark.updates for mark in progress.marks)
             before = self._before[probe.id]
-            cost = reduce(together, (mark.cost for mark in progress.marks[before + 1 :]), reading.by_role)
+            cost = reduce(sum_costs, (mark.cost for mark in progress.marks[before + 1 :]), reading.by_role)
             since = self._since(progress, before)
             moment = Moment(remembered, turns, updates, taken_in, since, watch.timing, cost)
             self._n_left -= 1
