@@ -124,22 +124,7 @@ def compare(
     allow_incomparable: bool = False,
     strict: bool = False,
 ) -> Comparison:
-    """Compare two runs.
-
-    Args:
-        baseline: one run.
-        candidate: the other.
-        regression: the rules of the gate.
-        seed: of intervals and tests.
-        allow_incomparable: whether metrics that were measured differently are compared, too.
-        strict: whether runs with other questions, labels or documents are not comparable.
-
-    Returns:
-        The comparison.
-
-    Raises:
-        InputError: a rule of the gate names a metric that no run has.
-    """
+    """Compare one candidate with a baseline; arguments and errors are those of `compare_all`."""
     options = {"allow_incomparable": allow_incomparable, "strict": strict}
     return compare_all(baseline, [candidate], regression, seed=seed, **options)[0]
 

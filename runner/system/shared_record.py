@@ -21,7 +21,7 @@ ROOM = 24_000_000  # bytes of encoded records that a command keeps, four times a
 class SharedRecord(dict[str, Any]):
     """A record as its row is read, which nobody changes; `encoded` is its JSON, `noted` what readers made of it."""
 
-    __slots__ = ("_latest", "encoded", "noted")
+    __slots__ = ("_latest", "encoded", "notes")
 
     def __init__(self, values: Mapping[str, Any], encoded: bytes) -> None:
         super().__init__(values)
