@@ -76,17 +76,17 @@ def main(argv: Sequence[str]) -> int:
     terminal.note(say("compare.report", path=relative_path(folder)))
     for record in records:
         if record["exit_code"]:
-            terminal.fail(_message(record, say.language))
+            terminal.fail(_message(record, folder / "compare.md", say.language))
     return max(int(record["exit_code"]) for record in records)
 
 
-def _message(record: Record, language: str) -> str:
+def _message(record: Record, file: Path, language: str) -> str:
     """Why the exit code is not 0, in English and in the language of the comparison."""
     from runner.run.comparing import reason_of
 
     label = record["candidate"]["label"]
-    beside = "" if language not in LABELS else f"\n{LABELS[language]}: {label}: {reason_of(record, language)}"
-    return f"{label}: {reason_of(record)}{beside}"
+    beside = "" if language not in LABELS else f"\n{LABELS[language]}: {label}: {reason_of(record, file, language)}"
+    return f"{label}: {reason_of(record, file)}{beside}"
 
 
 def rules_of(name: str) -> Regression:

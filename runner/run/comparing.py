@@ -195,7 +195,7 @@ def _against_baseline(job: Job, outcome: Outcome, records: list[Record]) -> Outc
         if baseline is None or _is_reference(job):
             return outcome
         records.append(_compare(job, baseline))
-        return _join(outcome, records[0]["exit_code"], reason_of(records[0]))
+        return _join(outcome, records[0]["exit_code"], reason_of(records[0], _written(job)))
     except RunnerError as error:
         return _join(outcome, error.exit_code, str(error))
 
@@ -227,14 +227,19 @@ def _side_of(folder: Path) -> Side:
     return open_place(Place(folder, str(relative_path(folder))))
 
 
-def reason_of(record: Record, language: str = "en") -> str:
-    """Why the exit code of a comparison is not 0, in one line."""
+def _written(job: Job) -> Path:
+    """The file of the comparison that a reader opens: with format=json no Markdown is written."""
+    return job.folder / (FILES[0] if job.cfg.format == "json" else FILES[1])
+
+
+def reason_of(record: Record, file: Path, language: str = "en") -> str:
+    """Why the exit code of a comparison is not 0, and the file that says more, in one line."""
     from runner.report.comparison_words import gate_lines, own_wording, warnings
     from runner.words.wording import LANGUAGES
 
     say = own_wording(LANGUAGES[language], record)
     lines = warnings(record, say) if record["exit_code"] == 5 else gate_lines(record, say)
-    return f"{lines[0]} {say('compare.see')}" if lines else ""
+    return f"{lines[0]} {say('compare.see', path=from_here(file))}" if lines else ""
 
 
 def _join(outcome: Outcome, exit_code: int, message: str) -> Outcome:

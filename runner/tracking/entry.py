@@ -210,13 +210,14 @@ def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
 
 
 def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str] | None) -> str:
-    """The distinguishing name of a run: its overrides in the sweep, else its experiment, retriever and k."""
+    """The distinguishing name of a run: its overrides in the sweep, else its experiment, data set, retriever and k."""
     if run.get("reference"):
         return f"reference: {run['reference']} context"
     if overrides:
         return ", ".join(f"{name}={value}" for name, value in overrides.items())
     k = None if run.get("k") is None else f"k={run['k']}"
-    words = (run.get("experiment"), (run.get("choices") or {}).get("retriever"), k)
+    choices = run.get("choices") or {}
+    words = (run.get("experiment"), choices.get("dataset"), choices.get("retriever"), k)
     return " ".join(str(word) for word in words if word)
 
 

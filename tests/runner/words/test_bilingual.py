@@ -145,8 +145,8 @@ def test_what_users_meet_most(
             "store: 이 저장소에는 없는 색인입니다: index=hnsw. 쓸 수 있는 것: index=flat, index=ivf 중 하나",
         ),
         (
-            "Regression: 2 of 5 rules fired (nDCG@5, MRR). See compare.md.",
-            "회귀: 규칙 5개 중 2개 위반(nDCG@5, MRR). 자세한 내용은 compare.md에 있습니다.",
+            "Regression: 2 of 5 rules fired (nDCG@5, MRR). See out/k=5/compare.md.",
+            "회귀: 규칙 5개 중 2개 위반(nDCG@5, MRR). 자세한 내용: out/k=5/compare.md",
         ),
         ("2 problems in the configuration:\n  a: unknown option\n  b: odd",
          "설정에 문제가 2개 있습니다:\n  a: 없는 옵션입니다\n  b: odd"),
