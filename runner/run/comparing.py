@@ -239,7 +239,7 @@ def reason_of(record: Record, file: Path, language: str = "en") -> str:
 
     say = own_wording(LANGUAGES[language], record)
     lines = warnings(record, say) if record["exit_code"] == 5 else gate_lines(record, say)
-    return f"{lines[0]} {say('compare.see', path=from_here(file))}" if lines else ""
+    return f"{lines[0]} {say('compare.see', path=relative_path(file))}" if lines else ""
 
 
 def _join(outcome: Outcome, exit_code: int, message: str) -> Outcome:
