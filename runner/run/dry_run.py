@@ -11,7 +11,7 @@ from runner.config.options import options_of
 from runner.records import CaseSet, DataProblem
 from runner.run.comparing import look_up
 from runner.run.preflight import preflight
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 from runner.system import terminal
 from runner.words.bilingual import in_language
 from runner.words.wording import LANGUAGES, Wording

@@ -22,7 +22,7 @@ from runner.llm.projection import Projection
 from runner.llm.rehearsal import ExpectedRequests, Rehearsal
 from runner.protocols import Case, JudgeChecking, Workspace, attribute_of
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 from runner.run.serving import open_evaluation
 from runner.system import terminal
 from runner.system.shared import sharing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,16 +15,14 @@ from omegaconf import DictConfig
 from runner.config.arguments import shell
 from runner.config.components import BuiltComponents, build
 from runner.config.doors import missing_methods
-from runner.config.options import RunOptions, config_for_hash, options_of
+from runner.config.options import config_for_hash, options_of
 from runner.errors import (
     BudgetSpentError,
     ComponentError,
     FallsShortError,
-    InputError,
     RunnerError,
     TrackingError,
     describe_unexpected,
-    did_you_mean,
 )
 from runner.llm.calls import FILE as CALLS
 from runner.llm.models import models_among
@@ -37,9 +34,9 @@ from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
-from runner.run.parts import of_search
 from runner.run.results import Finished, Tally, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
+from runner.run.selection import selected_cases
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
 from runner.system.collector import collect
@@ -47,9 +44,8 @@ from runner.system.folder import DOCUMENTS, RunFolder, read_once
 from runner.system.journal import UNFINISHED, Journal
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
-from runner.system.shared import are_several, shared_of
+from runner.system.shared import are_several
 from runner.system.sources import code_digest
-from runner.system.spool import Part
 from runner.system.store import fingerprint
 from runner.system.writing import os_error_text, write_text
 from runner.words.bilingual import add_translation, in_language
@@ -219,40 +215,6 @@ def _outcome_of_pass(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outco
     if stop is None:
         return Outcome("running", 0, elapsed_s=elapsed_s, cases=n_cases)
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
-
-
-def selected_cases(case_set: CaseSet[Any], options: RunOptions) -> Sequence[Case]:
-    """The cases of a run, as `select_cases` has them, once for all cells of a sweep."""
-    search = (options.search.questions, options.search.holdout)
-    chosen = (options.case, options.sample, options.takes_all, options.seed, *search)
-    return shared_of("cases", case_set.cases, chosen, lambda: select_cases(case_set.cases, options))
-
-
-def select_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
-    """One case, a seeded sample in file order, or all; in a search, the seen or the held-out part of them. Raises
-    InputError where none is left."""
-    chosen = _choose_cases(cases, options)
-    return chosen if options.case is not None else of_search(chosen, options.search)
-
-
-def _choose_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
-    if not cases:
-        raise InputError(
-            "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
-        )
-    if options.case is not None:
-        ids = [case.id for case in cases]
-        places = [place for place, id in enumerate(ids) if id == options.case]
-        if not places:
-            near = did_you_mean(options.case, ids[:10_000])
-            raise InputError(f"case: no case has the id '{options.case}'{near if 'did you mean' in near else ''}")
-        return Part(cases, places)
-    if options.sample is None or options.takes_all:
-        return cases
-    size = options.sample if isinstance(options.sample, int) else max(1, round(options.sample * len(cases)))
-    if size >= len(cases):
-        return cases
-    return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), size)))
 
 
 def _print_problems(problems: Sequence[DataProblem], say: Wording) -> None:

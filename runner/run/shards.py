@@ -46,7 +46,8 @@ from runner.run.engine import INTERRUPTED
 from runner.run.folders import lock_folder
 from runner.run.job import OUTCOME, Job, Outcome
 from runner.run.progress import progress
-from runner.run.run import ROWS, execute, selected_cases
+from runner.run.run import ROWS, execute
+from runner.run.selection import selected_cases
 from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
 from runner.system.collector import end_quickly

@@ -36,7 +36,7 @@ from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS
 from runner.protocols import Asking, Scorer
 from runner.run.folders import is_locked
 from runner.run.preflight import announce
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 from runner.system import terminal
 from runner.system.folder import RunFolder, is_sweep, legible, open_run
 from runner.system.metadata import read_json

@@ -21,7 +21,7 @@ from runner.errors import EvaluationError, InputError
 from runner.metrics.agreement import ranks
 from runner.report.blocks import EVERYWHERE, Note, Points, Table
 from runner.report.terminal import renderables
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 from runner.system import terminal
 from runner.system.metadata import write_json
 from runner.system.store import Store
