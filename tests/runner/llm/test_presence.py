@@ -20,13 +20,18 @@ time.sleep(60)
 
 
 def test_present_until_it_is_closed(tmp_path: Path) -> None:
-    open_files = psutil.Process().num_fds()
     presence = Presence(tmp_path)
+    assert len(_open_files(tmp_path)) == 1
     assert is_present(tmp_path, presence.name)
     presence.close()
     assert list(tmp_path.iterdir()) == []
     assert not is_present(tmp_path, presence.name)
-    assert psutil.Process().num_fds() == open_files
+    assert _open_files(tmp_path) == []
+
+
+def _open_files(folder: Path) -> list[str]:
+    """The files below a folder that this process holds open."""
+    return [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(folder)]
 
 
 def test_two_in_one_process_are_told_apart(tmp_path: Path) -> None:
