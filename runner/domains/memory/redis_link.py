@@ -51,15 +51,18 @@ class Link:
         *,
         retries: int,
         failover_s: float = 0.0,
+        timeout_s: float | None = None,
         closed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`failover_s`: how long a request is sent again, beyond `retries`, while another node takes over. `closed` is
-        called, in a thread, when the connections are closed."""
+        """`failover_s`: how long a request is sent again, beyond `retries`, while another node takes over.
+        `timeout_s`: for one attempt, where the client itself would wait for ever. `closed` is called, in a thread, when
+        the connections are closed."""
         self.place = place
         self._on_close = closed
         self._client = client
         self._retries = retries
         self._failover_s = failover_s
+        self._timeout_s = timeout_s
         self._slots = asyncio.Semaphore(CONNECTIONS)
 
     async def run(self, script: Script, keys: Sequence[str], *args: Any, repeat: Sequence[Any] = ()) -> Any:
@@ -133,7 +136,7 @@ class Link:
         until: float | None = None
         for attempt in count():
             try:
-                async with self._slots:
+                async with self._slots, asyncio.timeout(self._timeout_s):
                     return await once(attempt)
             except Exception as error:
                 until = until or time.monotonic() + (self._failover_s if waits else 0.0)

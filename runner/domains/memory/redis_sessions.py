@@ -86,8 +86,9 @@ class RedisSessions:
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
         started, before = time.monotonic(), self._confirmed.get(key)
-        settings = (turn_of(turn), secrets.token_hex(16), self._ttl_ms, -1 if keep is None else keep)
-        reply = await self.link.run("append", keys_of(key), *settings, repeat=[secrets.token_hex(4), 0])
+        random = secrets.token_hex(20)
+        settings = (turn_of(turn), random[:32], self._ttl_ms, -1 if keep is None else keep)
+        reply = await self.link.run("append", keys_of(key), *settings, repeat=[random[32:], 0])
         number, generation = int(reply[0]), reply[1].decode()
         await self._miss(key, generation)
         self._demand(before, generation, number=number - 1)
