@@ -61,7 +61,7 @@ class Texts:
         return self.data[start : int(self.ends[number])].tobytes().decode()
 
     def encoded_texts(self) -> list[bytes]:
-        """All of them."""
+        """The texts as bytes."""
         return self.data.tobytes().split(END)[:-1]
 
     def texts_with(self, word: str) -> Numbers:
@@ -127,7 +127,7 @@ class Indexing:
         return len(self.numbers["places"])
 
     def add(self, place: int, row: Mapping[str, Any]) -> None:
-        """One row."""
+        """Add a row."""
         output = row.get("output") or {}
         self.texts["ids"].append(plain(row.get("id")))
         question = " ".join(str(output.get("query") or "").split())[:QUESTION]

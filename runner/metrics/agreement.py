@@ -43,7 +43,7 @@ def krippendorff_alpha(votes: Floats) -> float | None:
 
 
 def alpha_terms(votes: Floats) -> Floats:
-    """What each case adds to alpha.
+    """The terms that each case adds to alpha.
 
     Args:
         votes: float64 [n_cases, n_votes], NaN for a missing vote.

@@ -158,12 +158,12 @@ class _Spool:
 
     @cached_property
     def frequencies(self) -> NDArray[np.int64]:
-        """In how many chunks each term is."""
+        """The document frequency of each term."""
         return np.array(self._frequencies, dtype=np.int64)
 
     @cached_property
     def mean_length(self) -> float:
-        """Of the chunks, in terms."""
+        """The mean length of chunks, in terms."""
         return float(np.frombuffer(self.lengths, dtype=np.int32).mean())
 
     def take_below(self, last: int) -> Iterator[_Counts]:
@@ -212,7 +212,7 @@ class _Column:
 
 
 class Postings:
-    """What `build` wrote, mapped into memory."""
+    """The index that `build` wrote, mapped into memory."""
 
     def __init__(self, folder: Path) -> None:
         self._data, self._indices, self._indptr = (
@@ -233,7 +233,7 @@ class Postings:
         return {term: number for term, number in found.items() if number is not None}
 
     def frequency(self, number: int) -> int:
-        """In how many chunks a term is."""
+        """The document frequency of a term."""
         begin, end = self._indptr[number : number + 2].tolist()
         return int(end - begin)
 

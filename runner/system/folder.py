@@ -187,7 +187,7 @@ def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any]], None] | None:
 
 
 def kept_values(path: Path) -> Mapping[int, Mapping[str, Any]]:
-    """The values by place that `reader` has without the line."""
+    """The values by place that `reader` returns without reading the line."""
     kept = _kept.get(path)
     return {} if kept is None else kept.values
 
@@ -211,7 +211,7 @@ def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def parse_line(line: bytes) -> Mapping[str, Any] | None:
-    """The JSON object of a line; None where it is none."""
+    """The JSON object of a line; None for any other line."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
