@@ -1257,8 +1257,14 @@ class Tracking(Protocol):
         """
 
     def upload_sweep(self, folder: Path) -> str | None:
-        """Upload the summary of a finished sweep, whose runs go through `upload`. Returns the id of the sweep, and
-        raises, as `upload` does."""
+        """Upload the summary of a sweep folder; its runs go through `upload`, which raises the same.
+
+        Args:
+            folder: of a finished sweep.
+
+        Returns:
+            The id of the sweep; None where the store has no ids.
+        """
 
 
 class Output(Protocol):
