@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import sqlite3
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from runner.errors import StopRunError
+from runner.system.mounts import mount_of
 from runner.system.writing import GOES_ON, in_words
 
 T = TypeVar("T")
@@ -27,14 +27,6 @@ ROOM = 2**18  # bytes; less is none: SQLite's files beside a file grow by 32 KiB
 UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
 # … and for one in a folder where nothing can be written.
 UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
-# File systems that one machine mounts at a time; of any other kind, also an unknown one, several machines may.
-OF_ONE_MACHINE = frozenset(
-    {
-        *("local", "bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "ntfs3", "overlay"),
-        *("ramfs", "reiserfs", "tmpfs", "vfat", "xfs", "zfs"),
-    }
-)
-MOUNTS = Path("/proc/self/mountinfo")
 
 
 class DamagedError(StopRunError):
@@ -176,25 +168,9 @@ def _connect(address: Path | str, schema: str, *, read_only: bool = False) -> sq
 def _set_journal(connection: sqlite3.Connection, address: Path | str) -> None:
     """A write-ahead log, whose index is memory that processes share; where a file system may be seen by several
     machines, which share no memory, a rollback journal."""
-    is_here = isinstance(address, str) or file_system_of(address) in OF_ONE_MACHINE
+    is_here = isinstance(address, str) or mount_of(address).is_of_one_machine
     connection.execute(f"PRAGMA journal_mode = {'WAL' if is_here else 'DELETE'}")
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if is_here else 'FULL'}")
-
-
-def file_system_of(path: Path) -> str:
-    """The type of the file system that a path is on, such as ext4 or nfs4, by the mounts of this process. `local` where
-    the system does not list them as Linux does."""
-    try:
-        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return "local"
-    place, kind, longest = path.resolve(), "local", -1
-    for mount in mounts:
-        own, _, rest = mount.partition(" - ")
-        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), own.split()[4]))
-        if len(point.parts) >= longest and place.is_relative_to(point):  # a later mount covers an earlier one
-            kind, longest = rest.split()[0], len(point.parts)
-    return kind
 
 
 def _connect_to_read(path: Path, schema: str) -> sqlite3.Connection:
