@@ -1,5 +1,5 @@
-"""Runs as jobs of submitit, which SLURM or processes of this machine execute: wait for all of them, and end them on
-Ctrl-C.
+"""Runs as jobs of submitit, which SLURM or processes of this machine execute: wait for all of them, end them on Ctrl-C,
+and queue them again before their time limit.
 
 submitit itself asks SLURM's accounting how its jobs are, which small clusters do not have, and only every ten minutes;
 a job that was cancelled would be waited for without end. `Queue` asks the queue.
@@ -8,12 +8,17 @@ a job that was cancelled would be waited for without end. `Queue` asks the queue
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
+
+from runner.errors import InputError
 
 if TYPE_CHECKING:
     from hydra.core.utils import JobReturn
@@ -77,6 +82,37 @@ def _states_in_queue() -> dict[str, str] | None:
     return dict(line.strip().split("|", 1) for line in answer.stdout.splitlines() if "|" in line)
 
 
+@contextmanager
+def ended_before_limit() -> Iterator[None]:
+    """In a job: the signal that SLURM sends before the time limit stops the body as Ctrl-C does, and then submitit
+    queues the job again. By itself it would do so at once, while the run works."""
+    again = signal.getsignal(signal.SIGUSR2)
+    if not callable(again):  # no job of submitit
+        yield
+        return
+    came: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        press_ctrl_c(frame)
+
+    signal.signal(signal.SIGUSR2, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if came:
+            again(came[0], None)
+        raise
+    finally:
+        signal.signal(signal.SIGUSR2, again)
+
+
+def press_ctrl_c(frame: FrameType | None) -> None:
+    """In the handler of another signal: do what SIGINT does now."""
+    handler = signal.getsignal(signal.SIGINT)  # that of asyncio, while its loop runs
+    (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
+
+
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603, a program of SLURM
 
@@ -89,14 +125,17 @@ def _launch(self: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: 
     executor = submitit.AutoExecutor(cluster=self._EXECUTOR, **_executor_settings(self))
     executor.update_parameters(**_resources(self))
     numbers = [initial_job_idx + number for number in range(len(job_overrides))]
-    jobs = executor.map_array(
-        self,
-        [list(overrides) for overrides in job_overrides],
-        ["hydra.sweep.dir"] * len(numbers),
-        numbers,
-        [f"job_id_for_{number}" for number in numbers],
-        [Singleton.get_state()] * len(numbers),
-    )
+    try:
+        jobs = executor.map_array(
+            self,
+            [list(overrides) for overrides in job_overrides],
+            ["hydra.sweep.dir"] * len(numbers),
+            numbers,
+            [f"job_id_for_{number}" for number in numbers],
+            [Singleton.get_state()] * len(numbers),
+        )
+    except submitit.core.utils.FailedJobError as refusal:
+        raise InputError(f"hydra.launcher: SLURM refused the jobs: {'; '.join(str(refusal).splitlines())}") from refusal
     try:
         failed = [error for job in jobs if (error := job.exception()) is not None]
     except KeyboardInterrupt:

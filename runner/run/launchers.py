@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, flag_override
@@ -19,6 +20,7 @@ from runner.system.writing import from_here
 
 RAY = "hydra_plugins.hydra_ray_launcher.ray_launcher.RayLauncher"
 SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher"
+OF_SLURM = ("sbatch", "srun", "squeue", "scancel")
 SLURM = f"{SUBMITIT}.SlurmLauncher"
 ADDRESS = "hydra.launcher.ray.init.address"
 RAY_ADDRESS = "RAY_ADDRESS"  # which Ray reads by itself
@@ -32,7 +34,11 @@ def is_here(hydra: DictConfig) -> bool:
 
 
 def check(hydra: DictConfig) -> None:
-    """Raises InputError where Ray would join a cluster that does not answer, for which it waits minutes."""
+    """Raises InputError where SLURM is not there, or where Ray would join a cluster that does not answer, for which it
+    waits minutes."""
+    if str(hydra.launcher.get("_target_")) == SLURM and (missing := [name for name in OF_SLURM if which(name) is None]):
+        needs = "expected a machine from which jobs are submitted, or hydra/launcher=submitit"
+        raise InputError(f"hydra/launcher: slurm needs {', '.join(missing)}, which is not on PATH; {needs}")
     init = _ray_init(hydra)
     cluster = None if init is None else _cluster(init)
     if init is None or cluster is None:
