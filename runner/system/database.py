@@ -10,12 +10,13 @@ import threading
 import weakref
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from runner.errors import StopRunError
 from runner.system.mounts import mount_of
+from runner.system.turns import Turns
 from runner.system.writing import GOES_ON, in_words
 
 T = TypeVar("T")
@@ -59,11 +60,12 @@ class Database:
         self._dropped: weakref.finalize[[], Database] | None = None  # closes the connection
         self._file: tuple[int, int] | None = None  # device and inode of what is open
         self._lock = threading.Lock()
+        self._turns: Turns | AbstractContextManager[None] | None = None
 
     def read(self, action: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `action`, which may be called twice. Raises StopRunError: no case can do without the
         database."""
-        with self._lock:
+        with self._lock, self._turn():
             try:
                 return self._with_connection(action)
             except (sqlite3.Error, OSError) as error:
@@ -87,8 +89,16 @@ class Database:
         """Close the connection; the next use opens it again."""
         with self._lock:
             self._close()
+            if isinstance(self._turns, Turns):
+                self._turns.close()
 
     # --- inside -----------------------------------------------------------------------------------
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """The use of a file that several machines may use."""
+        if self._turns is None and self.path is not None and not self._read_only:
+            self._turns = Turns(self.path) if not mount_of(self.path).is_of_one_machine else nullcontext()
+        return self._turns.taken() if isinstance(self._turns, Turns) else nullcontext()
 
     def _with_connection(self, action: Callable[[sqlite3.Connection], T]) -> T:
         try:

@@ -31,6 +31,11 @@ def lock(descriptor: int, setting: str, place: Path, *, shared: bool = False, wa
         raise NoLocksError(_refusal(setting, place, error)) from None
 
 
+def unlock(descriptor: int) -> None:
+    """Give a lock back and keep the file open."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 def check_locks(setting: str, folder: Path) -> None:
     """Raises NoLocksError where files in the folder can be locked neither as this program nor as SQLite does it, and
     OSError where no file can be made there. One after the other: on network file systems the two exclude each
@@ -38,7 +43,7 @@ def check_locks(setting: str, folder: Path) -> None:
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             lock(file.fileno(), setting, folder)
-            fcntl.flock(file.fileno(), fcntl.LOCK_UN)
+            unlock(file.fileno())
             fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise NoLocksError(_refusal(setting, folder, error)) from None
