@@ -38,7 +38,9 @@ def check(hydra: DictConfig) -> None:
     waits minutes."""
     if str(hydra.launcher.get("_target_")) == SLURM and (missing := [name for name in OF_SLURM if which(name) is None]):
         needs = "expected a machine from which jobs are submitted, or hydra/launcher=submitit"
-        raise InputError(f"hydra/launcher: slurm needs {', '.join(missing)}, which is not on PATH; {needs}")
+        raise InputError(
+            f"hydra/launcher: slurm needs the commands {', '.join(missing)}, which are not on PATH; {needs}"
+        )
     init = _ray_init(hydra)
     cluster = None if init is None else _cluster(init)
     if init is None or cluster is None:

@@ -98,7 +98,7 @@ class Database:
         """The use of a file that several machines may use."""
         if self._turns is None and self.path is not None and not self._read_only:
             self._turns = Turns(self.path) if not mount_of(self.path).is_of_one_machine else nullcontext()
-        return self._turns.taken() if isinstance(self._turns, Turns) else nullcontext()
+        return self._turns.take() if isinstance(self._turns, Turns) else nullcontext()
 
     def _with_connection(self, action: Callable[[sqlite3.Connection], T]) -> T:
         try:

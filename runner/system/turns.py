@@ -26,7 +26,7 @@ class Turns:
         self._lock: int | None = None
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def take(self) -> Iterator[None]:
         """Nobody else uses the file while the body runs."""
         if self._lock is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
