@@ -16,7 +16,7 @@ from runner.config.hydra_internals import LAUNCHER
 from runner.errors import InputError
 from runner.run.cluster_jobs import wait_for_all_jobs
 from runner.system.locks import check_locks_of_machines
-from runner.system.writing import from_here
+from runner.system.writing import relative_path
 
 RAY = "hydra_plugins.hydra_ray_launcher.ray_launcher.RayLauncher"
 SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher"
@@ -59,7 +59,7 @@ def check_disks(cfg: DictConfig, hydra: DictConfig) -> None:
     target, init = str(hydra.launcher.get("_target_")), _ray_init(hydra)
     if target == SLURM or (init is not None and _cluster(init) is not None):
         for setting, folder in (("out", cfg.out or "outputs"), ("cache_dir", cfg.cache_dir)):
-            check_locks_of_machines(setting, from_here(Path(folder)))
+            check_locks_of_machines(setting, relative_path(Path(folder)))
 
 
 _EXPECTED = f"expected one that runs, or {ADDRESS}=local, by which the command starts its own"

@@ -17,7 +17,7 @@ from typing import TypeVar
 from runner.errors import StopRunError
 from runner.system.mounts import mount_of
 from runner.system.turns import Turns
-from runner.system.writing import GOES_ON, in_words
+from runner.system.writing import GOES_ON, os_error_text
 
 T = TypeVar("T")
 
@@ -135,7 +135,7 @@ class Database:
         if isinstance(error, sqlite3.Error) and self._is_full(_code(error)):
             error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if isinstance(error, OSError):
-            return StopRunError(in_words(error, str(self.path)))
+            return StopRunError(os_error_text(error, str(self.path)))
         if _code(error) in UNUSABLE:
             return DamagedError("; ".join(filter(None, [f"{self.path}: {error}", self._advice])))
         return StopRunError(f"{self.path}: {error}" + (f"; {GOES_ON}" if _code(error) == sqlite3.SQLITE_IOERR else ""))
@@ -227,7 +227,7 @@ def _code(error: sqlite3.Error) -> int:
 
 def _identity(path: Path | None) -> tuple[int, int] | None:
     try:
-        found = None if path is None else path.stat()
+        status = None if path is None else path.stat()
     except OSError:
         return None
-    return None if found is None else (found.st_dev, found.st_ino)
+    return None if status is None else (status.st_dev, status.st_ino)

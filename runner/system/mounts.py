@@ -49,9 +49,9 @@ def mount_of(path: Path) -> Mount:
         return Mount()
     place, found, longest = path.resolve(), Mount(), -1
     for line in lines:
-        own, _, rest = line.partition(" - ")
-        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), own.split()[4]))
+        mount_fields, _, file_system = line.partition(" - ")
+        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), mount_fields.split()[4]))
         if len(point.parts) >= longest and place.is_relative_to(point):  # a later mount covers an earlier one
-            kind, _, *options = rest.split()
+            kind, _, *options = file_system.split()
             found, longest = Mount(kind, frozenset(",".join(options).split(","))), len(point.parts)
     return found

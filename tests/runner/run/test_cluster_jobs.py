@@ -98,7 +98,5 @@ def test_a_machine_without_slurm_is_told(
     monkeypatch.setattr("runner.run.launchers.which", lambda name: None if name.startswith("s") else name)
     words = ["+experiment=retrieval_only", *small_data(tmp_path / "data"), "tracking=none", "k=1,2"]
     assert main([*words, "hydra/launcher=slurm"]) == 1
-    expected = (
-        "hydra/launcher: slurm needs the commands sbatch, srun, squeue, scancel, which are not on PATH; "
-    )
+    expected = "hydra/launcher: slurm needs the commands sbatch, srun, squeue, scancel, which are not on PATH; "
     assert expected in capsys.readouterr().err
