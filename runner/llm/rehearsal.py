@@ -106,7 +106,7 @@ class Rehearsal:
         """Multiply what was added since `before`, where none of these requests is stored or shared or, if `are_saved`,
         all are: a sample cannot say how large that part is in all cases. Returns whether it did."""
         earlier = {account: before.get(account, ExpectedRequests()) for account in self.expected}
-        others = "live" if are_saved else "saved"
+        others = "live" if are_saved else "n_saved"
         if any(getattr(found, others) > getattr(earlier[account], others) for account, found in self.expected.items()):
             return False
         for account, expected in self.expected.items():
