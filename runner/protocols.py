@@ -1257,17 +1257,8 @@ class Tracking(Protocol):
         """
 
     def upload_sweep(self, folder: Path) -> str | None:
-        """Upload the summary of a sweep folder; its runs go through `upload`.
-
-        Args:
-            folder: of a finished sweep.
-
-        Returns:
-            The id of the sweep in the store; None where it has no ids.
-
-        Raises:
-            TrackingError: the store cannot be reached, or refuses.
-        """
+        """Upload the summary of a finished sweep, whose runs go through `upload`. Returns the id of the sweep, and
+        raises, as `upload` does."""
 
 
 class Output(Protocol):

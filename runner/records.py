@@ -78,12 +78,12 @@ def _call_of(record: Mapping[str, Any]) -> ToolCall:
 
 def _without_defaults(part: Trajectory | ToolCall | Assessment) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for each in fields(part):
-        value = getattr(part, each.name)
+    for attribute in fields(part):
+        value = getattr(part, attribute.name)
         if isinstance(value, Assessment):
             values |= _without_defaults(value)
-        elif value != each.default and (value or each.name != "facts"):
-            values[each.name] = list(value) if isinstance(value, tuple) else value
+        elif value != attribute.default and (value or attribute.name != "facts"):
+            values[attribute.name] = list(value) if isinstance(value, tuple) else value
     return values
 
 
@@ -201,10 +201,10 @@ class Corpus:
 
     @cached_property
     def _chunks_by_document(self) -> Mapping[str, list[Chunk]]:
-        grouped: dict[str, list[Chunk]] = {}
+        by_document: dict[str, list[Chunk]] = {}
         for chunk in self.chunks:
-            grouped.setdefault(chunk.document_id, []).append(chunk)
-        return grouped
+            by_document.setdefault(chunk.document_id, []).append(chunk)
+        return by_document
 
     def chunks_of(self, document_id: str) -> Sequence[Chunk]:
         """The chunks of a document in their order; none for an unknown one."""

@@ -98,7 +98,7 @@ class RankingMeasure:
             self._highest = max(1, self._highest)
 
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
-        ranked, relevance = output.found.documents.ids, case.relevance
+        ranked, relevance = output.retrieved.documents.ids, case.relevance
         if self.measure not in AT_CUTOFFS:
             return Scores({self.measure: self._of_whole_ranking(ranked, relevance)})
         values = {f"{self.measure}_at_k": self._at_cutoff(ranked, relevance, self.k)}

@@ -216,10 +216,10 @@ class Rubric:
 
     def _of_controls(self) -> Iterator[Problem]:
         ids = [str(entry.get("id") or f"{self.name}-{number}") for number, entry in enumerate(self.items, start=1)]
-        needed = [name for name in self.fields if name != "history"]
+        names = [name for name in self.fields if name != "history"]
         for number, entry in enumerate(self.items):
             key = self._key(f"controls.{number}")
-            if missing := [name for name in needed if name not in entry]:
+            if missing := [name for name in names if name not in entry]:
                 yield Problem(key, f"{', '.join(missing)}: missing, and the rubric sees it")
             if ids.index(ids[number]) != number:
                 yield Problem(f"{key}.id", f"'{ids[number]}' is there already")

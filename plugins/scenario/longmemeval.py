@@ -64,11 +64,11 @@ class LongmemevalScenarios:
         if not isinstance(value, list):
             raise DataError(f"{KEY}: {self.path} is not LongMemEval data: expected a list of questions")
         conversations: list[Conversation] = []
-        seen: dict[str, str] = {}
+        places: dict[str, str] = {}
         n_left_out = 0
         for fields in Fields({"": value}, self.path, None, log).objects(""):
             conversation = _conversation(fields)
-            if conversation is None or not is_new(fields, conversation.id, seen):
+            if conversation is None or not is_new(fields, conversation.id, places):
                 continue
             if self._is_wanted(conversation.probes[0]):
                 conversations.append(conversation)
@@ -146,10 +146,10 @@ def _sessions(fields: Fields) -> Iterator[_Session]:
         pairs = _pair(list(_messages(fields, place, messages)))
         turns = [_turn(pair, name, said_at) for pair in pairs]
         if turns:
-            marked = [
+            evidence_ids = [
                 turn.id for turn, pair in zip(turns, pairs, strict=True) if any(message.has_answer for message in pair)
             ]
-            yield _Session(name, said_at, turns, marked)
+            yield _Session(name, said_at, turns, evidence_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +197,10 @@ def _turn(pair: Sequence[_Message], session: str, said_at: str) -> ChatTurn:
 
 
 def _answer_sessions(fields: Fields, sessions: Sequence[_Session]) -> tuple[str, ...]:
-    known = {session.id for session in sessions}
+    session_ids = {session.id for session in sessions}
     ids: dict[str, None] = {}
     for id in fields.texts("answer_session_ids"):
-        if id in known:
+        if id in session_ids:
             ids[id] = None
         else:
             fields.warning("answer_session_ids", f"no session has the id '{id}'; left out")

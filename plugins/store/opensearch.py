@@ -39,7 +39,7 @@ from runner.retrieval.stores import (
     unset_variable,
 )
 from runner.system.metadata import version_of
-from runner.system.threads import together
+from runner.system.threads import gather_all
 
 PASSING = (408, 429, 500, 502, 503, 504)
 SPACE = "innerproduct"
@@ -111,7 +111,7 @@ class OpensearchStore:
         return collection.words.k1 + 1
 
     async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
-        async with self._asking() as client:
+        async with self._open_client() as client:
             mappings = await client.indices.get_mapping(index="runner_*")
             return [
                 StoredCollection(
@@ -124,11 +124,11 @@ class OpensearchStore:
             ]
 
     async def drop(self, name: str, root: Path) -> None:
-        async with self._asking() as client:
+        async with self._open_client() as client:
             await client.indices.delete(index=name)
 
     @asynccontextmanager
-    async def _asking(self) -> AsyncIterator[Any]:
+    async def _open_client(self) -> AsyncIterator[Any]:
         client = self._client()
         try:
             with self.errors():
@@ -241,14 +241,14 @@ class _Index:
             for text in texts
         ]
         requests: list[Coroutine[Any, Any, list[Any]]] = [self._hits_of_each(searches), self._terms_of_each(texts)]
-        found, terms_of_each = await together(requests)
+        hits_of_each, terms_of_each = await gather_all(requests)
         return [
             WordHits(
                 np.array([int(hit["_id"]) for hit in hits], dtype=np.int64),
                 np.array([hit["_score"] for hit in hits], dtype=np.float64),
                 self._own_score(terms.get("term_vectors", {}).get("text")),
             )
-            for hits, terms in zip(found, terms_of_each, strict=True)
+            for hits, terms in zip(hits_of_each, terms_of_each, strict=True)
         ]
 
     async def _terms_of_each(self, texts: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -309,11 +309,11 @@ class _Index:
             }
         }
 
-    def _hits(self, found: Sequence[Mapping[str, Any]], vector: NDArray[np.float32]) -> Hits:
+    def _hits(self, entries: Sequence[Mapping[str, Any]], vector: NDArray[np.float32]) -> Hits:
         """Its own scores are no inner products, but in the order of them."""
-        rows = np.array([hit["_source"]["vector"] for hit in found], dtype=np.float32).reshape(len(found), -1)
-        numbers = np.array([int(hit["_id"]) for hit in found], dtype=np.int64)
-        scores = rows.astype(np.float64) @ vector if len(found) else np.zeros(0)
+        rows = np.array([hit["_source"]["vector"] for hit in entries], dtype=np.float32).reshape(len(entries), -1)
+        numbers = np.array([int(hit["_id"]) for hit in entries], dtype=np.int64)
+        scores = rows.astype(np.float64) @ vector if len(entries) else np.zeros(0)
         return Hits(numbers, scores, rows)
 
     async def close(self) -> None:

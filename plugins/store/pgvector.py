@@ -120,11 +120,11 @@ class PgvectorStore:
     async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         async with self.open_connection() as connection:
             tables = await (await connection.execute(LISTED)).fetchall()
-            found = []
+            collections = []
             for name, comment in tables:
                 count = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
-                found.append(StoredCollection(name, count, datetime.fromisoformat(comment) if comment else None))
-        return found
+                collections.append(StoredCollection(name, count, datetime.fromisoformat(comment) if comment else None))
+        return collections
 
     async def drop(self, name: str, root: Path) -> None:
         if NAME.fullmatch(name):

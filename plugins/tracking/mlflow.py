@@ -294,9 +294,9 @@ def _span_batches(client: Any, experiment_id: str, run_id: str, traces: Sequence
         id = _hex(32, experiment_id, trace.run, trace.case)
         client.start_trace(_trace_info(trace, id, experiment_id, run_id))
         for span in trace.spans:
-            told = _span(span, id)
-            batch.append(MlflowSpan.from_dict(told))
-            size += sum(map(len, told["attributes"].values()))
+            span_fields = _span(span, id)
+            batch.append(MlflowSpan.from_dict(span_fields))
+            size += sum(map(len, span_fields["attributes"].values()))
         if size > BYTES_A_BATCH or len(batch) > SPANS_A_BATCH:
             yield batch
             batch, size = [], 0

@@ -73,7 +73,7 @@ class Texts:
         texts = self.encoded_texts()
         return Texts.of(np.frombuffer(b"".join(texts[number] + END for number in order.tolist()), np.uint8))
 
-    def having(self, word: str) -> Numbers:
+    def texts_with(self, word: str) -> Numbers:
         """bool [n]: which texts contain the word."""
         pattern = re.escape(word.encode("utf-8", "replace")) + b"[^\0]*"  # several hits in a text count once
         places = np.fromiter((match.start() for match in re.finditer(pattern, self.data.data)), np.int64)
@@ -119,7 +119,7 @@ class Cases:
     def number_of(self, id: str) -> int | None:
         """The number of a case, by its id."""
         wanted = plain(id)
-        near = np.flatnonzero(self.ids.having(wanted)) if wanted else ()
+        near = np.flatnonzero(self.ids.texts_with(wanted)) if wanted else ()
         return next((int(number) for number in near if self.ids[int(number)] == wanted), None)
 
 
@@ -164,12 +164,12 @@ class Indexing:
         return Cases(path, **columns, judged=self._judged_columns(order), telling=self.telling)
 
     def _judged_columns(self, order: Numbers) -> dict[str, dict[str, Numbers]]:
-        judged = {}
+        by_rubric = {}
         for rubric, pairs in self.judged.items():
             columns = np.full((len(JUDGED), len(order)), np.nan)
             columns[:, list(pairs)] = np.array(list(pairs.values()), float).T
-            judged[rubric] = dict(zip(JUDGED, columns[:, order], strict=True))
-        return judged
+            by_rubric[rubric] = dict(zip(JUDGED, columns[:, order], strict=True))
+        return by_rubric
 
 
 def read_cases(path: Path, *, writes: bool) -> Cases:
@@ -178,7 +178,7 @@ def read_cases(path: Path, *, writes: bool) -> Cases:
     state = state_of(path)
     cases = open_index(path, state)
     if cases is None:
-        indexing = Indexing(_telling_beside(path))
+        indexing = Indexing(_deciding_metrics(path))
         for place, row in lines_at(path):
             indexing.add(place, row)
         cases = indexing.cases(path)
@@ -187,7 +187,7 @@ def read_cases(path: Path, *, writes: bool) -> Cases:
     return cases
 
 
-def _telling_beside(path: Path) -> Sequence[str]:
+def _deciding_metrics(path: Path) -> Sequence[str]:
     """The deciding metrics as the run of some rows declared them; as the built-in evaluations do where that cannot be
     read."""
     try:
@@ -257,10 +257,10 @@ def _split(path: Path, data: Numbers, head: Mapping[str, Any]) -> Cases | None:
     columns: dict[str, Any] = dict(zip((*COLUMNS, *TEXTS), parts, strict=False))
     columns |= {name: Texts.of(columns[name]) for name in TEXTS}
     own = iter(parts[len(columns) :])
-    judged = {rubric: {name: next(own) for name in JUDGED} for rubric in rubrics}
+    by_rubric = {rubric: {name: next(own) for name in JUDGED} for rubric in rubrics}
     if {*map(len, columns.values())} != {n_cases}:
         return None
-    return Cases(path, **columns, judged=judged, telling=tuple(map(str, head["telling"])))
+    return Cases(path, **columns, judged=by_rubric, telling=tuple(map(str, head["telling"])))
 
 
 def plain(id: Any) -> str:

@@ -142,14 +142,14 @@ def axes_of(overrides: Sequence[str]) -> tuple[list[str], list[Axis], list[Probl
 
 
 def _axis(word: str) -> Axis:
-    parsed: Any = arguments.parse(word)
-    key, value = str(parsed.get_key_element()), parsed.value()
-    if parsed.is_interval_sweep():
+    parsed_axis: Any = arguments.parse(word)
+    key, value = str(parsed_axis.get_key_element()), parsed_axis.value()
+    if parsed_axis.is_interval_sweep():
         whole = isinstance(value.start, int) and isinstance(value.end, int)
         return Axis(key, word, (), value.start, value.end, None, whole, "log" in value.tags)
     words = tuple(cell[0] for cell in arguments.cells([word]))
     numbers: list[Any] = [arguments.parse(each).value() for each in words]
-    if not parsed.is_range_sweep() or len(numbers) < 2:
+    if not parsed_axis.is_range_sweep() or len(numbers) < 2:
         return Axis(key, word, words)
     low, high, step = min(numbers), max(numbers), abs(numbers[1] - numbers[0])
     if value.shuffle:

@@ -140,12 +140,12 @@ def missing_folder(path: str, key: str, error: type[RunnerError]) -> list[Proble
 
 
 def _problems(
-    paths: Iterable[str], key: str, error: type[RunnerError], opened: Callable[[str], object]
+    paths: Iterable[str], key: str, error: type[RunnerError], open_path: Callable[[str], object]
 ) -> list[Problem]:
     problems = []
     for path in paths:
         try:
-            opened(path)
+            open_path(path)
         except error as found:
             problems.append(Problem(key, str(found).removeprefix(f"{key}: "), error.exit_code))
     return problems

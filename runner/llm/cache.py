@@ -121,11 +121,11 @@ class ReplyCache:
         """Mark the replies to these requests as useless."""
         if not self.stores:
             return
-        asked = [(request_digest(request), request) for request in requests]
+        digests = [(request_digest(request), request) for request in requests]
         sweep, command = self._own_sweep(), self._command()
 
         def write(rows: sqlite3.Connection) -> None:
-            for digest, request in asked:
+            for digest, request in digests:
                 if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
                     encoded = orjson.dumps({**found, USELESS: command})
                     checksum = _checksum(digest, request, encoded)

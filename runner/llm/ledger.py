@@ -255,10 +255,10 @@ class Ledger:
         if unpriced and "usd" in self._limits:
             return f"budget.usd cannot hold: the price of {unpriced:.0f} earlier requests of this sweep was unknown"
         for name, limit in self._limits.items():
-            used, held, more = amounts[name]
-            if used + held + more > limit:
+            amount_used, held, more = amounts[name]
+            if amount_used + held + more > limit:
                 needed = f", one more request may take {_number(more)}" if name in ("tokens", "usd") else ""
-                return f"budget.{name}={limit:g} is spent ({_number(used)} used{needed})"
+                return f"budget.{name}={limit:g} is spent ({_number(amount_used)} used{needed})"
         return ""
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, Literal
 
-from runner.errors import ConfigError, Problem, installing
+from runner.errors import ConfigError, Problem, install_command
 from runner.text.patterns import compile_late
 
 Counter = Callable[[str], int]  # the tokens of a text
@@ -81,7 +81,7 @@ def encoding_problem(encoding: Encoding, key: str) -> Problem | None:
     """The problem of a token encoding that is not installed, under the key of its setting."""
     if encoding in ("auto", "estimate") or _encoding(encoding) is not None:
         return None
-    return Problem(key, f"{encoding} needs the extra `tokens`: {installing('tokens')}")
+    return Problem(key, f"{encoding} needs the extra `tokens`: {install_command('tokens')}")
 
 
 def is_exact() -> bool:

@@ -163,10 +163,10 @@ class Costs:
 
 
 def _total(numbers: Sequence[float | None]) -> float | int | None:
-    known = [number for number in numbers if number is not None]
-    if len(known) < len(numbers):
+    known_numbers = [number for number in numbers if number is not None]
+    if len(known_numbers) < len(numbers):
         return None
-    return sum(known) if all(isinstance(number, int) for number in known) else math.fsum(known)
+    return sum(known_numbers) if all(isinstance(number, int) for number in known_numbers) else math.fsum(known_numbers)
 
 
 def _percentiles(times: Sequence[float]) -> dict[str, float | int | None]:
@@ -245,10 +245,10 @@ class _RowGroup:
         applies &= weights > 0
         states = np.where(is_number, np.where(unscored, _COUNTED_FAILURE, _SCORED), _UNSCORED).astype(np.uint8)
         values[~is_number] = 0.0
-        chosen = [applies[:, place] for place in range(len(names))]
+        masks = [applies[:, place] for place in range(len(names))]
         return [
             _Part(rows[here], values[here, place], states[here, place], weights[here, place])
-            for place, here in enumerate(chosen)
+            for place, here in enumerate(masks)
         ]
 
 
@@ -352,12 +352,12 @@ class _Estimator:
     """Estimates over any set of rows. The same set is worked out once: tags often cover the whole data set. So are
     metrics with the same values, of which few cases have many."""
 
-    def __init__(self, table: _Table, seed: int, resamples: int, known: Known) -> None:
+    def __init__(self, table: _Table, seed: int, resamples: int, known_estimates: Known) -> None:
         self._table = table
         self._seed = seed
         self._resamples = resamples
-        self._known = known
-        self._done: dict[bytes, Estimates] = {}
+        self._known_estimates = known_estimates
+        self._estimates_by_mask: dict[bytes, Estimates] = {}
         alike: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
         self._alike: dict[str, tuple[bytes, bytes]] = {}
         for name, column in table.columns.items():
@@ -369,9 +369,11 @@ class _Estimator:
         mask = np.zeros(self._table.n_rows, dtype=bool)
         mask[np.asarray(members, dtype=np.intp)] = True
         key = mask.tobytes()
-        if key not in self._done:
-            self._done[key] = self._estimates(mask, [name for name in self._table.columns if legs or "/" not in name])
-        return {name: estimate for name, estimate in self._done[key].items() if legs or "/" not in name}
+        if key not in self._estimates_by_mask:
+            self._estimates_by_mask[key] = self._estimates(
+                mask, [name for name in self._table.columns if legs or "/" not in name]
+            )
+        return {name: estimate for name, estimate in self._estimates_by_mask[key].items() if legs or "/" not in name}
 
     def _estimates(self, mask: NDArray[np.bool_], names: Sequence[str]) -> Estimates:
         keys: dict[str, tuple[Any, ...]] = {}
@@ -382,15 +384,15 @@ class _Estimator:
             sample = self._sample(name, mask)
             key = keys[name] = self._key(name, sample)
             if key not in by_key:
-                by_key[key] = self._known.get(key)
+                by_key[key] = self._known_estimates.get(key)
                 if by_key[key] is None:
                     groups[sample.cases.tobytes(), sample.weights is None].append(name)
         for group in groups.values():
             by_key |= {keys[name]: estimate for name, estimate in self._group(group, mask).items()}
-        if len(self._known) > MOST_KNOWN:
-            self._known.clear()
+        if len(self._known_estimates) > MOST_KNOWN:
+            self._known_estimates.clear()
         estimates = {key: estimate for key, estimate in by_key.items() if estimate is not None}
-        self._known.update(estimates)
+        self._known_estimates.update(estimates)
         return {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
 
     def _key(self, name: str, sample: _Sample) -> tuple[Any, ...]:

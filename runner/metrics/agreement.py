@@ -53,10 +53,10 @@ def alpha_terms(votes: Floats) -> Floats:
         all, so that equal votes leave exact zeros), and m/(m - 1) times the sum of squared deviations within the case.
         All 0 for a case with fewer than two votes.
     """
-    given = ~np.isnan(votes)
-    origin = votes[given][0] if given.any() else 0.0
-    shifted = np.where(given, votes - origin, 0.0)
-    m = given.sum(axis=1)
+    has_vote = ~np.isnan(votes)
+    origin = votes[has_vote][0] if has_vote.any() else 0.0
+    shifted = np.where(has_vote, votes - origin, 0.0)
+    m = has_vote.sum(axis=1)
     terms = np.column_stack(
         [m, shifted.sum(axis=1), (shifted**2).sum(axis=1), _within(votes) * m / np.maximum(m - 1, 1)]
     )
@@ -141,11 +141,11 @@ class Confusion:
     true_negative: int
 
 
-def confusion(judged: Floats, human: Floats, judge_from: float, human_from: float) -> Confusion:
+def confusion(judge: Floats, human: Floats, judge_from: float, human_from: float) -> Confusion:
     """Count how two raters agree on yes and no.
 
     Args:
-        judged: scores of the judge, one a case.
+        judge: scores of the judge, one a case.
         human: scores of people, for the same cases.
         judge_from: the score from which the judge says yes; a score that is less by rounding only counts as yes.
         human_from: the same for people.
@@ -153,7 +153,7 @@ def confusion(judged: Floats, human: Floats, judge_from: float, human_from: floa
     Returns:
         The four counts.
     """
-    said, is_so = reaches(judged, judge_from), reaches(human, human_from)
+    said, is_so = reaches(judge, judge_from), reaches(human, human_from)
     counts = np.bincount(2 * said.astype(np.intp) + is_so, minlength=4)
     true_negative, false_negative, false_positive, true_positive = (int(count) for count in counts)
     return Confusion(true_positive, false_positive, false_negative, true_negative)
@@ -237,7 +237,7 @@ def within_groups(x: Floats, y: Floats, groups: Codes, weights: Floats) -> Float
         float64 [...], -1..1; NaN where one of the measurements does not vary within groups.
     """
     members = (groups[:, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
-    x_deviations, y_deviations = _from_mean(x, members, weights), _from_mean(y, members, weights)
+    x_deviations, y_deviations = _deviations(x, members, weights), _deviations(y, members, weights)
     varies = (_sum(weights, x_deviations**2) > _NO_VARIANCE * _sum(weights, x**2)) & (
         _sum(weights, y_deviations**2) > _NO_VARIANCE * _sum(weights, y**2)
     )
@@ -274,7 +274,7 @@ def ranks(values: Floats, weights: Floats) -> Floats:
     return np.asarray((np.cumsum(counts, axis=-1) - (counts - 1) / 2)[..., place])
 
 
-def _from_mean(values: Floats, members: Floats, weights: Floats) -> Floats:
+def _deviations(values: Floats, members: Floats, weights: Floats) -> Floats:
     totals = weights @ members
     means = ((weights * values) @ members) / np.where(totals > 0, totals, 1.0)
     return np.asarray(values - means @ members.T)

@@ -223,10 +223,10 @@ def failure_of(check: Check, checked: CheckInput, language: Language = "en") -> 
     Returns:
         Why the check fails; empty where it passes, None where it cannot be evaluated.
     """
-    found = CHECKING[check.type](check, checked)
-    if found is None:
+    result = CHECKING[check.type](check, checked)
+    if result is None:
         return None
-    passed, key, *values = found
+    passed, key, *values = result
     if passed != check.is_not:
         return ""
     words = _TEXTS[language]

@@ -283,14 +283,14 @@ class Catalogue:
 
     def _variant(self, name: str) -> Variant:
         part, _, suffix = name.rpartition("/")
-        whole = suffix.removesuffix(PATCHED)
-        metric, base, cutoff = self._by_summary.get(whole), whole, ""
-        if metric is None and (match := _AT.fullmatch(whole)):
+        measure = suffix.removesuffix(PATCHED)
+        metric, base, cutoff = self._by_summary.get(measure), measure, ""
+        if metric is None and (match := _AT.fullmatch(measure)):
             base, cutoff = match["base"], match["cutoff"]
             family = self._by_summary.get(base)
             metric = family if family is not None and family.has_cutoffs else None
         place = len(self._places) if metric is None else self._places[metric.name]
-        return Variant(name, metric, part, base, cutoff, whole != suffix, place)
+        return Variant(name, metric, part, base, cutoff, measure != suffix, place)
 
     def direction(self, name: str) -> Direction | None:
         """`higher` or `lower` is better; None for neither, and for a metric that was not declared."""

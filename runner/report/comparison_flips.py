@@ -20,11 +20,11 @@ SIDES = ("baseline", "candidate")
 
 def flips(record: Record, say: Wording) -> Section | None:
     """The cases that were lost or won, or why none can be named."""
-    counted, title = record["flips"], say("compare.head.flips")
-    if counted["by"] is None:
+    flip_counts, title = record["flips"], say("compare.head.flips")
+    if flip_counts["by"] is None:
         return section("flips", title, Note(say("compare.flips.none"), media=MARKDOWN))
-    kinds = (_kind(record, kind, say) for kind in ("lost", "won") if counted[kind])
-    return section("flips", title, *_counts(counted, say), *_notes(record, say), *kinds)
+    kinds = (_kind(record, kind, say) for kind in ("lost", "won") if flip_counts[kind])
+    return section("flips", title, *_counts(flip_counts, say), *_notes(record, say), *kinds)
 
 
 def _notes(record: Record, say: Wording) -> Iterator[Note]:

@@ -94,7 +94,7 @@ def of_role(record: Record, role: str) -> list[Record]:
     return [entry for entry in metrics_of(record) if entry["role"] == role]
 
 
-def nothing(record: Record, say: Wording) -> str:
+def no_main_metric_text(record: Record, say: Wording) -> str:
     """Why there is no main metric to show."""
     return say("compare.say.not_judged" if record["verdict"] == "not_judged" else "compare.none")
 

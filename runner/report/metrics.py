@@ -29,12 +29,12 @@ def metrics(document: Document) -> Section:
 def _table(document: Document, values: Sequence[Value]) -> Table:
     """Grades and what they mean where any metric has one; the mean over scored cases where failures count as 0."""
     say = document.say
-    counted = _has_counted_failures(values)
+    counts_failures = _has_counted_failures(values)
     graded = any(metric.grade_of(value, say) for value in values)
     headers = [say("metrics.metric"), say("head.value"), say("interval"), say("scored")]
-    headers += [say("metrics.scored_only")] * counted + [say("metrics.grade"), say("metrics.reading")] * graded
-    rows = [_row(document, value, counted, graded) for value in values]
-    return Table(headers, rows, say("head.metrics"), _groups(values, say), range(1, 5 if counted else 4))
+    headers += [say("metrics.scored_only")] * counts_failures + [say("metrics.grade"), say("metrics.reading")] * graded
+    rows = [_row(document, value, counts_failures, graded) for value in values]
+    return Table(headers, rows, say("head.metrics"), _groups(values, say), range(1, 5 if counts_failures else 4))
 
 
 def _row(document: Document, value: Value, shows_count: bool, graded: bool) -> list[str | Cell]:

@@ -91,10 +91,10 @@ def notes(document: Document) -> list[Block]:
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
-    return [*ending(document), *cost(document), *data_problems(document), *_latency(document)]
+    return [*ending_rows(document), *cost(document), *data_problems(document), *_latency(document)]
 
 
-def ending(document: Document) -> list[tuple[str, str]]:
+def ending_rows(document: Document) -> list[tuple[str, str]]:
     """How the run ended, and how to resume it."""
     say, run = document.say, document.run
     rows = [(say("ran.status"), say.name("status", str(run.get("status"))))]

@@ -38,7 +38,7 @@ from runner.report.reporting import sections_of_sweep
 from runner.report.search import search
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep, View, read_sweep
-from runner.report.sweep_comparison import against, front, gap, run_label
+from runner.report.sweep_comparison import comparison_with_baseline, front, gap, run_label
 from runner.report.sweep_judges import judges
 from runner.report.terminal import renderables
 
@@ -62,7 +62,7 @@ def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "")
         failures(sweep),
         search(sweep),
         *of_evaluations(sweep),
-        against(sweep),
+        comparison_with_baseline(sweep),
         front(sweep),
         gap(sweep),
         judges(sweep),
@@ -115,12 +115,12 @@ def runs(sweep: Sweep, folder: Path, *, errors: bool, mark: str) -> Section:
     explained = Note(f"{say('sweep.explain')} {legend}".strip(), "quiet")
     charts = [chart for view in sweep.views if (chart := _charts(sweep, view)) is not None]
     title = Note(say("sweep.panel", id=sweep.head.get("id", "")), "strong", TERMINAL)
-    in_short = list(_in_short(sweep, errors=errors, mark=mark))
+    in_short = list(_terminal_notes(sweep, errors=errors, mark=mark))
     blocks = [title, *views, explained, *charts, *in_short]
     return Section("runs", say("html.runs"), blocks, untitled=MARKDOWN | TERMINAL)
 
 
-def _in_short(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
+def _terminal_notes(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
     """The notes below the tables of the terminal."""
     yield from (Note(warning, "alarm", TERMINAL) for warning in sweep.warnings)
     name = mark or sweep.say("sweep.bold")

@@ -93,12 +93,12 @@ def _write_scores(folder: Path, spool: _Spool, indptr: NDArray[np.int64], bm25: 
             last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + room, side="right")) - 1)
             free = indptr[first:last] - indptr[first]  # the place of the next posting of each term
             size = int(indptr[last] - indptr[first])
-            found, of_chunks = np.empty(size), np.empty(size, dtype=np.int32)
-            for counts in spool.below(last):
+            scores_of_chunks, of_chunks = np.empty(size), np.empty(size, dtype=np.int32)
+            for counts in spool.take_below(last):
                 places = _places(counts.terms - first, free)
                 shares = bm25.shares(counts.times, lengths[counts.chunks], spool.mean_length)
-                found[places], of_chunks[places] = idf[counts.terms] * shares, counts.chunks
-            scores.write(found)
+                scores_of_chunks[places], of_chunks[places] = idf[counts.terms] * shares, counts.chunks
+            scores.write(scores_of_chunks)
             chunks.write(of_chunks)
             first = last
 
@@ -130,7 +130,7 @@ class _Spool:
         self.lengths = array("i")
         self._file, self._batch_size = file, batch_size
         self._terms = array("i")  # of the chunks since the last batch
-        self._written = 0  # chunks
+        self._n_written = 0  # chunks
         self._frequencies = array("q")
         self._batches: list[_BatchReader] = []
 
@@ -138,12 +138,12 @@ class _Spool:
         """Take in the terms of the next chunk."""
         self._terms.extend(map(self.vocabulary.__getitem__, terms))
         self.lengths.append(len(terms))
-        if len(self.lengths) - self._written >= self._batch_size:
+        if len(self.lengths) - self._n_written >= self._batch_size:
             self.flush()
 
     def flush(self) -> None:
         """Count the terms of the chunks since the last time, and write the counts."""
-        lengths = np.array(self.lengths[self._written :], dtype=np.int64)
+        lengths = np.array(self.lengths[self._n_written :], dtype=np.int64)
         n_chunks = max(1, len(lengths))
         keys = np.array(self._terms, dtype=np.int64) * n_chunks + np.repeat(np.arange(len(lengths)), lengths)
         keys.sort()
@@ -151,10 +151,10 @@ class _Spool:
         numbers, places = np.divmod(keys[firsts], n_chunks)
         times = np.diff(firsts, append=len(keys))
         self._batches.append(_BatchReader(self._file.fileno(), self._file.tell(), len(firsts)))
-        for column in (numbers, places + self._written, times):
+        for column in (numbers, places + self._n_written, times):
             self._file.write(column.astype(np.int32).tobytes())
         self._file.flush()
-        self._written = len(self.lengths)
+        self._n_written = len(self.lengths)
         del self._terms[:]
         self._frequencies.frombytes(bytes(8 * (len(self.vocabulary) - len(self._frequencies))))
         held = np.frombuffer(self._frequencies, dtype=np.int64)
@@ -170,7 +170,7 @@ class _Spool:
         """Of the chunks, in terms."""
         return float(np.frombuffer(self.lengths, dtype=np.int32).mean())
 
-    def below(self, last: int) -> Iterator[_Counts]:
+    def take_below(self, last: int) -> Iterator[_Counts]:
         """The counts of terms below `last` that were not taken yet, one batch after the other."""
         return (batch.take(last) for batch in self._batches)
 

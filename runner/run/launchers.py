@@ -139,8 +139,8 @@ def _resources(launcher: Any) -> dict[str, Any]:
     """The submitit parameters: common ones keep their names, the others get the prefix of their executor."""
     from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
 
-    shared = set(OmegaConf.structured(BaseQueueConf).keys())
-    kept = {
+    common_options = set(OmegaConf.structured(BaseQueueConf).keys())
+    params = {
         name: value for name, value in launcher.params.items() if name not in ("submitit_folder", "max_num_timeout")
     }
-    return {name if name in shared else f"{launcher._EXECUTOR}_{name}": value for name, value in kept.items()}
+    return {name if name in common_options else f"{launcher._EXECUTOR}_{name}": value for name, value in params.items()}

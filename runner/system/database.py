@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from runner.errors import StopRunError
-from runner.system.writing import GOES_ON, in_words
+from runner.system.writing import GOES_ON, os_error_text
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ class Database:
         if isinstance(error, sqlite3.Error) and self._is_full(_code(error)):
             error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if isinstance(error, OSError):
-            return StopRunError(in_words(error, str(self.path)))
+            return StopRunError(os_error_text(error, str(self.path)))
         if _code(error) in UNUSABLE:
             return DamagedError("; ".join(filter(None, [f"{self.path}: {error}", self._advice])))
         return StopRunError(f"{self.path}: {error}" + (f"; {GOES_ON}" if _code(error) == sqlite3.SQLITE_IOERR else ""))
@@ -190,10 +190,10 @@ def file_system_of(path: Path) -> str:
         return "local"
     place, kind, longest = path.resolve(), "local", -1
     for mount in mounts:
-        own, _, rest = mount.partition(" - ")
-        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), own.split()[4]))
+        mount_fields, _, file_system = mount.partition(" - ")
+        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), mount_fields.split()[4]))
         if len(point.parts) >= longest and place.is_relative_to(point):  # a later mount covers an earlier one
-            kind, longest = rest.split()[0], len(point.parts)
+            kind, longest = file_system.split()[0], len(point.parts)
     return kind
 
 
@@ -241,7 +241,7 @@ def _code(error: sqlite3.Error) -> int:
 
 def _identity(path: Path | None) -> tuple[int, int] | None:
     try:
-        found = None if path is None else path.stat()
+        status = None if path is None else path.stat()
     except OSError:
         return None
-    return None if found is None else (found.st_dev, found.st_ino)
+    return None if status is None else (status.st_dev, status.st_ino)

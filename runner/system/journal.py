@@ -23,7 +23,7 @@ from runner.records import KEPT_VOTES, Row
 from runner.system.folder import keeper, kept_values, reader
 from runner.system.redaction import redacted_bytes
 from runner.system.shared_record import SharedRecord
-from runner.system.writing import in_words, replacing
+from runner.system.writing import os_error_text, replacing
 
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
@@ -73,10 +73,10 @@ class Journal:
     def append(self, row: Row) -> None:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
         text, is_whole = _json(row)
-        written, place = redacted_bytes(text), self._end
-        line, keep = _add_seal(written), keeper(self.path)
+        redacted_text, place = redacted_bytes(text), self._end
+        line, keep = _add_seal(redacted_text), keeper(self.path)
         self._append(row.id, line)
-        if keep is not None and is_whole and written is text and _is_plain(row):
+        if keep is not None and is_whole and redacted_text is text and _is_plain(row):
             keep(place, len(line), _as_read(row, line[-11:-3].decode()))
 
     def adopt(self, path: Path) -> None:
@@ -99,7 +99,7 @@ class Journal:
             self._write(b"".join(lines.values()))
         except OSError as error:
             self._file.truncate(self._end)
-            raise StopRunError(in_words(error, self.path)) from error
+            raise StopRunError(os_error_text(error, self.path)) from error
         for id, line in lines.items():
             self._index[id] = self._end
             self._end += len(line)
@@ -109,7 +109,7 @@ class Journal:
             self._write(line)
         except OSError as error:
             self._file.truncate(self._end)
-            raise StopRunError(in_words(error, self.path)) from error
+            raise StopRunError(os_error_text(error, self.path)) from error
         self._index[id] = self._end
         self._end += len(line)
 
@@ -119,10 +119,10 @@ class Journal:
 
     def rows_with_places(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The same, each with its place in the file, in bytes."""
-        read, kept = reader(self.path), kept_values(self.path)
+        read, values = reader(self.path), kept_values(self.path)
         with self.path.open("rb") as file:
             for place in (self._index[id] for id in ids if id in self._index):
-                row = kept.get(place) or read(place, _line(file, place))
+                row = values.get(place) or read(place, _line(file, place))
                 if row is not None:
                     yield place, row
 

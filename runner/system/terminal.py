@@ -93,7 +93,7 @@ def _nobody_reads() -> None:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def hold_back_results() -> Iterator[None]:
     """Suppresses results (`show`) meanwhile: the command prints a summary at its end. Notes and errors are printed."""
     token = _HELD_BACK.set(True)
     try:

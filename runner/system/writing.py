@@ -40,7 +40,7 @@ def _cell(text: str) -> str:
     return f"'{sanitise(text)}" if FORMULA.match(sanitise(text)) else sanitise(text)
 
 
-def from_here(path: Path) -> Path:
+def relative_path(path: Path) -> Path:
     """As every path is shown: relative to the working folder where it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
@@ -97,7 +97,7 @@ def remove_half_written(folder: Path) -> None:
                 path.unlink()
 
 
-def in_words(error: OSError, place: Path | str) -> str:
+def os_error_text(error: OSError, place: Path | str) -> str:
     """`FILE: No space left on device; …`. `place`: what is named where the error names no file."""
     if error.errno is None:
         return f"{place}: {error}"

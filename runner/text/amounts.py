@@ -338,10 +338,10 @@ def amounts(plain: str) -> tuple[Amount, ...]:
     return tuple(_join_durations(plain, sorted(readings, key=lambda amount: amount.start)))
 
 
-def _join_durations(plain: str, found: list[Amount]) -> Iterator[Amount]:
+def _join_durations(plain: str, parts: list[Amount]) -> Iterator[Amount]:
     """A duration of two units as one: 1시간 30분, 1 year and 6 months."""
     last: Amount | None = None
-    for amount in found:
+    for amount in parts:
         if (
             last is not None
             and last.kind == amount.kind

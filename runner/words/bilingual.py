@@ -19,15 +19,19 @@ ALREADY = {"ko": re.compile("니다|세요")}  # what running systems say is rai
 KEY = re.compile(r"(\S+(?: \S+)?: )(.+)")  # `judge.model: …`, `notes.csv:12: …`: what stands before a message
 
 
-def beside(message: str, language: str, exit_code: int, lead: str = "") -> str:
+def add_translation(message: str, language: str, exit_code: int, lead: str = "") -> str:
     """The English message, and below it that of another language; `lead` stands before both."""
     if language not in LABELS:
         return f"{lead}{message}"
     english = "\n".join(_in_english(line, language) or line for line in message.splitlines())
-    other = translate(message, language, exit_code)
-    if ALREADY[language].search(message) and other == _of_kind(language, exit_code):
-        other = message
-    return f"{lead}{other}" if english == other else f"{lead}{english}\n{LABELS[language]}: {lead}{other}"
+    translation = translate(message, language, exit_code)
+    if ALREADY[language].search(message) and translation == _of_kind(language, exit_code):
+        translation = message
+    return (
+        f"{lead}{translation}"
+        if english == translation
+        else f"{lead}{english}\n{LABELS[language]}: {lead}{translation}"
+    )
 
 
 def _in_english(text: str, language: str) -> str | None:

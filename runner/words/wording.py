@@ -56,14 +56,18 @@ class Wording:
         """
         english = read(folder / "en.yaml")
         theirs = folder / f"{self.language}.yaml"
-        own = read(theirs) if theirs.is_file() else english
+        own_texts = read(theirs) if theirs.is_file() else english
         problems = [
-            *(f"{folder}: {problem}" for problem in differences(english, own)),
-            *(f"{folder}: {key}: is a key of runner; call it {key}.EVALUATION" for key in own if key in self.texts),
+            *(f"{folder}: {problem}" for problem in differences(english, own_texts)),
+            *(
+                f"{folder}: {key}: is a key of runner; call it {key}.EVALUATION"
+                for key in own_texts
+                if key in self.texts
+            ),
         ]
         if problems:
             raise DataError("\n".join(problems))
-        return replace(self, texts={**self.texts, **own})
+        return replace(self, texts={**self.texts, **own_texts})
 
     def __call__(self, key: str, /, **values: Any) -> str:
         return self.texts[key].format(**values) if values else self.texts[key]

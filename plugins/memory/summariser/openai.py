@@ -150,6 +150,6 @@ def _says_something(text: str) -> bool:
     return any(letter.isalnum() for letter in text)
 
 
-def _language(told: str | None, text: str) -> Language:
+def _language(language: str | None, text: str) -> Language:
     known: dict[str | None, Language] = {"ko": "ko", "en": "en"}
-    return known.get(told) or detect_language(text)
+    return known.get(language) or detect_language(text)

@@ -59,11 +59,13 @@ def _clean_sessions(settings: list[str], say: Wording) -> None:
     from runner.config.settings import settings_of
     from runner.protocols import Preflight
 
-    built = build(settings_of(CONFIG, settings, CONFIG).clean)
-    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    components = build(settings_of(CONFIG, settings, CONFIG).clean)
+    problems = [
+        problem for part in components.parts.values() if isinstance(part, Preflight) for problem in part.preflight()
+    ]
     if problems:
         raise ConfigError(problems)
-    asyncio.run(_clean(built.root, say))
+    asyncio.run(_clean(components.root, say))
 
 
 async def _clean(cleaning: Cleaning, say: Wording) -> None:

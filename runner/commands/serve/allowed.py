@@ -55,7 +55,7 @@ class Allowlist:
     """The settings and choices that requests may set: those of the program, of installed packages and of `folders`."""
 
     folders: tuple[str, ...] = ()
-    closed: frozenset[str] = field(default_factory=frozenset)  # keys that the server's own words fix
+    fixed_keys: frozenset[str] = field(default_factory=frozenset)  # keys that the server's own words fix
 
     @cached_property
     def _choices(self) -> Mapping[str, Mapping[str, str]]:
@@ -101,23 +101,23 @@ class Allowlist:
         return {choice: groups for choice, groups in needed.items() if groups}
 
     def _choices_of(self, experiment: str) -> Mapping[str, Chosen]:
-        used = dict(_choices_by_name(self._choices["experiment"][experiment]))
-        evaluation = str(used.pop("evaluation", ""))
+        choices = dict(_choices_by_name(self._choices["experiment"][experiment]))
+        evaluation = str(choices.pop("evaluation", ""))
         text = self._choices["evaluation"].get(evaluation, "")
         shared = _choices_by_name((CONF / "config.yaml").read_text(encoding="utf-8"))
         of_all = {group: name for group, name in shared if f"${{{group}}}" in text or group == "regression"}
-        chosen = {**of_all, **dict(_choices_by_name(text)), **used}
+        chosen = {**of_all, **dict(_choices_by_name(text)), **choices}
         offered = {group: name for group, name in chosen.items() if group in self.groups or group in DATA}
         return {"evaluation": evaluation, **offered}
 
     def _needs(self, group: str, choice: str, depth: int = 3) -> dict[str, Chosen]:
         text = self._choices[group].get(choice, "") if depth else ""
-        brought: dict[str, Chosen] = {}
+        choices: dict[str, Chosen] = {}
         for part in _defaults(text):
             if not isinstance(part, dict):
-                brought |= self._needs(group, str(part).partition("@")[0], depth - 1)
-        brought |= dict(_choices_by_name(text, group))
-        return {name: chosen for name, chosen in brought.items() if name in self.groups}
+                choices |= self._needs(group, str(part).partition("@")[0], depth - 1)
+        choices |= dict(_choices_by_name(text, group))
+        return {name: chosen for name, chosen in choices.items() if name in self.groups}
 
     def _without_places(self, group: str) -> tuple[str, ...]:
         def is_open(text: str) -> bool:
@@ -185,7 +185,7 @@ class Allowlist:
         if matched is None:
             return Problem(override[:80] or "''", "expected KEY=VALUE")
         key, value = matched.groups()
-        if key in self.closed or key.split(".")[0] == "budget":
+        if key in self.fixed_keys or key.split(".")[0] == "budget":
             return Problem(key, "is set by the server")
         if key in self.groups:
             return _unknown_choice(key, value, self.groups[key])
@@ -211,10 +211,10 @@ def _choices_by_name(text: str, group: str = "") -> Iterator[tuple[str, Chosen]]
     """Groups of a list of defaults that are chosen by their name alone, with their choices. `group`: whose choice has
     the list."""
     for entry in _defaults(text):
-        for key, chosen in entry.items() if isinstance(entry, dict) else ():
+        for key, choice in entry.items() if isinstance(entry, dict) else ():
             name, _, package = str(key).removeprefix("override ").partition("@")
             if not package or package == f"_global_.{name.strip('/')}":
-                yield (f"{group}/{name}" if group and not name.startswith("/") else name.strip("/")), chosen
+                yield (f"{group}/{name}" if group and not name.startswith("/") else name.strip("/")), choice
 
 
 def key_of(override: str) -> str:

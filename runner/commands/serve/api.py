@@ -378,23 +378,33 @@ def dataset_detail(dataset: Dataset) -> DatasetDetail:
     return DatasetDetail(**{name: getattr(dataset, name) for name in DatasetDetail.model_fields})
 
 
+class DatasetForm(BaseModel):
+    """The form of an upload: a name, the files of each part, and how to read them."""
+
+    name: Annotated[str, Form(min_length=1, max_length=200)]
+    queries: Annotated[list[UploadFile] | None, File(description="questions, topics, links or traces")] = None
+    corpus: Annotated[list[UploadFile] | None, File(description="documents")] = None
+    qrels: Annotated[list[UploadFile] | None, File(description="relevance judgements (trec, beir)")] = None
+    notes: Annotated[list[UploadFile] | None, File(description="Markdown notes, or a zip of them")] = None
+    events: Annotated[list[UploadFile] | None, File(description="of links")] = None
+    guide: Annotated[list[UploadFile] | None, File(description="of faq_guide, whose corpus is the FAQ")] = None
+    format: Annotated[str | None, Form(description=f"{', '.join(FORMS)}; default: by the files")] = None
+    columns: Annotated[str, Form(description='of a table, as JSON: {"question": "질문"}')] = "{}"
+
+    @property
+    def parts(self) -> dict[str, list[Part]]:
+        """The files of each part."""
+        uploads: dict[str, list[UploadFile] | None] = {part: getattr(self, part) for part in PARTS}
+        return {
+            part: [Part(upload.filename or part, upload.file) for upload in files or ()]
+            for part, files in uploads.items()
+        }
+
+
 @router.post("/datasets", status_code=201, tags=["datasets"])
-def upload_dataset(
-    desk: Asking,
-    name: Annotated[str, Form(min_length=1, max_length=200)],
-    queries: Annotated[list[UploadFile] | None, File(description="questions, topics, links or traces")] = None,
-    corpus: Annotated[list[UploadFile] | None, File(description="documents")] = None,
-    qrels: Annotated[list[UploadFile] | None, File(description="relevance judgements (trec, beir)")] = None,
-    notes: Annotated[list[UploadFile] | None, File(description="Markdown notes, or a zip of them")] = None,
-    events: Annotated[list[UploadFile] | None, File(description="of links")] = None,
-    guide: Annotated[list[UploadFile] | None, File(description="of faq_guide, whose corpus is the FAQ")] = None,
-    format: Annotated[str | None, Form(description=f"{', '.join(FORMS)}; default: by the files")] = None,
-    columns: Annotated[str, Form(description='of a table, as JSON: {"question": "질문"}')] = "{}",
-) -> DatasetDetail:
+def upload_dataset(desk: Asking, form: Annotated[DatasetForm, File()]) -> DatasetDetail:
     """Files become a data set, after the command line has read them."""
-    uploads = dict(zip(PARTS, (corpus, queries, qrels, notes, events, guide), strict=True))
-    parts = {part: [Part(each.filename or part, each.file) for each in files or ()] for part, files in uploads.items()}
-    return dataset_detail(desk.upload(name, format or None, parts, _columns(columns)))
+    return dataset_detail(desk.upload(form.name, form.format or None, form.parts, _columns(form.columns)))
 
 
 def _columns(text: str) -> Mapping[str, str]:

@@ -49,7 +49,7 @@ class Form:
     """A format: which parts it has (part -> setting of the data group), and what it is checked as."""
 
     parts: Mapping[str, str]
-    needed: tuple[str, ...]
+    required: tuple[str, ...]
     evaluation: str = "retrieval_only"
 
 
@@ -151,10 +151,10 @@ class Datasets:
         folder.mkdir(parents=True)
         try:
             writer = _Writer(self.bounds)
-            kept = {part: writer.part(folder / part, form, part, files) for part, files in parts.items() if files}
+            paths = {part: writer.part(folder / part, form, part, files) for part, files in parts.items() if files}
             sizes = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}
             dataset = replace(
-                dataset, words=words_of(form, folder, kept, columns), files=dict(list(sizes.items())[:50])
+                dataset, words=words_of(form, folder, paths, columns), files=dict(list(sizes.items())[:50])
             )
             dataset = check_dataset(dataset, FORMS[form].evaluation)
             dataset = replace(dataset, problems=[_without_folder(line, folder) for line in dataset.problems])
@@ -192,11 +192,11 @@ class _Writer:
             paths.append(self._write(place / name, part, upload.file))
         return paths
 
-    def _unzip(self, place: Path, part: str, sent: Part) -> list[Path]:
+    def _unzip(self, place: Path, part: str, upload: Part) -> list[Path]:
         """Files of an archive, with names that stay in the folder."""
         paths = []
-        with _archive(sent.name, sent.file) as archive:
-            for entry in self._entries(sent.name, archive):
+        with _archive(upload.name, upload.file) as archive:
+            for entry in self._entries(upload.name, archive):
                 if stat.S_ISLNK(entry.external_attr >> 16):
                     raise InputError(f"{entry.filename}: a link; expected files")
                 with archive.open(entry) as source:
@@ -278,8 +278,8 @@ def _demand_form(form: str, parts: Mapping[str, Sequence[Part]]) -> None:
     if form not in FORMS:
         raise InputError(f"format: no format '{form[:80]}'{did_you_mean(form, FORMS)}")
     has = [part for part in PARTS if parts.get(part)]
-    if missing := [part for part in FORMS[form].needed if part not in has]:
-        raise InputError(f"{missing[0]}: no file; format {form} needs {', '.join(FORMS[form].needed)}")
+    if missing := [part for part in FORMS[form].required if part not in has]:
+        raise InputError(f"{missing[0]}: no file; format {form} needs {', '.join(FORMS[form].required)}")
     if extra := [part for part in has if part not in FORMS[form].parts]:
         raise InputError(f"{extra[0]}: format {form} takes {', '.join(FORMS[form].parts)}")
 
@@ -338,12 +338,12 @@ def _names_of(paths: Sequence[Path]) -> str:
     return _quote(paths[0]) if len(paths) == 1 else f"[{','.join(map(_quote, paths))}]"
 
 
-def _as_beir(folder: Path, kept: Mapping[str, Sequence[Path]]) -> Path:
+def _as_beir(folder: Path, paths: Mapping[str, Sequence[Path]]) -> Path:
     """With the names that the format has."""
     place = folder / "beir"
     (place / "qrels").mkdir(parents=True)
     for part, name in (("corpus", "corpus"), ("queries", "queries"), ("qrels", "qrels/test")):
-        os.link(kept[part][0], place / f"{name}{'.tsv' if part == 'qrels' else '.jsonl'}")
+        os.link(paths[part][0], place / f"{name}{'.tsv' if part == 'qrels' else '.jsonl'}")
     return place
 
 

@@ -115,7 +115,7 @@ class Desk:
         """Raises MissingError."""
         run = self.runs.get(id)
         if run is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         return run
 
     def place(self, id: str) -> Place:
@@ -226,10 +226,10 @@ class Desk:
             raise InputError(f"evaluation_type: no evaluation '{evaluation[:80]}'{known}")
         self.allowed.vet(overrides)
         request_words = [*([f"k={k}"] if k is not None else []), *overrides]
-        given = {key_of(word) for word in request_words}
+        given_keys = {key_of(word) for word in request_words}
         if k is not None and any(key_of(word) == "k" for word in overrides):
             request_words = request_words[1:]
-        of_data = [word for word in dataset.words if key_of(word) not in given and self._fits(word, evaluation)]
+        of_data = [word for word in dataset.words if key_of(word) not in given_keys and self._fits(word, evaluation)]
         flags = [word for folder in self.line.config_folders for word in ("--config-dir", folder)]
         return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *request_words]
 
@@ -319,9 +319,9 @@ class Desk:
             raise ConflictError(f"run {place.id}: it is running")
         head, _ = self.runs.files(place)
         try:
-            evaluation, group, choice, asked = self._command(head)
+            evaluation, group, choice, overrides = self._command(head)
             dataset = next((id for id, pair in self.allowed.built_in.items() if pair == (group, choice)), None)
-            words = self.words(self.dataset(str(dataset)), evaluation, None, asked)
+            words = self.words(self.dataset(str(dataset)), evaluation, None, overrides)
             if self._plan(words).fingerprint != head.get("fingerprint"):
                 raise InputError("this server would run something else, as its configuration differs")
         except (InputError, ConfigError) as error:
@@ -352,7 +352,7 @@ class Desk:
             return job
         place = self.runs.place(id)
         if place is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         if place.sweep is not None:
             raise ConflictError(
                 f"run {id}: it is a part of the sweep {place.sweep}, which can be cancelled and resumed"
@@ -363,7 +363,7 @@ class Desk:
         """A run or sweep with all its files."""
         place, job = self.runs.place(id), None if self.jobs is None else self.jobs.get(id)
         if place is None and job is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         if place is not None and place.sweep is not None:
             raise ConflictError(f"run {id}: it is a part of the sweep {place.sweep}; delete the sweep")
         status = (self.runs.sweep(id) or {}).get("status") if place is None or place.is_sweep else None
@@ -408,7 +408,7 @@ class Desk:
         return comparison
 
 
-def near(id: str, known: Mapping[str, Any]) -> str:
+def near_name(id: str, known: Mapping[str, Any]) -> str:
     """A name to try where one is close; never the list of all."""
     text = did_you_mean(id[:80], list(known)[:2000])
     return text if "did you mean" in text else ""

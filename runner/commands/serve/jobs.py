@@ -25,7 +25,7 @@ from typing import Any
 
 from runner.run.folders import is_locked
 from runner.system.metadata import now, read_json, write_json
-from runner.system.writing import from_here
+from runner.system.writing import relative_path
 
 STARTS = 3  # of a job that a signal from outside ends
 GRACE_S = 20.0  # from the request to end to the end by force
@@ -291,6 +291,6 @@ def run_command(words: Sequence[str], seconds: float, most_bytes: int | None = N
 def remove_folder(folder: Path, root: Path) -> None:
     """A folder of the root with all that is in it. Raises OSError where it cannot be."""
     if folder.is_symlink() or not folder.resolve().is_relative_to(root.resolve()) or folder.resolve() == root.resolve():
-        raise OSError(0, "outside of the root", str(from_here(folder)))
+        raise OSError(0, "outside of the root", str(relative_path(folder)))
     if folder.exists():
         shutil.rmtree(folder)

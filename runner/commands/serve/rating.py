@@ -49,12 +49,12 @@ class Sheets:
     def open(self, place: Place, cases: Cases, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
         """The sheet of a rater, which is made where it is missing: all raters get the same answers."""
         _check(rater)
-        picked = pick_answers(cases, place.path, rubric, pick, min(n, MOST), seed=42)
+        selection = pick_answers(cases, place.path, rubric, pick, min(n, MOST), seed=42)
         with self._lock:
-            path = self._path(place, picked.rubric, rater)
+            path = self._path(place, selection.rubric, rater)
             if not path.is_file():
-                _write(path, _rows(picked, rater, pick))
-            return _read(path, picked.rubric, rater)
+                _write(path, _rows(selection, rater, pick))
+            return _read(path, selection.rubric, rater)
 
     def get(self, place: Place, rater: str, rubric: str) -> Sheet | None:
         """None where there is none."""

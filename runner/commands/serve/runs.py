@@ -113,7 +113,7 @@ class Runs:
         """Folders of runs and sweeps by id, as they were a second ago at most."""
         with self._lock:
             if time.monotonic() - self._scanned >= FRESH_S:
-                self._places = {place.id: place for place in _below(self.root, self.root, DEPTH, None)}
+                self._places = {place.id: place for place in _places_below(self.root, self.root, DEPTH, None)}
                 self._scanned = time.monotonic()
             return self._places
 
@@ -338,7 +338,7 @@ class Runs:
             write_json(self._tag_file, {each: names for each, names in kept.items() if names})
 
 
-def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[Place]:
+def _places_below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[Place]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -351,11 +351,11 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
         id = INSIDE.join(path.relative_to(root).parts)
         if (path / "sweep.json").is_file():
             yield Place(id, path, is_sweep=True)
-            yield from _below(path, root, 1, id)
+            yield from _places_below(path, root, 1, id)
         elif (path / "run.json").is_file() and not _has_links(path):
             yield Place(id, path, is_sweep=False, sweep=sweep)
         elif depth > 1 and sweep is None:
-            yield from _below(path, root, depth - 1, None)
+            yield from _places_below(path, root, depth - 1, None)
 
 
 def _json_of(path: Path) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from runner.commands.serve.rendering import asset, display_names, environment, m
 from runner.commands.serve.runs import Run
 from runner.commands.serve.sides import FILTERS, shown_case
 from runner.errors import RunnerError
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 from runner.system.folder import legible, open_run
 from runner.words.wording import SUPPORTED, wording
 
@@ -111,7 +111,7 @@ def _columns(request: Request, desk: Desk, runs: Sequence[Run]) -> list[tuple[st
 
 
 def _rubric_names(request: Request, desk: Desk, ids: Sequence[str]) -> Callable[[str], str]:
-    return rubric_names(together(desk.runs.catalogues([desk.run(id) for id in ids])), language_of(request))
+    return rubric_names(merge_catalogues(desk.runs.catalogues([desk.run(id) for id in ids])), language_of(request))
 
 
 # --- one run, one sweep -------------------------------------------------------------------------------
@@ -313,11 +313,11 @@ def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
     """A form of everything that a request may set, made from the configuration. `dataset`: that is chosen at first."""
     allowed, datasets = desk.allowed, desk.datasets.all()
     form = FORMS.get(next((dataset_choice.format for dataset_choice in datasets if dataset_choice.id == dataset), ""))
-    open_groups = {*allowed.groups} - {*allowed.closed, "system"}
+    open_groups = {*allowed.groups} - {*allowed.fixed_keys, "system"}
     settings = {
-        choice: [setting for setting in choice_settings if setting.key not in allowed.closed]
+        choice: [setting for setting in choice_settings if setting.key not in allowed.fixed_keys]
         for choice, choice_settings in allowed.settings_of.items()
-        if choice.partition("=")[0] not in allowed.closed
+        if choice.partition("=")[0] not in allowed.fixed_keys
     }
     return render_page(
         request,
@@ -330,9 +330,9 @@ def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
             group: allowed.groups[group] for group in sorted(open_groups, key=lambda name: (name == "metric", name))
         },
         settings={choice: choice_settings for choice, choice_settings in settings.items() if choice_settings},
-        options=[option for option in allowed.options if option.key not in allowed.closed],
+        options=[option for option in allowed.options if option.key not in allowed.fixed_keys],
         formats=list(FORMS),
-        closed=sorted(allowed.closed),
+        closed=sorted(allowed.fixed_keys),
     )
 
 

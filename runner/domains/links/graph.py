@@ -164,7 +164,7 @@ class VaultGraph:
 
 
 def _group(pairs: Iterable[tuple[str, Edge]]) -> dict[str, list[Edge]]:
-    grouped: dict[str, list[Edge]] = defaultdict(list)
+    edges_by_name: dict[str, list[Edge]] = defaultdict(list)
     for name, edge in pairs:
-        grouped[name].append(edge)
-    return dict(grouped)
+        edges_by_name[name].append(edge)
+    return dict(edges_by_name)

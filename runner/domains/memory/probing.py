@@ -224,11 +224,11 @@ def _sentences_about(text: str, about: Sequence[Sequence[str]]) -> str:
     return "\n".join(sentences)
 
 
-def _seen_facts(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
+def _seen_facts(facts: Sequence[Fact], flags: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
     after = case.probe.after_turn
     return [
         SeenFact(fact.id, fact.value, after - fact.turn, moment.updates_since(fact.turn), is_shown)
-        for fact, is_shown in zip(facts, shown, strict=True)
+        for fact, is_shown in zip(facts, flags, strict=True)
     ]
 
 

@@ -51,11 +51,11 @@ def run_facts(run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _by_category(document: Document) -> Table:
     """How a model judged the answers to each kind of probe; nothing where none did."""
     say, groups = document.say, (document.summary.get("slices") or {}).get("tag") or {}
-    judged = {name: value.n for name, group in groups.items() if (value := value_of(group, CORRECTNESS)).n}
+    n_by_category = {name: value.n for name, group in groups.items() if (value := value_of(group, CORRECTNESS)).n}
     metrics = (right.NAME, CORRECTNESS)
     rows = [
         [Cell(name, is_data=True), *(measured_cell(value_of(groups[name], each), say) for each in metrics)]
-        for name in sorted(judged, key=lambda name: (-judged[name], name))
+        for name in sorted(n_by_category, key=lambda name: (-n_by_category[name], name))
     ]
     return Table([say.name("slice", "tag"), *(label(name, document.k, say) for name in metrics)], rows)
 

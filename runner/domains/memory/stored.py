@@ -47,10 +47,10 @@ def _place(key: SessionKey) -> str:
 
 def session_of(name: bytes) -> SessionKey | None:
     """The session that a key of the store belongs to; None for a key that is not ours."""
-    found = _KEY.fullmatch(name.decode("ascii", "replace"))
-    if found is None:
+    match = _KEY.fullmatch(name.decode("ascii", "replace"))
+    if match is None:
         return None
-    tenant, session = (unquote(part, errors="surrogatepass") for part in found.groups())
+    tenant, session = (unquote(part, errors="surrogatepass") for part in match.groups())
     key = SessionKey(tenant, session)
     return key if name.decode() in keys_of(key) else None
 

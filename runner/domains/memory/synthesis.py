@@ -119,7 +119,7 @@ class _Writer:
         self.phrases = phrases
         self.data = phrases.data
         self.script = Script()
-        self._used: list[str] = []
+        self._used_values: list[str] = []
         self._current: dict[str, str] = {}
         self._deck: list[list[str]] = []
 
@@ -136,7 +136,7 @@ class _Writer:
         if value is None:
             return self._small_talk()
         if event.kind == "other":
-            return self._of_somebody_else(event.slot, event.owner, value, number)
+            return self._foreign_statement(event.slot, event.owner, value, number)
         return self._fact(event.slot, value, number)
 
     def _pair(self, name: str, **words: str) -> tuple[str, str]:
@@ -163,7 +163,7 @@ class _Writer:
         self.script.slots[slot.key] = slot
         return user, fill_phrase(answer, key=slot.key, value=value)
 
-    def _of_somebody_else(self, slot: Slot, owner: str, value: str, number: int) -> tuple[str, str]:
+    def _foreign_statement(self, slot: Slot, owner: str, value: str, number: int) -> tuple[str, str]:
         phrase, answer = self.random.choice(self.data["others"]), self.random.choice(self.data["heard"])
         self._remember(f"{owner} {slot.key}", value, number)
         return fill_phrase(phrase, owner=owner, key=slot.key, value=value), answer
@@ -177,10 +177,10 @@ class _Writer:
 
     def _new_value(self, slot: Slot) -> str | None:
         """None when all are used up."""
-        said = " | ".join(self._used)
+        said = " | ".join(self._used_values)
         for value in self.random.sample(slot.values, len(slot.values)):
-            if not mentions(said, [value]) and not mentions(value, self._used):
-                self._used.append(value)
+            if not mentions(said, [value]) and not mentions(value, self._used_values):
+                self._used_values.append(value)
                 return value
         return None
 

@@ -44,7 +44,7 @@ def test_an_index_says_what_the_rows_say(rows: Path) -> None:
         )
         judged = {rubric: [column.tolist() for column in own.values()] for rubric, own in cases.judged.items()}
         assert judged == {"r": [[0.1, NAN, NAN], [0.25, NAN, NAN]], "s": [[NAN, NAN, 1], [0, NAN, 0]]}
-        assert [cases.searched.having(word).tolist() for word in ("환불", ".*", "refund now", "none")] == [
+        assert [cases.searched.texts_with(word).tolist() for word in ("환불", ".*", "refund now", "none")] == [
             [True, False, False], [False, True, False], [False, False, True], [False] * 3,
         ]  # fmt: skip
         assert [cases.number_of(id) for id in ("c", "b", "b.*", "")] == [2, None, 1, None]
