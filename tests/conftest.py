@@ -32,6 +32,8 @@ from tests.services.ports import free_port
 from tests.services.redis_server import RedisServer, serving_redis
 from tests.shared_folders import shared
 
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # as in an activated environment
+
 GOLDEN = Path(__file__).parent / "golden"
 
 LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/test_wheel", "tests/runner/commands/")

@@ -107,7 +107,7 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         what = f"not a {kind} folder: no {path.name} in it" if path.parent.is_dir() else "no such folder"
-        raise InputError(f"{path.parent}: {what} ({CONTENTS}){near_runs(path.parent)}") from None
+        raise InputError(f"{path.parent}: {what}{near_runs(path.parent) or f' ({CONTENTS})'}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(value, dict):
