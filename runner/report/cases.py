@@ -32,6 +32,7 @@ OF_CELL = 100  # of a cell of a sweep; the page of the cell itself lists all
 CALL_BYTES = 1_000_000  # for what models were asked, as JSON
 CALLED = 100  # cases at most of which a page shows that
 SHOWN = 10  # rows for readers without scripts
+NOTHING = float("nan")
 WORDS = ("range", "nothing", "no_details", "previous", "next")
 
 Detail = tuple[str, Any]  # of a case, as runner.report.page.details has it
@@ -155,17 +156,18 @@ class _Columns:
         self._values = {name: array("d") for name in metrics}
 
     def add(self, place: int, row: Mapping[str, Any]) -> None:
+        id, names = str(row.get("id")), self._choices
         self._merits.append(merit(row, self._catalogue))
         self._places.append(place)
-        self._ids.append(clean(str(row.get("id")), QUESTION))
+        self._ids.append(clean(id, QUESTION))
         self._questions.append(question_of(row.get("output")))
-        chosen = (outcome(row), str(row.get("language") or ""), self._changes.get(str(row.get("id")), ""))
-        for names, name in zip(self._choices.values(), chosen, strict=True):
-            names.add(name)
+        names["outcome"].add(outcome(row))
+        names["language"].add(str(row.get("language") or ""))
+        names["change"].add(self._changes.get(id, ""))
         values = row.get("metrics") or {}
         for name, short in self._metrics.items():
             value = values.get(short)
-            self._values[name].append(float("nan") if value is None else value)
+            self._values[name].append(NOTHING if value is None else value)
 
     def worst_first(self, path: Path, most: int) -> Cases:
         order = sorted(range(len(self._ids)), key=self._merits.__getitem__)[:most]

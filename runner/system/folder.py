@@ -139,10 +139,12 @@ _kept: dict[Path, _LineCache] = {}
 
 
 class _LineCache:
-    """The values of lines by their places, as long as there is room for them."""
+    """The values of lines by their places, as long as there is room for them. Up to `end` no line of the file is
+    missing, and they stand in its order."""
 
     def __init__(self) -> None:
         self.values: dict[int, Mapping[str, Any]] = {}
+        self.end = 0
         self._room = KEPT_BYTES
 
     def at(self, place: int, line: bytes) -> Mapping[str, Any] | None:
@@ -150,16 +152,18 @@ class _LineCache:
         value = self.values.get(place)
         if value is None:
             value = parse_line(line)
-            if value is not None and len(line) <= self._room:
-                self._room -= len(line)
-                self.values[place] = value
+            if value is not None:
+                self.put(place, len(line), value)
         return value
 
-    def put(self, place: int, size: int, value: Mapping[str, Any]) -> None:
-        """The value of a line of `size` bytes that was just written."""
-        if size <= self._room:
-            self._room -= size
+    def put(self, place: int, size: int, value: Mapping[str, Any], own: int | None = None) -> None:
+        """The value of a line of `size` bytes; `own`: those of them that no other run keeps."""
+        takes = size if own is None else own
+        if takes <= self._room:
+            self._room -= takes
             self.values[place] = value
+            if place == self.end:
+                self.end += size
 
 
 @contextmanager
@@ -179,9 +183,9 @@ def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     return (lambda _, line: parse_line(line)) if kept is None else kept.at
 
 
-def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any]], None] | None:
-    """A function of the place of a line that was written, its size and its value, which spares readers the parsing;
-    None where nobody is going to read it."""
+def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any], int], None] | None:
+    """A function of the place of a line that was written, its size, its value, and how many of its bytes no other run
+    keeps, which spares readers the parsing; None where nobody is going to read it."""
     kept = _kept.get(path)
     return None if kept is None else kept.put
 
@@ -192,6 +196,12 @@ def kept_values(path: Path) -> Mapping[int, Mapping[str, Any]]:
     return {} if kept is None else kept.values
 
 
+def whole_file(path: Path) -> Mapping[int, Mapping[str, Any]] | None:
+    """The values of all lines of a file by place, in its order; None where some of them have to be read."""
+    kept = _kept.get(path)
+    return kept.values if kept is not None and path.is_file() and kept.end == path.stat().st_size else None
+
+
 def lines(path: Path) -> Iterator[Mapping[str, Any]]:
     """The JSON objects of a file, one a line. A line torn by a crash is passed over; no file, no lines."""
     return (value for _, value in lines_at(path))
@@ -200,6 +210,9 @@ def lines(path: Path) -> Iterator[Mapping[str, Any]]:
 def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The same, each with its place in the file, in bytes."""
     if not path.is_file():
+        return
+    if (values := whole_file(path)) is not None:
+        yield from values.items()
         return
     place, read = 0, reader(path)
     with path.open("rb") as file:

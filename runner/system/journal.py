@@ -20,7 +20,7 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import KEPT_VOTES, Row
-from runner.system.folder import keeper, kept_values, reader
+from runner.system.folder import keeper, kept_values, reader, whole_file
 from runner.system.redaction import redacted_bytes
 from runner.system.shared_record import SharedRecord
 from runner.system.writing import in_words, replacing
@@ -77,7 +77,7 @@ class Journal:
         line, keep = _add_seal(written), keeper(self.path)
         self._append(row.id, line)
         if keep is not None and is_whole and written is text and _is_plain(row):
-            keep(place, len(line), _as_read(row, line[-11:-3].decode()))
+            keep(place, len(line), _as_read(row, line[-11:-3].decode()), len(line) - len(row.output.encoded))
 
     def adopt(self, path: Path) -> None:
         """The rows of another file whose cases have none here, as they stand there. They are on the disk when this
@@ -318,6 +318,10 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     """The rows of a file that are intact, or that were edited and still have the right types; others are skipped."""
     if not path.is_file():
         return
+    kept = whole_file(path)
+    if kept is not None and all(type(row["output"]) is SharedRecord for row in kept.values()):
+        yield from (row for row in kept.values() if _has_judgements(row) or is_whole(row))
+        return
     place, read = 0, reader(path)
     with path.open("rb") as file:
         for line in file:
@@ -328,10 +332,14 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:
-    """Whether a row is as it was written. Details of judgements, which components choose, may have any type; a shared
-    record is that of a row which was just written."""
+    """Whether a row is as it was written. A shared record is that of a row which was just written."""
     is_sealed = type(row["output"]) is SharedRecord or _seal(line[:-SEAL]) == line[-SEAL:]
-    return is_sealed and all(map(_is_judgement, row["judgements"].values()))
+    return is_sealed and _has_judgements(row)
+
+
+def _has_judgements(row: Mapping[str, Any]) -> bool:
+    """Whether judgements have the right types; their details, which components choose, may have any."""
+    return not row["judgements"] or all(map(_is_judgement, row["judgements"].values()))
 
 
 def is_whole(row: Mapping[str, Any]) -> bool:
