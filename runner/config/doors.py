@@ -19,7 +19,7 @@ import sys
 import traceback
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
@@ -311,7 +311,7 @@ def _door(
         async def waits(self: Any, *arguments: Any, **named: Any) -> Any:
             try:
                 pending = bound(self)(*arguments, **named)
-                if not inspect.isawaitable(pending):
+                if not _is_awaitable(pending):
                     raise door.wrong(f"is not async: expected `async def {door.method}`")
                 result = await pending
                 return checked(self, result, arguments, named)
@@ -323,7 +323,7 @@ def _door(
     def calls(self: Any, *arguments: Any, **named: Any) -> Any:
         try:
             result = bound(self)(*arguments, **named)
-            if inspect.isawaitable(result):
+            if _is_awaitable(result):
                 getattr(result, "close", lambda: None)()
                 raise door.wrong(f"is async: expected `def {door.method}`, whose result is there when it returns")
             return checked(self, result, arguments, named)
@@ -331,6 +331,17 @@ def _door(
             raise_at_door(door, error)
 
     return _wrap(calls, own)
+
+
+def _is_awaitable(value: Any) -> bool:
+    """As `inspect.isawaitable`, which asks each value anew; only generators of one type may differ."""
+    kind = typing.cast(type, type(value))
+    return inspect.isawaitable(value) if kind is types.GeneratorType else _has_awaitables(kind)
+
+
+@functools.lru_cache(maxsize=1000)
+def _has_awaitables(kind: type) -> bool:
+    return issubclass(kind, Awaitable)
 
 
 def _checking(door: Door, hint: Any, check: Check | None) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ import orjson
 from runner.errors import ReplyError, StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
-from runner.llm.calls import CallRequest, EmbeddingCall
+from runner.llm.calls import CallRequest, EmbeddingCall, RepeatedCall
 from runner.llm.door import Door
 from runner.llm.examples import example_of
 from runner.llm.ledger import Account, Cost
@@ -50,12 +50,13 @@ class _SharedResults:
     depends on. Only the first ones are kept, as memory allows."""
 
     left: int = KEPT_BYTES
-    found: dict[Hashable, tuple[Any, Sequence[tuple[CallRequest, ChatReply]]]] = field(default_factory=dict)
+    found: dict[Hashable, tuple[Any, Sequence[RepeatedCall]]] = field(default_factory=dict)
 
     def keep(self, key: Hashable, result: Any, heard: Sequence[tuple[CallRequest, ChatReply]]) -> None:
         self.left -= sum(2 * len(asked.key) + len(reply.text) for asked, reply in heard)
         if self.left >= 0:
-            self.found[key] = result, [(asked.settle(), replace(reply, attempts=0)) for asked, reply in heard]
+            calls = [RepeatedCall(asked.settle(), replace(reply, attempts=0)) for asked, reply in heard]
+            self.found[key] = result, calls
 
 
 class Model:
@@ -112,8 +113,8 @@ class Model:
         key = self._door.stored_in, self.name, self._identity, key
         if key in results.found:
             result, heard = results.found[key]
-            for asked, reply in heard:
-                self._hear_again(asked, reply)
+            for call in heard:
+                self._hear_again(call)
             return result  # type: ignore[no-any-return]
         listening: list[tuple[CallRequest, ChatReply]] = []
         token = _heard.set(listening)
@@ -125,14 +126,15 @@ class Model:
             results.keep(key, result, listening)
         return result
 
-    def _hear_again(self, call: CallRequest, reply: ChatReply) -> None:
+    def _hear_again(self, call: RepeatedCall) -> None:
         """Count a request whose stored reply was read before, and note it, as one whose reply is read now."""
+        reply, key = call.reply, call.request.key
         if self._door.rehearsal is not None:
-            self._count_stored(self._door.rehearsal, reply, call.key)
-        elif self._door.calls is None:
-            self._from_elsewhere(reply, call.key)
-        else:
-            self._door.calls.note_repeated(call, self._from_elsewhere(reply, call.key), self._cost(reply.usage))
+            self._count_stored(self._door.rehearsal, reply, key)
+            return
+        self._from_elsewhere(reply, key)
+        if self._door.calls is not None:
+            self._door.calls.note_repeated(call, self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:

@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -28,6 +29,7 @@ from runner.system.writing import in_words, replacing
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
 FIELDS = tuple(each.name for each in fields(Row))
+_values = attrgetter(*FIELDS)
 NUMBERS, TEXTS = {float, int, type(None)}, {str}
 ID = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),')
 ADOPTED = 256  # rows that are written at once
@@ -52,7 +54,7 @@ class Journal:
         self._earlier = self._set_aside(unfinished)
         if path.exists() and sum(sizes[id][1] for id in self._index) < path.stat().st_size:
             self._index = _copy_rows([(path, self._index)], path)
-        self._file = path.open("ab", buffering=0)
+        self._file, self._keep = path.open("ab", buffering=0), keeper(path)
         self._end = self._file.tell()
         self._synced = time.monotonic()
 
@@ -74,10 +76,11 @@ class Journal:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
         text, is_whole = _json(row)
         written, place = redacted_bytes(text), self._end
-        line, keep = _add_seal(written), keeper(self.path)
+        line = _add_seal(written)
         self._append(row.id, line)
-        if keep is not None and is_whole and written is text and _is_plain(row):
-            keep(place, len(line), _as_read(row, line[-11:-3].decode()), len(line) - len(row.output.encoded))
+        if self._keep is not None and is_whole and written is text and _is_plain(row):
+            seal = line[-11:-3].decode()
+            self._keep(place, len(line), _as_read(row, seal), len(line) - len(row.output.encoded))
 
     def adopt(self, path: Path) -> None:
         """The rows of another file whose cases have none here, as they stand there. They are on the disk when this
@@ -249,7 +252,7 @@ def _encodable_row(row: Row) -> Any:
     """The row for the encoder; of a record that cells share the JSON that is there."""
     if type(row.output) is not SharedRecord:
         return row
-    values = {name: getattr(row, name) for name in FIELDS}
+    values = dict(zip(FIELDS, _values(row), strict=True))
     values["output"] = orjson.Fragment(row.output.encoded)
     return values
 

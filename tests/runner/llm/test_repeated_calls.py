@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.llm.calls import FILE, CallLog, CallRequest, read_calls
+from runner.llm.calls import FILE, CallLog, CallRequest, RepeatedCall, read_calls
 from runner.llm.ledger import Cost
 from runner.llm.messages import ChatReply, Usage
 from runner.llm.metering import asking_for
@@ -23,7 +23,7 @@ def test_a_settled_request_is_noted_as_it_was_at_first(tmp_path: Path, text: str
     with asking_for(case):
         with first.chat(asked) as answered:
             answered(REPLY, COST)
-        again.note_repeated(asked.settle(), REPLY, COST)
+        again.note_repeated(RepeatedCall(asked.settle(), REPLY), COST)
     (one,), (other,) = noted(first), noted(again)
     assert list(one.items()) == list(other.items())
     assert "word@" not in str(one)
