@@ -7,7 +7,18 @@ import pytest
 from runner.commands import results
 from runner.errors import InputError
 from runner.system import folder as folders
-from runner.system.folder import CONTENTS, is_sweep, legible, lines, lines_at, open_run, open_sweep, read_once
+from runner.system.folder import (
+    CONTENTS,
+    is_sweep,
+    keeper,
+    legible,
+    lines,
+    lines_at,
+    open_run,
+    open_sweep,
+    read_once,
+    whole_file,
+)
 from tests.run_folders import ROWS, write_run, write_sweep_folder
 
 
@@ -98,6 +109,34 @@ def test_lines_are_parsed_once_while_they_are_read_again_and_again(
     assert [value for _, value in third] == [{"id": 1}, {"id": 2}, {"id": 3}]
     assert [one is other for (_, one), (_, other) in zip(first, second, strict=True)] == [True, False]
     assert next(lines(path)) is not next(lines(path))
+
+
+def test_lines_that_were_written_are_not_read_where_all_of_them_are_kept(tmp_path: Path) -> None:
+    path, texts = tmp_path / "rows.jsonl", ['{"id": 1}\n', '{"id": 2}\n']
+    path.write_text("".join(texts), encoding="utf-8")
+    with read_once(path):
+        keep = keeper(path)
+        assert keep is not None and whole_file(path) is None
+        keep(0, 10, {"id": "first"}, 4)
+        assert whole_file(path) is None and [value for _, value in lines_at(path)][1:] == [{"id": 2}]
+    with read_once(path):
+        keep = keeper(path)
+        assert keep is not None
+        keep(10, 10, {"id": "second"}, 4)
+        keep(0, 10, {"id": "first"}, 4)
+        assert whole_file(path) is None  # out of the order of the file
+        assert [*lines_at(path)] == [(0, {"id": "first"}), (10, {"id": "second"})]
+    with read_once(path):
+        keep = keeper(path)
+        assert keep is not None
+        keep(0, 10, {"id": "first"}, 4)
+        keep(10, 10, {"id": "second"}, 4)
+        assert (
+            [*lines_at(path)] == [(0, {"id": "first"}), (10, {"id": "second"})] == [*(whole_file(path) or {}).items()]
+        )
+        with path.open("a", encoding="utf-8") as file:
+            file.write('{"id": 3}\n')
+        assert whole_file(path) is None and [value for _, value in lines_at(path)][2:] == [{"id": 3}]
 
 
 def test_values_that_do_not_fit_are_a_damaged_file_and_errors_of_the_program_pass(tmp_path: Path) -> None:
