@@ -137,7 +137,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 @pytest.fixture(autouse=True)
 def no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process knows its secrets to its end: those of one test would be hidden from what the next one prints."""
-    monkeypatch.setattr(redaction, "_known", redaction._Secrets())
+    monkeypatch.setattr(redaction, "_secrets", redaction._Secrets())
 
 
 @pytest.fixture(autouse=True)

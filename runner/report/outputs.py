@@ -64,13 +64,14 @@ def outputs(path: Path, among: Container[str] | None = None, marks: Marks | None
     page will show of them is kept as well."""
     state = path.stat()
     key = path, state.st_size, state.st_mtime_ns
-    kept: dict[tuple[Path, int, int], Outputs] = make_once("outputs", "", dict)
-    if key in kept:
-        columns = kept[key]
+    outputs_by_file: dict[tuple[Path, int, int], Outputs] = make_once("outputs", "", dict)
+    if key in outputs_by_file:
+        columns = outputs_by_file[key]
     else:
-        columns = _read(path, None, marks if _is_shown(kept.values()) else None)
-        if sum(len(each.ids) for each in kept.values()) < KEPT_ROWS:
-            columns = kept[key] = _with_known_ids(columns, next(iter(kept.values()), columns).ids)
+        earlier = outputs_by_file.values()
+        columns = _read(path, None, marks if _is_shown(earlier) else None)
+        if sum(len(each.ids) for each in earlier) < KEPT_ROWS:
+            columns = outputs_by_file[key] = _with_known_ids(columns, next(iter(earlier), columns).ids)
     if among is None or all(id in among for id in columns.ids):
         return columns
     return _read(path, among)
@@ -116,7 +117,7 @@ def outcome(row: Mapping[str, Any]) -> str:
 
 
 def is_right(row: Mapping[str, Any]) -> bool:
-    """Whether a case went right, as far as is known."""
+    """Whether a case went right; one that nothing judged counts as right."""
     return outcome(row) in RIGHT and (row.get("metrics") or {}).get("right") != 0
 
 
@@ -169,11 +170,11 @@ def _numbers(id: str, output: Any) -> Mapping[str, int]:
 
 
 def _parts(output: Any) -> Iterator[tuple[str, Any]]:
-    kept = output if isinstance(output, Mapping) else {}
-    if "retrieved" in kept:
-        yield "retrieved", _ranking(kept["retrieved"])
-    if "answer" in kept:
-        yield "answer", kept["answer"]
+    fields = output if isinstance(output, Mapping) else {}
+    if "retrieved" in fields:
+        yield "retrieved", _ranking(fields["retrieved"])
+    if "answer" in fields:
+        yield "answer", fields["answer"]
 
 
 def _ranking(retrieved: Any) -> Any:

@@ -131,12 +131,20 @@ def test_lines_that_were_written_are_not_read_where_all_of_them_are_kept(tmp_pat
         assert keep is not None
         keep(0, 10, {"id": "first"}, 4)
         keep(10, 10, {"id": "second"}, 4)
-        assert (
-            [*lines_at(path)] == [(0, {"id": "first"}), (10, {"id": "second"})] == [*(whole_file(path) or {}).items()]
-        )
+        assert whole_file(path) == {0: {"id": "first"}, 10: {"id": "second"}} == dict(lines_at(path))
         with path.open("a", encoding="utf-8") as file:
             file.write('{"id": 3}\n')
         assert whole_file(path) is None and [value for _, value in lines_at(path)][2:] == [{"id": 3}]
+
+
+def test_nothing_of_a_large_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": 1}\n', encoding="utf-8")
+    with read_once(path):
+        assert next(lines(path)) is next(lines(path))
+    monkeypatch.setattr(folders, "LARGE", 9)
+    with read_once(path):
+        assert next(lines(path)) is not next(lines(path))
 
 
 def test_values_that_do_not_fit_are_a_damaged_file_and_errors_of_the_program_pass(tmp_path: Path) -> None:
