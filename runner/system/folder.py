@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,29 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{path}: expected a JSON object, found {type(value).__name__}")
     return value
+
+
+class EqualParts:
+    """Parts of JSON objects that are equal in several of them, each kept once: the runs of a sweep differ in few of
+    their settings and metrics. Nobody changes the objects."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Any] = {}
+
+    def share(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """An equal object made of parts that are known."""
+        return {name: self._share(part) for name, part in record.items()}
+
+    def _share(self, value: Any) -> Any:
+        if not isinstance(value, dict | list) or not value:
+            return value
+        try:
+            key = blake2b(orjson.dumps(value), digest_size=16).digest()
+        except TypeError:  # letters in halves, numbers of more than 64 bits
+            return value
+        if key not in self._known:
+            self._known[key] = self.share(value) if isinstance(value, dict) else list(map(self._share, value))
+        return self._known[key]
 
 
 JSON_VALUES = (dict, list, str, int, float, types.NoneType)

@@ -9,6 +9,7 @@ from runner.errors import InputError
 from runner.system import folder as folders
 from runner.system.folder import (
     CONTENTS,
+    EqualParts,
     is_sweep,
     keeper,
     legible,
@@ -135,6 +136,20 @@ def test_lines_that_were_written_are_not_read_where_all_of_them_are_kept(tmp_pat
         with path.open("a", encoding="utf-8") as file:
             file.write('{"id": 3}\n')
         assert whole_file(path) is None and [value for _, value in lines_at(path)][2:] == [{"id": 3}]
+
+
+def test_equal_parts_of_objects_are_one_object() -> None:
+    parts = EqualParts()
+    records: list[dict[str, Any]] = [
+        {"config": {"k": k, "dataset": {"path": "a", "sizes": [1, 2]}}, "metrics": {"mrr": {"value": 1}}, "id": k}
+        for k in (3, 5)
+    ]
+    records.append({"config": {}, "metrics": {"mrr": {"value": 1.0}}, "big": [2**70]})
+    one, other, last = [parts.share(record) for record in records]
+    assert [one, other, last] == records
+    assert [*map(list, (one, one["config"]))] == [["config", "metrics", "id"], ["k", "dataset"]]
+    assert one["metrics"] is other["metrics"] and one["config"]["dataset"] is other["config"]["dataset"]
+    assert type(last["metrics"]["mrr"]["value"]) is float and type(one["metrics"]["mrr"]["value"]) is int
 
 
 def test_nothing_of_a_large_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
