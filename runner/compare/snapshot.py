@@ -210,7 +210,7 @@ class _Columns:
 
     def _add_texts(self, row: Mapping[str, Any]) -> None:
         output, texts, known = row.get("output"), self._texts, self._known
-        kept = output if isinstance(output, dict | Mapping) else {}
+        kept = output if isinstance(output, dict) or isinstance(output, Mapping) else {}  # noqa: SIM101 - in turn
         question = kept.get("query", row["id"])
         texts["content"].append(note_once(output, "content", lambda: content_hash(str(question))) if kept else None)
         texts["gold"].append(kept.get("gold"))

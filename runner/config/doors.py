@@ -53,6 +53,7 @@ from runner.system.writing import FULL
 from runner.text.chunking import Passage
 from runner.text.citations import citations
 
+LISTS: tuple[type, ...] = (list, tuple)
 ROUNDING = 1e-6  # tolerance of numbers in 0..1: float32 cosines reach 1.0000001
 NOT_UNIT = 2e-3  # tolerance of the squared norm of a vector
 LARGEST = sys.float_info.max
@@ -479,7 +480,7 @@ def _acceptor(kind: type) -> Callable[[Any], bool]:
     if kind is int:
         return lambda value: isinstance(value, int | np.integer) and not isinstance(value, bool)
     if kind in (list, tuple):
-        return lambda value: isinstance(value, list | tuple)
+        return lambda value: isinstance(value, LISTS)
     if kind is Sequence:
         return lambda value: isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False):
@@ -502,8 +503,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool) -> str | None:
-    if isinstance(value, list | tuple):
-        return _wrong_element(value, kind, arguments) if arguments else None
+    if isinstance(value, LISTS):
+        return _wrong_element(typing.cast(Sequence[Any], value), kind, arguments) if arguments else None
     if len(arguments) == 2 and isinstance(value, Mapping):
         if _exact(arguments[0]).issuperset(map(type, value)) and _exact(arguments[1]).issuperset(
             map(type, value.values())

@@ -182,7 +182,9 @@ def _percentiles(times: Sequence[float]) -> dict[str, float | int | None]:
 
 def _reader(record: Any) -> Callable[[str], Any]:
     """A function from the name of a field to its value, of a record or of its JSON form; None where it is absent."""
-    return record.get if isinstance(record, dict | Mapping) else partial(getattr, record)
+    if type(record) is dict or isinstance(record, Mapping):  # nearly all are, and the other question takes long
+        return record.get
+    return partial(getattr, record)
 
 
 @dataclass(slots=True)
