@@ -75,9 +75,10 @@ def brief_case(folder: Path) -> list[RenderableType]:
     return [*case_brief(folder), *next_steps(_ways_of_case(document), document.say)]
 
 
-def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableType]:
-    """`bold`: what stands out is bold, not marked; by default where stdout shows what is bold."""
-    sweep = read_sweep(folder)
+def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None = None) -> list[RenderableType]:
+    """`sweep`: as `write_sweep` returned it; by default it is read. `bold`: what stands out is bold, not marked; by
+    default where stdout shows what is bold."""
+    sweep = read_sweep(folder) if sweep is None else sweep
     is_bold = Console().color_system is not None if bold is None else bold
     mark = "" if is_bold else MARK
     leader = _leader(sweep)

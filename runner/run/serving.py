@@ -64,7 +64,8 @@ class Service:
         cases = self.job.wave.of(self.cases, self.options.seed)
         ids = self.ids if cases is self.cases else [case.id for case in cases]
         places = [place for place, id in enumerate(ids) if id not in self.done_ids]
-        return Part(cases, array("q", (place for place in self.share(places) if ids[place] not in self.journal)))
+        pending = array("q", (place for place in self.share(places) if ids[place] not in self.journal))
+        return cases if len(pending) == len(cases) else Part(cases, pending)
 
     @property
     def elapsed_s(self) -> float:
