@@ -75,7 +75,7 @@ def _exit_code(words: Sequence[str]) -> int:
 
 
 def _fail(message: str, exit_code: int, words: Sequence[str]) -> None:
-    """In the language of the command line, too."""
+    """Print an error, also in the language of the command line."""
     from runner.config.language import language_of
     from runner.words.bilingual import add_translation
 
@@ -83,7 +83,7 @@ def _fail(message: str, exit_code: int, words: Sequence[str]) -> None:
 
 
 def _fail_with_log(message: str, error: BaseException, words: Sequence[str]) -> None:
-    """Of a bug, one line, and where its traceback is. No run has a folder for it yet."""
+    """Print a bug in one line, with the place of its traceback. No run has a folder for it yet."""
     from runner.system.writing import write_text
 
     log = Path(tempfile.mkdtemp(prefix="runner-")) / "error.log"
@@ -124,7 +124,7 @@ def _speak(words: Sequence[str]) -> None:
 
 
 def _suggestion(word: str) -> str:
-    """What would have worked instead of a word that is no command."""
+    """What would have worked instead of an unknown command."""
     from runner.config.help import as_run, groups
     from runner.config.options import RunOptions
 
@@ -156,7 +156,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _help(words: Sequence[str]) -> int:
-    """Of everything, or of each GROUP=CHOICE."""
+    """Print help on everything, or on each GROUP=CHOICE."""
     from runner.config import arguments
     from runner.config.help import choice_manual, manual
 
@@ -181,7 +181,7 @@ def _ask_hydra(line: Line, words: Sequence[str]) -> int:
 
 
 def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:
-    """What Hydra says of the configuration of the program or of a folder. Its exit code for wrong usage is 1, as
+    """Run Hydra on the configuration of the program or of a folder. Its exit code for wrong usage is 1, as
     everywhere here."""
     import hydra
     from hydra.errors import HydraException

@@ -46,7 +46,7 @@ class InputError(RunnerError):
 
 
 class CorpusError(RunnerError):
-    """Documents cannot be read, or are none."""
+    """Documents cannot be read, or there are none."""
 
     exit_code = 2
 
@@ -81,7 +81,7 @@ class BudgetSpentError(StopRunError):
     """The next request would pass a limit of `budget`."""
 
 
-# what the message of such an end tells; the budget of minutes begins anew with a command
+# what the message of such an end tells; each command has the whole budget of minutes
 SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")
 # the same command meets it again, until the address, the model or the key that it names is another; in all languages
 REFUSED = re.compile(r"(?:\bthe (?:server|service) answers|서비스 응답) (?:3\d\d|401|403|404|405)\b")

@@ -60,7 +60,7 @@ class ScriptedAgent:
         return toolbox.finish("sufficient")
 
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
-        """What could be done next, best first."""
+        """The possible next steps, best first."""
         assessment = call.assessment
         opened_ids = {each.arguments["chunk_id"] for each in toolbox.calls if each.tool == "get_section"}
         for chunk in [candidate.id for candidate in toolbox.candidates[:BEST]]:

@@ -27,9 +27,9 @@ Files = str | list[str] | None
 
 
 class FaqGuideDataset:
-    """Without files those that come with the program, in Korean and English. Documents get the tags `doc_type` (faq or
-    guide, by their file), `has_steps` and, guides, `guide_type` (how_to, troubleshooting, reference, concept), where
-    they do not bring the last two; their chunks are tagged on (runner.domains.agent.tags)."""
+    """An FAQ and guides; without files, those that come with the program, in Korean and English. Documents get the tags
+    `doc_type` (faq or guide, by their file), `has_steps` and, guides, `guide_type` (how_to, troubleshooting, reference,
+    concept), where they do not bring the last two; their chunks are tagged on (runner.domains.agent.tags)."""
 
     def __init__(
         self,

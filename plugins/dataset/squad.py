@@ -61,7 +61,7 @@ class SquadDataset:
 
 
 class _Reader:
-    """Collects paragraphs and questions. What is wrong is named by its place: `data[0].paragraphs[3].context`."""
+    """Collects paragraphs and questions. A problem is named by its place: `data[0].paragraphs[3].context`."""
 
     def __init__(self, language: str | None, log: ProblemLog) -> None:
         self.language = language

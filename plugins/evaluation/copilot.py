@@ -146,7 +146,7 @@ class Copilot:
     # --- data -------------------------------------------------------------------------------------
 
     def load(self) -> CaseSet[ProbeCase]:
-        """The questions of the data set are not asked; those of the conversations are. Raises DataError where these are
+        """Load the questions of the conversations; those of the data set are not used. Raises DataError where these are
         about other documents."""
         case_set = self.retrieval.load()
         conversations, problems = self.scenario.load()
@@ -219,7 +219,7 @@ class Copilot:
         return not attribute_of(self.judge_, "baseline") and bool(references(case))
 
     def _search_query(self, case: ProbeCase) -> Query:
-        """What the retriever is asked."""
+        """The query for the retriever."""
         moment, question = self._moments[case.id], case.probe.question
         if self.follow_ups and isinstance(moment, Moment):
             question = search_text(question, moment.remembered)

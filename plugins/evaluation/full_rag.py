@@ -333,7 +333,7 @@ class FullRag:
         }
 
     def _rubric_fields(self, case: Query, output: RagOutput) -> dict[str, Any]:
-        """What rubrics of one's own may see of a case."""
+        """The fields of a case for rubrics of the user."""
         fields: dict[str, Any] = {"question": case.text, "answer": output.answer.text, "language": case.language}
         if case.history:
             fields["history"] = case.history
@@ -344,7 +344,7 @@ class FullRag:
         return fields
 
     def _applying(self, case: Query) -> list[str]:
-        """The rubrics that apply to a question, whether or not the judge is asked by them."""
+        """The rubrics that apply to a question, whether or not the judge uses them."""
         return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
 
     def _judge_fields(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:
@@ -378,7 +378,7 @@ class FullRag:
         return average_scores(parts, [metric.name for metric in SPREAD], right.NAME)
 
     def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
-        """Of one answer."""
+        """The scores of one answer."""
         retrieval = self.retrieval.scores(case, output.retrieved, declined=output.answer.refused)
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
@@ -441,7 +441,7 @@ def _rubric_of(rubric: str, number: int) -> str:
 
 
 def _of_answer(judgements: Mapping[str, Judgement], number: int) -> dict[str, Judgement]:
-    """Those of one answer, by rubric."""
+    """The judgements of one answer, by rubric."""
     parts = ((name.partition("#"), judgement) for name, judgement in judgements.items())
     return {rubric: judgement for (rubric, _, of), judgement in parts if (of or "1") == str(number)}
 

@@ -56,7 +56,7 @@ class LinkOutput:
 
 
 class LinkEvaluation:
-    """One case is one place. `topk` suggestions are shown; those of less than `min_confidence` are none, in a leg
+    """One case is one place. `topk` suggestions are shown; those below `min_confidence` are left out, in a leg
     either. What is linked in the note already is not suggested again, unless `skip_linked` is false. The reason of the
     first suggestion is judged where `judge_reason` says so."""
 

@@ -95,7 +95,7 @@ class MemoryOutput:
 
 @dataclass(frozen=True, slots=True)
 class RestoredProbe:
-    """The output of a probe, as far as its row holds it: the texts that a judge sees, and the values that depend on no
+    """The output of a probe as its row stores it: the texts that a judge sees, and the values that depend on no
     judgement."""
 
     row: Mapping[str, Any]

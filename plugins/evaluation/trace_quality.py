@@ -37,7 +37,7 @@ SHOWN = ("question", "answer", "trace")  # to rubrics of one's own: the objectiv
 
 @dataclass(frozen=True, slots=True)
 class TraceCase:
-    """What is known of a trace before it is scored. `place`: its number in the data set; `gold`: the settings of its
+    """The facts of a trace before it is scored. `place`: its number in the data set; `gold`: the settings of its
     weights, and its given rating and quality; `has_reference`: whether its expected tools are given."""
 
     id: str

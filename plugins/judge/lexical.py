@@ -274,7 +274,7 @@ def _answer_correctness(fields: Mapping[str, Any]) -> Judgement:
 
 
 def _language_of(fields: Mapping[str, Any]) -> Language:
-    """That of the case; where it has none, that of the question, or of what is judged."""
+    """The language of the case; where it has none, that of the question, or of the judged text."""
     language = fields.get("language")
     if language == "en" or language == "ko":
         return "en" if language == "en" else "ko"
@@ -324,7 +324,7 @@ def _memory(fields: Mapping[str, Any]) -> Judgement:
 
 
 def _reasons(recalled: Recollection, n_facts: int, words: Mapping[str, str]) -> tuple[str, str, str, str]:
-    """Of the four criteria, in their order."""
+    """The reasons of the four criteria, in order."""
     unrelated = recalled.n_sentences - recalled.n_related
     return (
         words["relevance"].format(recalled.n_related, recalled.n_sentences),

@@ -75,7 +75,7 @@ class CombinedMemory:
 
 
 def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
-    """Those of `turns`, in their order, of which no statement was changed later: in the summary or an entity, in one of
+    """The `turns`, in order, of which no statement was changed later: in the summary or an entity, in one of
     the `recent` turns, or in a newer one of `turns`. A summary holds the latest statements, so a turn that it holds
     itself is not outdated by it."""
     later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]

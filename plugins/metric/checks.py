@@ -148,7 +148,7 @@ class Checks:
 
 
 def _language(fields: Mapping[str, Any]) -> Language:
-    """Of the case, else of its question."""
+    """The language of the case, else of its question."""
     if fields.get("language") in ("en", "ko"):
         return "ko" if fields["language"] == "ko" else "en"
     return detect_language(str(fields.get("question") or ""))

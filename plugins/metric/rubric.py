@@ -168,7 +168,7 @@ class Rubric:
         )
 
     def _worth(self, judgement: Judgement) -> float | None:
-        """0 (bad) to 1 (good)."""
+        """The goodness of a score, 0 (bad) to 1 (good)."""
         if judgement.score is None:
             return None
         return 1.0 - judgement.score if self.better == "lower" else judgement.score
@@ -246,7 +246,7 @@ def _example(entry: ExampleEntry) -> Example:
 
 
 def _for_judge(name: str, value: Any) -> Any:
-    """As a judge gets it."""
+    """The value as a judge gets it."""
     if name == AS_CONTEXTS:
         return tuple(Context(f"context-{number}", text) for number, text in enumerate(value, start=1))
     if name == "history":

@@ -94,7 +94,7 @@ class CrossEncoderReranker:
 
     @cached_property
     def _files(self) -> tuple[Path, Path]:
-        """Of the tokenizer and of the model."""
+        """The files of the tokenizer and of the model."""
         if problem := self._problem():
             raise InputError(f"reranker.model: {problem}")
         folder = Path(self.model or "")

@@ -75,7 +75,7 @@ class OpenaiReranker:
         return self._models.sweep
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """Nothing: it has no index."""
+        """Do nothing, since there is no index."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
         """Runs in a thread beside the event loop. Raises what `Model.ask_for_json` does."""

@@ -35,7 +35,7 @@ class Texts(TypedDict):
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class MessageSettings(TypedDict):
-    """What is said in place of an answer."""
+    """The messages in place of an answer."""
 
     not_ready: Texts
     not_found: Texts
@@ -51,7 +51,7 @@ class Link(TypedDict):
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class MenuSettings(TypedDict):
-    """What `not_found` offers, by language."""
+    """The offers of `not_found`, by language."""
 
     ko: list[Link]
     en: list[Link]
@@ -124,7 +124,7 @@ class AgenticRetriever:
         }
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        """Who asks again for more of the same gets what the agent did before."""
+        """Rank each query. A repeated query with a larger depth gets the earlier result of the agent."""
         rankings = self.base.search(queries, max(depth, self.count))
         before = {key: run for key in map(_key, queries) if (run := self._runs.get(key)) and run.depth < depth}
         places = [place for place, query in enumerate(queries) if _key(query) not in before]

@@ -127,7 +127,7 @@ class _Session:
 
 
 def _sessions(fields: Fields) -> Iterator[_Session]:
-    """Those with messages, in the order of the file."""
+    """The sessions with messages, in the order of the file."""
     sessions, ids, dates = (fields.items(f"haystack_{name}") or [] for name in ("sessions", "session_ids", "dates"))
     for name, items in (("session_ids", ids), ("dates", dates)):
         if len(items) != len(sessions):
@@ -161,7 +161,7 @@ class _Message:
 
 
 def _messages(fields: Fields, place: int, messages: object) -> Iterator[_Message]:
-    """Without empty ones."""
+    """The messages without empty ones."""
     name = f"haystack_sessions[{place}]"
     if not isinstance(messages, list):
         fields.wrong(name, "a list of messages", messages)
@@ -181,7 +181,7 @@ def _messages(fields: Fields, place: int, messages: object) -> Iterator[_Message
 
 
 def _pair(messages: Sequence[_Message]) -> list[list[_Message]]:
-    """What the user says with the reply to it; a message without the other one is alone."""
+    """Pair each message of the user with its reply; either may be missing."""
     pairs: list[list[_Message]] = []
     for message in messages:
         if pairs and not message.is_user and [each.is_user for each in pairs[-1]] == [True]:
@@ -214,8 +214,8 @@ def _answer(fields: Fields) -> str:
 
 
 def _time(fields: Fields, name: str, value: object) -> str:
-    """2023-05-20T02:21 from `2023/05/20 (Sat) 02:21`; empty, with a warning, where it is written otherwise. The name
-    of the day is not looked at."""
+    """2023-05-20T02:21 from `2023/05/20 (Sat) 02:21`; empty, with a warning, where it is written otherwise. The name of
+    the day is ignored."""
     text = value if isinstance(value, str) else ""
     date, _, rest = text.partition(" (")
     try:

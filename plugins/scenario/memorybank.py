@@ -84,7 +84,7 @@ def _by_name(root: Fields) -> dict[str, str]:
 
 
 def _name(key: str) -> str:
-    """With the space that sets its parts apart."""
+    """A name with spaces between its parts."""
     return " ".join(key.split())
 
 
@@ -117,7 +117,7 @@ def _turns(user: Fields) -> Iterator[ChatTurn]:
 
 
 def _probes(fields: Fields, questions: list[Any], name: str, after_turn: int) -> Iterator[Probe]:
-    """A question with an error is left out."""
+    """The probes of a user; a question with an error is left out."""
     for index, item in enumerate(questions):
         data = {"question": item} if isinstance(item, str) else item
         if not isinstance(data, dict):

@@ -158,7 +158,7 @@ class _Table:
 
 
 def _escape(text: str) -> str:
-    """For a literal of SQL."""
+    """Escape a text for a literal of SQL."""
     return text.replace("'", "''")
 
 

@@ -160,7 +160,7 @@ class QdrantStore:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """What the client raises, in words."""
+        """Turn errors of the client into errors of a store."""
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         try:

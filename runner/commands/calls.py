@@ -25,7 +25,7 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for a folder or a case without calls."""
+    """Print the calls of a case. Raises InputError for a folder or a case without calls."""
     options = COMMAND.read(argv)
     folder: Path = options.run
     if folder.is_dir() and is_sweep(folder):

@@ -110,7 +110,7 @@ def _name_rater(cells: list[str], rater: str) -> list[str]:
 
 
 class Answer(NamedTuple):
-    """What decides whether an answer is picked. `number`: of its row; `right`: NaN where it is unknown."""
+    """The values by which answers are picked. `number`: of the row; `right`: NaN where it is unknown."""
 
     number: int
     language: str
@@ -174,7 +174,7 @@ ORDERS: Mapping[str, tuple[Callable[[Answer], str], Callable[[Answer], float | N
 
 
 def _shares(sizes: Sequence[int], n: int) -> list[int]:
-    """Proportional shares by largest remainder; every stratum gets one where `n` allows."""
+    """The shares of the strata, proportional by largest remainder; each gets at least one where `n` allows."""
     total = sum(sizes)
     if n >= total:
         return list(sizes)

@@ -84,8 +84,8 @@ def _tracking(folder: Path, uri: str | None, traces: int | None, *, trusts: bool
     node = OmegaConf.create({"tracking": settings | uri_setting | traces_setting}).tracking
     if not trusts and (strange := strange_component(node, uri_setting)):
         raise InputError(
-            f"{folder / 'run.json'} names what is neither of this program nor in its configuration; nothing was "
-            f"uploaded:{''.join(f'{chr(10)}  {part}' for part in strange)}\n--trust uploads with all of it; "
+            f"{folder / 'run.json'} names things that neither this program nor its configuration names; nothing "
+            f"was uploaded:{''.join(f'{chr(10)}  {part}' for part in strange)}\n--trust uploads them anyway; "
             "--uri names another store"
         )
     problems = check(node)

@@ -185,7 +185,7 @@ class Cells:
 
 
 def _pairing_columns(cases: Cases) -> tuple[Any, ...]:
-    """What pairs of two runs depend on."""
+    """The columns on which the pairing of two runs depends."""
     return cases.ids, cases.content, cases.gold
 
 

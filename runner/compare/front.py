@@ -117,7 +117,7 @@ def _dominators(
 def _leads(
     cells: Cells, names: Sequence[str], folders: Sequence[str], pairs: Sequence[tuple[str, str]], margin: float
 ) -> set[tuple[str, str]]:
-    """The pairs whose first run is better in quality beyond chance. All pairs of runs count as tests."""
+    """The pairs whose first run is significantly better in quality. All pairs of runs count as tests."""
     differing: dict[tuple[str, str, str], PairedResult] = {}
     rows = {name: cells.rows(name, folders) for name in names}
     for first, second in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):

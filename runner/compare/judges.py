@@ -33,7 +33,7 @@ NOT_A_SYSTEM = ("judge", "evaluation", "models", "out")  # keys of a configurati
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a judge saw of one case, and its scores: rubric -> score, None where it failed."""
+    """The fields of one case that a judge saw, and its scores: rubric -> score, None where it failed."""
 
     question: str
     answer: str
@@ -130,7 +130,7 @@ def _agreement(rubric: str, votes: Floats, names: Sequence[str]) -> dict[str, An
 
 
 def _against_first(votes: Floats, place: int, names: Sequence[str]) -> dict[str, Any]:
-    """One judge compared with the first."""
+    """Compare one judge with the first."""
     first, other = votes[:, 0], votes[:, place]
     (bias,) = paired.compare_means(first[:, None], other[:, None], seed=0)
     rank = spearman(first, other)

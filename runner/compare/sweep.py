@@ -328,7 +328,7 @@ def _cell(cell: Against) -> dict[str, Any]:
 def gaps(
     systems: Mapping[str, Snapshot], references: Mapping[str, Snapshot], metrics: Sequence[str], *, seed: int
 ) -> list[dict[str, Any]]:
-    """How much of the gap between floor and ceiling each run of a sweep closes.
+    """The share of the gap between floor and ceiling that each run of a sweep closes.
 
     Floor: the better one of the scores without context and with random chunks. Ceiling: the score with the gold
     documents. Share: (score - floor) / (ceiling - floor), over the cases that all of these runs have finished; below 0

@@ -47,7 +47,7 @@ ASKS_HYDRA = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "--pac
 MULTIRUN = ("--multirun", "-m")
 CONFIG_FOLDER = ("--config-dir", "-cd")
 CONFIG_NAME = ("--config-name", "-cn")
-TRUST = "--trust"  # in what somebody else's record names
+TRUST = "--trust"  # load the classes that someone else's record names
 FLAGS = (*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, *ASKS_HYDRA, TRUST, "--help", "-h")
 
 
@@ -121,7 +121,7 @@ def parse(argument: str) -> Override:
 
 
 def _parse_simple(argument: str, match: re.Match[str]) -> Override:
-    """What Hydra's grammar makes of nearly all words, in a hundredth of the time."""
+    """Parse the common forms of overrides as Hydra's grammar does, in a hundredth of the time."""
     from hydra.core.override_parser.types import Override, OverrideType, Quote, QuotedString, ValueType
 
     kind = (OverrideType.CHANGE, OverrideType.ADD, OverrideType.FORCE_ADD)[len(match["plus"])]

@@ -142,7 +142,7 @@ def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]
 
 
 def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
-    """What is wrong with the choice, or list of choices, of a group; None where all are known."""
+    """The problem of the choice, or list of choices, of a group; None where all are known."""
     for entry in choice if isinstance(choice, list) else [choice]:
         if isinstance(entry, dict):
             return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")

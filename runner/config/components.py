@@ -169,7 +169,7 @@ def note_misspelt(attributes: Iterable[Misspelt], language: object) -> None:
 
 
 def misspelt_attributes(node: DictConfig) -> list[Misspelt]:
-    """Of the components that `node` reaches, which must have passed `check`."""
+    """The misspelt attributes of the components that `node` reaches, which must have passed `check`."""
     targets: dict[str, str] = {}
     roles: dict[str, set[type]] = defaultdict(set)
 

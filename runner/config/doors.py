@@ -379,7 +379,7 @@ def _check_provenance(door: Door, value: Any) -> Any:
 
 
 def wrong_type(value: Any, hint: Any) -> str | None:
-    """What is wrong with a value or a part of it (`field: expected …`); None where it fits the annotation. Elements of
+    """The problem of a value or a part of it (`field: expected …`); None where it fits the annotation. Elements of
     lazy sequences, and fields of records in sequences, are not checked."""
     return _checker(hint, True)(value)
 

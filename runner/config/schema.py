@@ -82,7 +82,7 @@ class Schema:
 
 
 def type_fault(cls: type, accepted: tuple[type, ...]) -> str | None:
-    """Why a class is none of the wanted types; None where it is a subclass of one of them, or has the methods of a
+    """Why a class has none of the accepted types; None where it is a subclass of one of them, or has the methods of a
     protocol."""
     faults = [fault for each in accepted if (fault := _type_fault(cls, each))]
     return faults[0] if accepted and len(faults) == len(accepted) else None

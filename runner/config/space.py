@@ -63,7 +63,7 @@ class Axis:
 
     @property
     def ends(self) -> list[str]:
-        """The values that are checked in place of all."""
+        """The values that are checked in place of the whole axis."""
         return list(self.words) or list(dict.fromkeys([self.word(self.low), self.word(self.high)]))
 
     def each(self) -> list[str]:

@@ -100,9 +100,9 @@ class Vetting:
         lines = "".join(f"\n  {part}" for part in strange)
         if not self.is_trusted:
             raise InputError(
-                f"{self.frozen.name} names what is neither of this program nor in your own configuration; nothing "
-                f"was run:{lines}\n--trust runs the record of somebody that you trust with all of it; what you type "
-                "yourself needs none"
+                f"{self.frozen.name} names things that neither this program nor your own configuration names; "
+                f"nothing was run:{lines}\n--trust runs a record of someone you trust as it is; options that you type "
+                "yourself need no --trust"
             )
         self.refused.update(strange)
         terminal.note(LANGUAGES[language]("progress.trusted", record=self.frozen.name) + lines)

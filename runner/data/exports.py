@@ -345,7 +345,7 @@ def _once(outputs: Sequence[Any]) -> list[Any]:
 
 
 def _read_runs(table: Table) -> Export:
-    """One case a root run; its contexts are those that its retrievers returned."""
+    """One case for each root run; its contexts are those that its retrievers returned."""
     rows = [(line, row) for line, row in table.rows]
     roots = [(line, row) for line, row in rows if not row.get("parent_run_id")] or rows
     retrieved: dict[Any, list[Any]] = {}

@@ -109,7 +109,7 @@ class _Zstd:
         self._packed = self._plain = b""
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; none at the end. Raises OSError for damaged data."""
+        """Read at most `size` bytes; empty at the end. Raises OSError for damaged data."""
         from zstandard import ZstdError
 
         while not self._plain:

@@ -30,8 +30,8 @@ SCALE = Scale(1.0, 4.0)
 
 
 def read_mtrag(path: str, key: str, spec: RatingSpec, log: ProblemLog) -> Iterator[RatedAnswer]:
-    """A bad line and a repeated id are errors and left out. Raises DataError or CorpusError for a missing or unreadable
-    file."""
+    """Read answers with ratings. A bad line or a repeated id is an error and left out. Raises DataError or CorpusError
+    for a missing or unreadable file."""
     folder = expand(path)
     corpus = {document.id: document for document in read_documents([str(folder / "corpus.jsonl")], key, log)}
     responses = str(folder / "responses.jsonl")

@@ -154,7 +154,7 @@ class ReplyCache:
         return _is_of_use(reply) or self.mode == "replay" or reply[USELESS] == self._command()
 
     def _own_sweep(self) -> str:
-        """Empty where replies of all sweeps are accepted."""
+        """The sweep whose replies are accepted; empty for those of all sweeps."""
         return self._sweep() if self.mode == "refresh" else ""
 
 

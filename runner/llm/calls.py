@@ -336,7 +336,7 @@ def call_counts(path: Path) -> dict[str, int]:
 
 
 def calls_of(path: Path, cases: Collection[str]) -> dict[str, list[dict[str, Any]]]:
-    """By case."""
+    """The calls by case."""
     calls: dict[str, list[dict[str, Any]]] = {case: [] for case in cases}
     for call in read_calls(path, calls.__contains__):
         calls[call["case"]].append(call)

@@ -340,8 +340,8 @@ def _excerpt(body: bytes) -> str:
 
 def of_events(body: bytes, delta: str) -> dict[str, Any]:
     """The keys of all events, later ones before earlier ones; `answer`: the pieces that `delta` finds, joined, unless
-    an event without a piece has an answer of its own. Data that is no JSON is a piece itself, [DONE] is none. Raises
-    ValueError where there is no event."""
+    an event without a piece has an answer of its own. Data that is not JSON is a piece itself; [DONE] is skipped.
+    Raises ValueError where there is no event."""
     keys: dict[str, Any] = {}
     pieces: list[str] = []
     full_answer: Any = None
@@ -409,7 +409,7 @@ def _fill(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    """Within a text."""
+    """The value as it stands within a text."""
     if isinstance(value, Mapping | list | tuple):
         return orjson.dumps(value).decode()
     return "" if value is None else str(value)
@@ -433,7 +433,7 @@ def placeholders(template: Any) -> Iterator[str]:
 
 
 def expression_problem(expression: str) -> str | None:
-    """What is wrong with a JMESPath expression."""
+    """The problem of a JMESPath expression."""
     import jmespath
     from jmespath.exceptions import JMESPathError
 

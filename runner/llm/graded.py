@@ -37,7 +37,7 @@ _NOTHING = re.compile(r"[\W_]*(?:메모리 없음|없음|none|empty|no memory)?[
 
 
 def is_empty(memory: str, entities: str) -> bool:
-    """Whether both are blank, or only say that there is nothing."""
+    """Whether both are blank, or only say that they are empty."""
     return all(_NOTHING.fullmatch(text) for text in (memory, entities))
 
 

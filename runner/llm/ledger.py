@@ -271,7 +271,7 @@ def _limits(budget: Budget) -> dict[str, float]:
 
 
 def _database(folder: Path | None, budget: Budget) -> Database:
-    """A damaged file does not say what was spent. Within a budget a person has to decide whether to delete it."""
+    """A damaged file does not tell the cost so far. Within a budget, the user has to decide whether to delete it."""
     names = ", ".join(f"budget.{name}" for name in _limits(budget))
     advice = f"what was spent of {names} is unknown; move the file away to start counting again"
     return Database(None if folder is None else folder / FILE, SCHEMA, is_replaceable=not names, advice=advice)

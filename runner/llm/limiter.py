@@ -68,7 +68,7 @@ class Rates:
         )
 
     def close(self) -> None:
-        """The requests of this process in flight count for a minute more."""
+        """Close the connection; the requests of this process in flight count for one more minute."""
         self._database.close()
         if self._presence is not None:
             self._presence.close()
@@ -142,8 +142,8 @@ class Limiter:
         self._freed.set()
 
     def release(self, ticket: int, ending: Ending, *, retry_after_s: float | None = None) -> None:
-        """End a request. `answered` raises the limit a little. `throttled` (the server refused it as one too many)
-        halves the limit, once for all requests that were sent before the refusal arrived."""
+        """End a request. `answered` raises the limit a little. `throttled` (the server refused it for its rate) halves
+        the limit, once for all requests that were sent before the refusal arrived."""
         self.in_flight -= 1
         self._came_back(ticket)
         if ending == "answered":

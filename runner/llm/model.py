@@ -73,7 +73,8 @@ class Model:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What a reply depends on besides the request: model, server, and the parameters that conf omits and adds."""
+        """All that a reply depends on besides the request: model, server, and the parameters that conf omits and
+        adds."""
         changes = self.provider.changes(self._own_name)
         settings = {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
         provenance: Mapping[str, Any] = mark_secrets(settings)
@@ -377,7 +378,7 @@ class Model:
 
 
 def _limit(body: Mapping[str, Any]) -> int | None:
-    """Of the tokens of an answer."""
+    """The limit on the tokens of an answer."""
     limit: int | None = body.get("max_completion_tokens") or body.get("max_tokens")
     return limit
 
@@ -393,10 +394,10 @@ def _prompt_tokens(body: Mapping[str, Any]) -> int:
 
 
 def _count_usage(body: Mapping[str, Any], reply: ChatReply, longest: int) -> Usage:
-    """Of a server that does not count."""
+    """Count the tokens in place of a server that does not."""
     return Usage(_prompt_tokens(body), longest if reply.finish_reason == "length" else count_tokens(reply.text))
 
 
 def _most_tokens(body: bytes) -> int:
-    """No tokenizer makes more tokens of a text than it has bytes."""
+    """The largest possible number of tokens: no tokenizer makes more of a text than it has bytes."""
     return len(body) + UNSEEN

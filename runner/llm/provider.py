@@ -52,7 +52,7 @@ class Provider:
 
     @property
     def _key(self) -> str:
-        """Empty where there is none."""
+        """The API key; empty where none is configured."""
         learn_variable(self.settings.get("api_key_env") or "")
         return os.environ.get(self.settings.get("api_key_env") or "", "").strip()
 
@@ -67,7 +67,7 @@ class Provider:
         return Problem(self._url_key, message) if message else None
 
     def problem(self) -> Problem | None:
-        """What is missing before this server can be used."""
+        """The problem that keeps this server from being used."""
         key, variable = self._key, self.settings.get("api_key_env")
         if variable is None or (key and key.isascii() and key.isprintable()):
             return None

@@ -140,7 +140,7 @@ class Retry:
             raise StopRunError(self._stopped)
 
     async def _pause(self, verdict: Verdict, tries: _Tries, model: str) -> None:
-        """Before the request is sent again; raises where it will not be."""
+        """Wait before the request is sent again; raises where it will not be sent."""
         if verdict.kind != "throttled":
             tries.failures += 1
             self._raise_if_final(verdict, tries, model)

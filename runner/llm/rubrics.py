@@ -125,8 +125,8 @@ def rubrics(replaced: Mapping[str, str], mode: str) -> dict[str, Rubric]:
 
 
 def suggestion_for(name: str) -> str:
-    """`; did you mean …` of a name that is close to that of a rubric; empty for one of these and for a name of one's
-    own."""
+    """`; did you mean …` of a name that is close to that of a rubric; empty for a known name, and for a name without
+    similar ones."""
     near = did_you_mean(name, names())
     return near if name not in names() and "did you mean" in near else ""
 
@@ -142,7 +142,7 @@ def rubric_fields(name: str) -> Mapping[str, RubricField]:
 
 @cache
 def built_in_rubric(name: str) -> Rubric:
-    """One of `names()`."""
+    """A rubric that comes with the program, one of `names()`."""
     return read_rubric(name, str(FOLDER / f"{name}.yaml"), shipped_yaml)
 
 

@@ -65,7 +65,7 @@ class FormSettings(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid"))
 class SystemSettings(FormSettings, total=False):
-    """What all systems have in common."""
+    """The settings that all systems have in common."""
 
     repeats: Annotated[int, Field(ge=1, le=100)]
     cache: bool
@@ -282,7 +282,7 @@ class ReplyForm:
     say: Wording
 
     def problems(self) -> Iterator[Problem]:
-        """Expressions that are none."""
+        """Problems of invalid expressions."""
         for name, expression in self._expressions():
             if (problem := expression_problem(expression)) is not None:
                 reason = problem.partition(": ")[2]
@@ -377,7 +377,7 @@ class ReplyForm:
 
 
 def kind_of(value: Any, say: Wording) -> str:
-    """What a JSON value is, in words."""
+    """The kind of a JSON value, in words."""
     kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, "boolean"),
         (str, "text"),

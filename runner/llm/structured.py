@@ -116,7 +116,7 @@ def last_object(text: str) -> Mapping[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """With a key that is there twice under TWICE."""
+    """The object; a repeated key is stored under TWICE."""
     members = dict(pairs)
     if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -126,7 +126,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 TWICE = "\0twice"
 BEGINNING = re.compile(r'\{\s*["}]')
-BROKEN = 1000  # objects that are none, after which nothing more is looked for
+BROKEN = 1000  # invalid objects, after which the search ends
 DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=integer, strict=False)
 
 

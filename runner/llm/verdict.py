@@ -25,8 +25,8 @@ Kind = Literal["again", "throttled", "drop", "stop", "fail"]
 
 
 class ToldError(ValueError):
-    """An error that came with status 200, as a router sends one of the server behind it. `status`: what it would have
-    been, 0 where it does not say."""
+    """An error in a reply with status 200, as a router passes on from the server behind it. `status`: that of the
+    error, 0 where it is unknown."""
 
     def __init__(self, error: object) -> None:
         super().__init__(str(error))

@@ -121,12 +121,12 @@ class Times:
             self._times["case"].append(whole)
 
     def percentiles(self) -> dict[str, dict[str, float | int | None]]:
-        """By stage."""
+        """The percentiles by stage."""
         return {stage: _percentiles(self._times[stage]) for stage in sorted(self._times)}
 
 
 def cost(rows: Rows) -> dict[str, Any]:
-    """What the requests of cases that ended well came to, each once, live or from the cache.
+    """The cost of the requests of completed cases, each counted once, live or from the cache.
 
     Args:
         rows: of the journal; their order changes nothing.
@@ -156,7 +156,7 @@ class Costs:
                 self._numbers[role].append([_field(spent, name, None) for name in COST])
 
     def sums(self) -> dict[str, Any]:
-        """By role."""
+        """The sums by role."""
         sums = {role: map(_total, zip(*self._numbers[role], strict=True)) for role in sorted(self._numbers)}
         roles = {role: dict(zip(COST, totals, strict=True)) for role, totals in sums.items()}
         return {"cases": self._n, "roles": roles} if roles else {}
@@ -325,7 +325,7 @@ class _Sample:
     weights: Floats | None
 
     def estimate(self) -> Estimate:
-        """Without its interval."""
+        """The estimate without its interval."""
         scored_weights = None if self.weights is None else self.weights[self.scored]
         return Estimate(
             value=statistics.mean(self.values, self.weights),
@@ -339,7 +339,7 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """Of the rows of a column those of a set of cases: how many the metric applies to, which have a number (bool
+    """The rows of a column that belong to a set of cases: how many the metric applies to, which have a number (bool
     [n_rows of the column]), the cases of these, and which of them are scored."""
 
     n: int
@@ -396,7 +396,7 @@ class _Estimator:
         return {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
 
     def _key(self, name: str, sample: _Sample) -> tuple[Any, ...]:
-        """All that the estimate depends on: resamples do on the number of cases, not on which they are."""
+        """All that the estimate depends on; resamples depend on the number of cases only."""
         digest = blake2b(sample.values.tobytes(), digest_size=16)
         digest.update(sample.scored.tobytes())
         digest.update(b"" if sample.weights is None else sample.weights.tobytes())
@@ -421,7 +421,7 @@ class _Estimator:
         }
 
     def _intervals(self, names: Sequence[str], values: list[Floats], weights: list[Floats]) -> Floats:
-        """Of columns, which are let go."""
+        """The intervals of columns; the columns are released."""
         side_by_side = np.column_stack(values), np.column_stack(weights) if weights else None
         values.clear()
         weights.clear()
@@ -443,7 +443,7 @@ class _Estimator:
         )
 
     def _members_of(self, name: str, mask: NDArray[np.bool_]) -> _Members:
-        """Most metrics apply to the same rows."""
+        """The members of each metric; most metrics apply to the same rows and share them."""
         key = self._alike[name]
         if key not in self._members:
             rows, states = np.frombuffer(key[0], dtype=np.uint32), np.frombuffer(key[1], dtype=np.uint8)

@@ -131,7 +131,7 @@ def _number(given: Mapping[str, Any], key: str) -> float | None:
 
 
 def _value_problem(name: str, value: Any) -> str:
-    """Empty where a value is what its check takes."""
+    """The problem of the value of a check; empty without one."""
     takes = TAKES[name]
     if takes == TEXT and (isinstance(value, bool) or not isinstance(value, str | int | float) or value == ""):
         return f"expected text, got {value!r}"

@@ -37,7 +37,7 @@ SIMPLE = re.compile(r"[^*+{]*(?:[*+][^*+{]*)?")  # patterns that take little tim
 
 
 def schema_problem(schema: Any, place: str = "") -> str:
-    """What is wrong with a schema, with where in it; empty where nothing is."""
+    """The problem of a schema, with its place; empty without one."""
     return next(_problems(schema, schema, place), "")
 
 

@@ -50,12 +50,12 @@ class RubricVotes:
                 self._rubrics.setdefault(rubric, _Votes()).add(votes)
 
     def judging(self, *, seed: int) -> dict[str, dict[str, Any]]:
-        """As `judging_of`."""
+        """The statistics of rows, as `judging_of` returns them."""
         return {rubric: _panel(votes.columns(), seed) for rubric, votes in sorted(self._rubrics.items())}
 
 
 def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """By how much scores would move if the same answers were judged again.
+    """The amount by which scores would change if the same answers were judged again.
 
     Args:
         judgements: of one case, by rubric.

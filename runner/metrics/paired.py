@@ -341,7 +341,7 @@ def _n_moved(parts: Floats) -> int:
 
 
 def _differ_alike(differences: Floats) -> NDArray[np.bool_]:
-    """For each column, bool [n_metrics]: whether cases differ, and all by the same, up or down."""
+    """Whether the cases of each column, bool [n_metrics], differ, and all by the same, up or down."""
     sizes = np.abs(differences)
     largest = sizes.max(axis=0, initial=0.0)
     return np.asarray((largest > 0) & ((sizes == 0) | (sizes >= (1 - ROUNDING) * largest)).all(axis=0))

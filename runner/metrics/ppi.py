@@ -77,7 +77,7 @@ def corrected_mean(
 
 def labels_to_halve(human: Floats, judge: Floats, unlabelled: Floats, groups: Codes | None = None) -> int | None:
     """How many more labels would halve the interval of `corrected_mean`. With m times as many groups, var(mean(Y)),
-    cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are, the others stay; the weight is tuned anew.
+    cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are, the others stay; the weight is tuned again.
 
     Args:
         human: scores of the labelled cases, float64 [n].

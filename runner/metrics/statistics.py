@@ -77,7 +77,7 @@ def mean_intervals(
         values: float64 [n_cases, n_columns], finite, n_cases >= 1.
         weights: float64 [n_cases, n_columns], > 0 (default: all equal).
         ranges: lowest and highest value of a column, float64 [n_columns, 2]; infinite where unknown (default: all are).
-            A range that a value lies outside of is none.
+            A range counts as unknown where a value lies outside of it.
         seed: of a bootstrap.
         resamples: of a bootstrap.
 

@@ -47,7 +47,7 @@ GATES = ("junit=", "fail_on_regression=", "threshold.")  # of a whole run, not o
 
 
 def brief(run: RunFolder) -> list[RenderableType]:
-    """Of a run by itself."""
+    """The summary of a single run in the terminal."""
     document = Document.of(run)
     is_whole = run.run.get("status") == "completed" and not (document.cases["failed"] + document.cases["timeout"])
     spent = cost(document) or ([(document.say("cost.cost"), document.say("cost.free"))] if is_whole else [])
@@ -68,7 +68,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
 
 
 def brief_case(folder: Path) -> list[RenderableType]:
-    """Of the one case that was run."""
+    """The summary of a run of one case in the terminal."""
     document = Document.of(open_run(folder))
     return [*case_brief(folder), *next_steps(_ways_of_case(document), document.say)]
 
@@ -159,7 +159,7 @@ def _leader(sweep: Sweep) -> str | None:
 
 
 def _evidence(sweep: Sweep) -> Iterator[str]:
-    """What is better by the first main metric in which runs differ, with its evidence; then what other metrics say."""
+    """The better run by the first main metric in which runs differ, with its evidence; then the other metrics."""
     if not has_others(sweep):
         return
     say, record, entries = sweep.say, sweep.comparison or {}, differing_metrics(sweep)
@@ -180,7 +180,7 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
 
 
 def _obstacle_lines(sweep: Sweep) -> Iterator[str]:
-    """What was not compared: all of it where nothing else can be said."""
+    """The metrics that were not compared; all of them where nothing else can be reported."""
     if has_others(sweep):
         yield from obstacles(sweep) if differing_metrics(sweep) else warnings(sweep)
 
@@ -258,7 +258,7 @@ def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[s
 
 
 def _spending(sweep: Sweep) -> str:
-    """Of all runs together."""
+    """The spending of all runs together."""
     uses = [use for cell in sweep.runs for use in cell.uses]
     if not uses:
         return f"{sweep.say('cost.cost')}: {sweep.say('cost.free')}" if sweep.runs else ""

@@ -192,7 +192,7 @@ def _question(output: Any) -> str:
 
 
 def display_name(kind: str, name: str, say: Wording) -> str:
-    """An outcome, a language or a change in words."""
+    """The display name of an outcome, a language or a change."""
     if kind == "change":
         return say(f"compare.flips.{name}") if name else ""
     if kind == "language":

@@ -109,7 +109,7 @@ def _sections_of_one(number: int, record: Record, say: Wording) -> Iterator[Sect
 
 
 def panels(record: Record, say: Wording) -> list[RenderableType]:
-    """For the terminal."""
+    """The panels of the terminal."""
     return renderables(_in_short(record, own_wording(say, record)), dense=True)
 
 
@@ -130,7 +130,7 @@ def of_run(record: Record, say: Wording) -> list[Section]:
 
 
 def of_page(record: Record, say: Wording) -> list[Section]:
-    """The verdict with the numbers that it rests on, the questions that changed sides, and what was compared."""
+    """The verdict with its numbers, the questions whose outcome changed, and what was compared."""
     by_id = {each.id: each for each in sections(record, say)}
     verdict = Section(
         "comparison",

@@ -119,7 +119,7 @@ def list_items(items: Sequence[str], say: Wording, most: int = NAMED) -> str:
 
 
 def headline(record: Record, say: Wording) -> str:
-    """The verdict and what it rests on."""
+    """The verdict and its basis."""
     groups = {
         verdict: [entry for entry in of_role(record, "main") if entry["verdict"] == verdict]
         for verdict in ("better", "worse", "within_noise", "inconclusive", "too_few")

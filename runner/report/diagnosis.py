@@ -102,7 +102,7 @@ def failing_share(document: Document) -> float:
 
 
 def _is_ideal(run: Diagnosis, document: Document) -> bool:
-    """High means are no sign of health where many questions fail."""
+    """Whether all means are high and few questions fail."""
     return run.pattern == "ideal" and failing_share(document) <= MOST_FAILING
 
 

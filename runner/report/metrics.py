@@ -78,7 +78,7 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
 
 
 def results(document: Document) -> Table | Note:
-    """For the terminal: the metrics without a table of their own there, and the headlines of legs."""
+    """The metrics that have no table of their own in the terminal, and the headlines of legs."""
     say, measures = document.say, document.metrics
     legs = metric.legs(measures)
     names = [name for name in say.catalogue.headlines(measures) if any(f"{leg}/{name}" in measures for leg in legs)]
@@ -90,7 +90,7 @@ def results(document: Document) -> Table | Note:
 
 
 def generation(document: Document) -> Table | None:
-    """For the terminal: the metrics of answers."""
+    """The metrics of answers, for the terminal."""
     return rows_of(document, metric.of_groups(document.metrics, document.say, "answers"))
 
 

@@ -82,7 +82,7 @@ def outcome(row: Mapping[str, Any]) -> str:
 
 
 def is_right(row: Mapping[str, Any]) -> bool:
-    """Whether a case went right, as far as is known."""
+    """Whether a case went right; one that nothing judged counts as right."""
     return outcome(row) in RIGHT and (row.get("metrics") or {}).get("right") != 0
 
 

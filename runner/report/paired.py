@@ -27,7 +27,7 @@ class CommonCases:
         return set(self.done.values()) == {self.n}
 
     def record(self) -> dict[str, Any]:
-        """As it stands in summary.json of the sweep."""
+        """The record in summary.json of the sweep."""
         return asdict(self)
 
 

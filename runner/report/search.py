@@ -17,7 +17,7 @@ PREFIX = "held_out-"
 
 
 def search(sweep: Sweep) -> Section | None:
-    """None for a sweep that is no search."""
+    """The section of a search; None for any other sweep."""
     record = sweep.head.get("search")
     if not isinstance(record, Mapping):
         return None

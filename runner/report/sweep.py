@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def uses(self) -> list[Use]:
-        """What its models were used for."""
+        """The uses of its models."""
         return uses(self.summary)
 
     def record(self) -> dict[str, Any]:
@@ -324,6 +324,6 @@ def _number(value: str) -> int | float | str:
 
 
 def swept_columns(sweep: Sweep) -> list[list[str]]:
-    """Columns with what sets the runs apart: a name and its values, or the folders."""
+    """Columns with what distinguishes the runs: a name and its values, or the folders."""
     params = [[name, *(cell.params.get(name, "") for cell in sweep.cells)] for name in sweep.params]
     return params or [[sweep.say("sweep.folder"), *(cell.folder for cell in sweep.cells)]]

@@ -62,7 +62,7 @@ def in_order(sweep: Sweep, entries: Iterable[Record]) -> list[Record]:
 
 
 def heading(sweep: Sweep, name: str) -> str:
-    """Of a narrow column."""
+    """The heading of a narrow column."""
     short = metric.short_label(name, sweep.k, sweep.say)
     return short if short != label(sweep, name) else short.replace(" ", "\n")
 
@@ -71,7 +71,7 @@ def heading(sweep: Sweep, name: str) -> str:
 
 
 def warnings(sweep: Sweep) -> Iterator[str]:
-    """What was not compared, and why."""
+    """Warnings of metrics that were not compared, with the reasons."""
     yield from obstacles(sweep)
     say, names_compared = sweep.say, {entry["name"] for entry in (sweep.comparison or {})["metrics"]}
     at_own_k = [name for name in sweep.metrics if say.catalogue.variant(name).is_own_k]
@@ -106,7 +106,7 @@ def obstacles(sweep: Sweep) -> Iterator[str]:
 
 
 def same_line(sweep: Sweep) -> str:
-    """Runs over different samples have other values in the table: only what they share is compared."""
+    """The note that runs over different samples are compared on their common cases only."""
     record = sweep.comparison or {}
     metrics = ", ".join(label(sweep, entry["name"]) for entry in record["metrics"] if entry["same"])
     compared = [cell for cell in sweep.cells if cell.folder in record["cells"]]
@@ -126,7 +126,7 @@ def judged_metrics(sweep: Sweep) -> list[str]:
 
 
 def alike_lines(sweep: Sweep) -> Iterator[str]:
-    """The runs that put out the very same."""
+    """The runs with identical outputs."""
     for group in (sweep.comparison or {}).get("alike", ()):
         parts = ", ".join(sweep.say(f"sweep.alike_{part}") for part in group["parts"])
         yield sweep.say("sweep.alike", parts=parts, runs=names(sweep, group["folders"]))

@@ -55,7 +55,7 @@ def sweep_panels(folder: Path, *, errors: bool = True, bold: bool | None = None)
 
 
 def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "") -> list[Section]:
-    """`errors`, `mark`: in the terminal, with why runs have failed, and what stands before a value that stands out."""
+    """`errors`: list the errors of failed runs; `mark`: put before the best values in the terminal."""
     candidates = (
         head(sweep),
         runs(sweep, folder, errors=errors, mark=mark),
@@ -99,7 +99,7 @@ def head(sweep: Sweep) -> Section:
 
 
 def _notes(sweep: Sweep) -> Iterator[Note]:
-    """What a reader must know before the numbers."""
+    """The notes that a reader needs before the numbers."""
     if sweep.goes_on:
         yield Note(sweep.say("sweep.goes_on"), "alarm")
     yield from (Note(warning, "alarm") for warning in sweep.warnings)

@@ -184,7 +184,7 @@ def room_for(
 
 
 def _fold(text: Text, width: int) -> Text:
-    """Its first line in lines of `width` at most."""
+    """Fold the first line of a text into lines of at most `width`."""
     first, *later_lines = text.split("\n", allow_blank=True) or [Text()]
     lines = fold_text(first.plain, width)
     style = first.spans[0].style if first.spans else ""

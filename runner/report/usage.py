@@ -66,7 +66,7 @@ def of_a_case(summary: Mapping[str, Any], roles: Collection[str] | None = None) 
 
 
 def total(parts: Iterable[Consumption]) -> Consumption:
-    """The sum of what was spent."""
+    """The sum of several consumptions."""
     spending = list(parts)
     return Consumption(
         requests=sum(part.requests for part in spending),

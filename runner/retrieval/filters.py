@@ -38,7 +38,7 @@ def facets_of(document: Document) -> tuple[str, ...]:
 
 
 def facets_of_chunks(corpus: Corpus) -> list[tuple[str, ...]]:
-    """Those of its document, for each chunk."""
+    """The facets of each chunk, which are those of its document."""
     same_facets: dict[tuple[str, ...], tuple[str, ...]] = {}  # most documents have those of others
     by_document = {}
     for document in corpus.documents:
@@ -48,7 +48,7 @@ def facets_of_chunks(corpus: Corpus) -> list[tuple[str, ...]]:
 
 
 def passing_mask(facets: Sequence[Sequence[str]], where: Where, setting: str) -> NDArray[np.bool_]:
-    """Which chunks pass a filter, bool [n_chunks]. Raises InputError where none does."""
+    """The mask of chunks that pass a filter, bool [n_chunks]. Raises InputError where none does."""
     passes = np.array([all(any(one in own for one in group) for group in where) for own in facets], dtype=bool)
     if not passes.any():
         raise InputError(f"{setting}: {_why_none(facets, where)}")

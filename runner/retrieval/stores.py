@@ -339,7 +339,7 @@ class Filtering(Protocol):
 
     @property
     def filters(self) -> bool:
-        """Whether it does."""
+        """Whether the store filters points by facets."""
 
 
 class Among(Protocol):
@@ -375,7 +375,7 @@ class WordSearching(Protocol):
 
     @property
     def ranks_words(self) -> bool:
-        """Whether it does."""
+        """Whether the store ranks texts by words."""
 
 
 class WordSearch(Protocol):
@@ -414,7 +414,7 @@ class Telling(Protocol):
 
     @property
     def tells(self) -> bool:
-        """Whether it does."""
+        """Whether the store returns the texts of points."""
 
 
 class TextCollection(Protocol):
@@ -525,7 +525,8 @@ class StoreIndex:
         return self._loop.run(coroutine)
 
     def fill(self, points: Points, *, anew: bool = False) -> int:
-        """Send the points that the store lacks, or all with `anew`, and return their number. Raises StopRunError."""
+        """Send the points that the store lacks, or all of them where `anew`, and return their number. Raises
+        StopRunError."""
         return self.run(self._fill(points, anew=anew))
 
     def facts(self, vectors: NDArray[np.float32]) -> dict[str, Any]:
@@ -615,7 +616,7 @@ class StoreIndex:
             await opened.close()
 
     async def _in_requests(self, find: Find[H], n_queries: int, n_a_request: int) -> list[H]:
-        """What `find` returns for parts of the queries (from a place to before another one), one request each."""
+        """The results of `find` for parts of the queries (from a place to before another one), one request each."""
         line = self._line()
         await self._ensure_open()
 
@@ -690,7 +691,7 @@ class Recall:
 
     @property
     def depth(self) -> int:
-        """One more than the neighbours, since a point is its own nearest neighbour."""
+        """The number of hits: one more than neighbours, since a point is its own nearest one."""
         return min(11, len(self.vectors))
 
     def of(self, search: Callable[[NDArray[np.float32], int], Sequence[Sequence[int]]]) -> float:

@@ -195,7 +195,7 @@ def _against_baseline(job: Job, outcome: Outcome, records: list[Record]) -> Outc
         if baseline is None or _is_reference(job):
             return outcome
         records.append(_compare(job, baseline))
-        return _join(outcome, records[0]["exit_code"], reason_of(records[0], _written(job)))
+        return _join(outcome, records[0]["exit_code"], reason_of(records[0], _comparison_file(job)))
     except RunnerError as error:
         return _join(outcome, error.exit_code, str(error))
 
@@ -227,7 +227,7 @@ def _side_of(folder: Path) -> Side:
     return open_place(Place(folder, str(relative_path(folder))))
 
 
-def _written(job: Job) -> Path:
+def _comparison_file(job: Job) -> Path:
     """The file of the comparison that a reader opens: with format=json no Markdown is written."""
     return job.folder / (FILES[0] if job.cfg.format == "json" else FILES[1])
 

@@ -112,8 +112,8 @@ class _Crew:
                 await self._let_others_work()
 
     async def _let_others_work(self) -> None:
-        """One turn of the loop. In it each worker ends a case at most; the first of them is the first to go on, and
-        says when the next turn is due."""
+        """Yield one turn of the loop, in which each worker ends at most one case. The first worker resumes first, and
+        schedules the next turn."""
         is_first, self.is_due = not self.is_due, True
         await asyncio.sleep(0)
         if is_first:

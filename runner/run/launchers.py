@@ -66,7 +66,7 @@ _EXPECTED = f"expected one that runs, or {ADDRESS}=local, by which the command s
 
 
 def go_to(place: Mapping[str, Any] | None) -> None:
-    """In a worker: change to the folder in which the command was given, from which paths and modules are resolved."""
+    """Change, in a worker, to the folder in which the command was given, from which paths and modules are resolved."""
     if place is not None and os.path.realpath(place["path"]) != os.path.realpath(Path.cwd()):
         os.chdir(place["path"])
     if place is not None and place["path"] not in sys.path:

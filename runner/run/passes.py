@@ -45,8 +45,8 @@ LAUNCHED = "multirun.yaml"  # where the launcher writes its own arguments
 
 
 def serve(plan: Plan, folder: Path) -> int:
-    """Make wave after wave. When a run stops early, no further wave starts and the runs are summed up. Returns 130 when
-    interrupted."""
+    """Run one wave after the other. When a run stops early, no further wave starts and the runs are summed up. Returns
+    130 when interrupted."""
     code = 0
     for wave in waves.waves_of(plan.runs, folder):
         if not _adds(plan, folder, wave):
@@ -69,7 +69,7 @@ def _adds(plan: Plan, folder: Path, wave: Wave) -> bool:
 
 
 def serve_jobs(plan: Plan, folder: Path, names: Collection[str]) -> int:
-    """Make some of the runs, in parallel as far as the launcher can. Returns 130 when interrupted."""
+    """Run some of the runs, in parallel as far as the launcher allows. Returns 130 when interrupted."""
     cells = dict(zip(plan.folders, plan.runs, strict=True))
     return _pass(plan, folder, Wave(), {name: cells[name] for name in names})
 

@@ -193,7 +193,7 @@ def _cost_lines(projection: Projection, asked: Sequence[int | None], say: Wordin
 
 
 def _usd(nano: int | None, say: Wording) -> str:
-    """Whole dollars from ten on."""
+    """An amount; whole dollars from ten on."""
     if nano is None:
         return say("unknown")
     return f"${nano / 1e9:,.0f}" if nano >= 10**10 else f"${nano / 1e9:,.2f}"

@@ -159,7 +159,7 @@ class Sample:
 
     @classmethod
     def of(cls, n_cases: int, *, is_further: bool) -> Sample:
-        """Empty where it would hold most of the cases."""
+        """The sample; empty where it would hold most of the cases."""
         size = SAMPLED_OF_FURTHER if is_further else SAMPLED
         return cls(random.Random(0).sample(range(n_cases), size) if n_cases > 2 * size else (), is_further)
 

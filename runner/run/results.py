@@ -78,13 +78,6 @@ def summary_of(
     rows = tally.pass_through(journal.rows_with_places(ids))
     known: Known = make_once("estimates", "", dict)
     numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known)
-    idle = {f"{key}.{name}" for key, part in components.parts.items() for name in attribute_of(part, "idle")}
-    idle |= set(attribute_of(components.root, "idle"))  # an evaluation counts in whole groups
-    baselines = [
-        f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
-        for key, part in components.parts.items()
-        if attribute_of(part, "baseline") and key not in idle
-    ]
     models = models_among(components.parts.values())
     judging = tally.votes.judging(seed=options.seed)
     more = components.root.sums(journal.rows(ids)) if isinstance(components.root, Summing) else {}
@@ -103,7 +96,7 @@ def summary_of(
         **({"judging": judging} if judging else {}),
         **({"cost": costs} if costs else {}),
         **more,
-        "facts": {**finished.preparation.facts, "baselines": sorted(baselines)},
+        "facts": {**finished.preparation.facts, "baselines": _baselines(job, components)},
         "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},
         "timing": {
             "latency": {**tally.times.percentiles(), **timing},
@@ -113,6 +106,17 @@ def summary_of(
             "elapsed_s": round(finished.elapsed_s, 3),
         },
     }
+
+
+def _baselines(job: Job, components: BuiltComponents) -> list[str]:
+    """The components that work by simple rules and are not idle, as GROUP=CHOICE, sorted."""
+    idle = {f"{key}.{name}" for key, part in components.parts.items() for name in attribute_of(part, "idle")}
+    idle |= set(attribute_of(components.root, "idle"))  # an evaluation counts in whole groups
+    return sorted(
+        f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
+        for key, part in components.parts.items()
+        if attribute_of(part, "baseline") and key not in idle
+    )
 
 
 def outcome_of(

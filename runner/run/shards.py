@@ -74,7 +74,7 @@ def count_of(cfg: DictConfig) -> int:
 
 def share_of(places: Sequence[int], number: int, count: int) -> Sequence[int]:
     """The part of one shard: neighbours stay together, since they are often about the same documents, which each
-    process takes apart anew. Blocks are dealt in turn, every other round from the last shard to the first."""
+    process analyses again. Blocks are dealt in turn, every other round from the last shard to the first."""
     n = len(places)
     blocks = min(n, count * max(BLOCKS, -(-n // (count * BLOCK))))
     turns = number, 2 * count - 1 - number
@@ -274,7 +274,7 @@ class _Worker:
             process.take(self.job, self.number)
 
     def is_over(self) -> bool:
-        """Whether there is nothing more to come. A process that ended without a word is started again."""
+        """Whether the shard is complete. A process that ended without a result is started again."""
         if self.process is None or self.process.is_alive():
             return False
         self.process.join()
@@ -289,7 +289,7 @@ class _Worker:
         return True
 
     def advance(self, tell: Callable[[bytes], None]) -> None:
-        """Tell each row that came since."""
+        """Report each row that was added since."""
         with suppress(FileNotFoundError), (self.folder / ROWS).open("rb") as file:
             file.seek(self.read)
             for line in file:
@@ -359,7 +359,7 @@ def _end_workers(workers: Sequence[_Worker]) -> Iterator[None]:
 
 
 def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], parent: int) -> None:
-    """What the process of a shard runs."""
+    """Run a shard in its process."""
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # until it has a shard; the run ends it
     for target in targets:

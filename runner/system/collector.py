@@ -54,7 +54,7 @@ def collect_seldom(*, freezes: bool = True) -> Iterator[None]:
 
 
 def put_off() -> None:
-    """Within the body of a program that starts: collect hardly at all until a body within it freezes what came."""
+    """Collect hardly at all while a program starts, until a body within it freezes the objects so far."""
     if _depth and not _is_frozen:
         gc.set_threshold(*STARTING)
 

@@ -22,7 +22,7 @@ from runner.system.writing import GOES_ON, os_error_text
 T = TypeVar("T")
 
 WAIT_S = 60.0  # for another process that writes
-ROOM = 2**18  # bytes; less is none: SQLite's files beside a file grow by 32 KiB
+ROOM = 2**18  # bytes; with less free, a disk counts as full: SQLite's files beside a file grow by 32 KiB
 # SQLite's codes for a file that is damaged, or that is no database; of a damaged head it says that statements which
 # are always the same are wrong.
 UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})

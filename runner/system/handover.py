@@ -4,7 +4,7 @@
     with share_folder(folder): ...        in the others: `make_once` and `shared_of` return what the first one had
 
 Records of a data set stay in a file, from which a process reads those of its own part. Where something cannot be
-pickled, or the folder holds nothing, the others make it anew. The folder is one that only the user of the run writes,
+pickled, or the folder holds nothing, the others build it again. The folder is one that only the user of the run writes,
 for this is pickle.
 """
 

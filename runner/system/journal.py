@@ -31,7 +31,7 @@ FIELDS = tuple(each.name for each in fields(Row))
 NUMBERS, TEXTS = {float, int, type(None)}, {str}
 ID = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),')
 ADOPTED = 256  # rows that are written at once
-LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
+LARGEST = 1e100  # of a measured number; squares and sums of larger ones overflow
 
 Places = dict[str, int]  # of rows in a file, by case id: where the line begins
 
@@ -80,7 +80,7 @@ class Journal:
             keep(place, len(line), _as_read(row, line[-11:-3].decode()))
 
     def adopt(self, path: Path) -> None:
-        """The rows of another file whose cases have none here, as they stand there. They are on the disk when this
+        """Take over the unchanged rows of another file for cases that have none here. They are on the disk when this
         returns."""
         if path.exists():
             new: dict[str, bytes] = {}
@@ -193,7 +193,7 @@ def _sizes(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _unfinished(path: Path, rows: Places) -> Places:
-    """Those of the rows of a file that are not finished."""
+    """The rows of a file that are not finished."""
     if not rows:
         return {}
     with path.open("rb") as file:
@@ -217,7 +217,7 @@ def _line(file: BinaryIO, place: int) -> bytes:
 
 
 def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
-    """Write a file of these rows of others, of itself perhaps, by one rename."""
+    """Replace a file by copies of rows of other files, or of itself, with one rename."""
     copies: Places = {}
     with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
         for source, places in sources:

@@ -90,7 +90,7 @@ class _Secrets:
         self._sort()
 
     def _sort(self) -> None:
-        """The longest first: one secret may hold another."""
+        """Sort the secrets, the longest first: one may contain another."""
         self.texts = sorted(self.forms.items(), key=lambda pair: -len(pair[0]))
         self.encoded = [
             (form.encode("utf-8", "surrogatepass"), instead.encode("utf-8", "surrogatepass"))
@@ -174,7 +174,7 @@ def _learn_address(text: str) -> None:
 
 
 def learn_variable(name: str) -> None:
-    """That its value is a secret, where it is set."""
+    """Treat the value of an environment variable as a secret, where it is set."""
     value = os.environ.get(name, "")
     if value and name not in PLACES and name not in ADDRESSES:
         _secrets.add(value)
@@ -331,7 +331,7 @@ def _variable(name: str, *default: str | None) -> Any:
     """A function of the module, since a launcher sends it to the processes of its workers by name."""
     from omegaconf.resolvers import oc
 
-    if name in ADDRESSES:  # shown as it is, without user and password; an empty one is none, as for MLflow
+    if name in ADDRESSES:  # shown as it is, without user and password; an empty one counts as unset, as for MLflow
         return oc.env(name, *default) if os.environ.get(name) or not default else default[0]
     mode = _mode.get()
     if mode:
@@ -365,7 +365,7 @@ def marking() -> AbstractContextManager[None]:
 
 
 def without_marks() -> AbstractContextManager[None]:
-    """The opposite, within it."""
+    """Within `marking`: values of the environment are not replaced by marks."""
     return _as("")
 
 

@@ -110,7 +110,7 @@ class PortableObject:
 
 
 def portable_objects() -> list[PortableObject]:
-    """Of each kind that other processes may take over the latest object, and what was made from one of these."""
+    """The latest object of each kind that other processes may take over, and the objects derived from these."""
     latest = {kind: next(reversed(_objects[kind].items())) for kind in (*_portable, *_derived) if _objects.get(kind)}
     objects = [PortableObject(kind, *latest[kind]) for kind in _portable if kind in latest]
     for kind in _derived & set(latest):

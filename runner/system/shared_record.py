@@ -42,7 +42,8 @@ class SharedRecord(dict[str, Any]):
 
 
 def shared_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The record for further cells as well; itself where there are none, no room, or where it is no JSON."""
+    """The record for further cells as well; the record itself where there are no further cells, no room is left, or it
+    is not JSON."""
     encoded = _encode_record(record) if are_several() else None
     if encoded is None or not _takes(len(encoded)):
         return record
@@ -50,7 +51,7 @@ def shared_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def note_once(record: object, key: Hashable, make: Callable[[], T]) -> T:
-    """What `make` makes of a record alone: once for all rows that share the record."""
+    """The result of `make`, which depends on the record alone: computed once for all rows that share it."""
     if type(record) is not SharedRecord:
         return make()
     notes = record.notes
@@ -61,7 +62,7 @@ def note_once(record: object, key: Hashable, make: Callable[[], T]) -> T:
 
 
 def _encode_record(record: Mapping[str, Any]) -> bytes | None:
-    """As in a row; None for what a row must be cleaned of, or refuses."""
+    """The record as JSON, as in a row; None for values that a row changes or refuses."""
     try:
         return orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:

@@ -39,7 +39,7 @@ class Lazy(Sequence[T], Generic[T]):
 
     @abstractmethod
     def record(self, place: int) -> T:
-        """The record at a place from 0, made anew on each access."""
+        """The record at a place from 0, read again on each access."""
 
     @overload
     def __getitem__(self, place: int) -> T: ...

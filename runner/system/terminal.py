@@ -77,7 +77,7 @@ def _lay_out(part: Any) -> Any:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """One that takes nothing in a text for markup."""
+    """A console that interprets no markup in texts."""
     from rich.console import Console
 
     made = Console(stderr=stderr, soft_wrap=False, markup=False, emoji=False, highlight=False)

@@ -2,7 +2,7 @@
 
 Read from a text in lower case without thousands separators. What two amounts have in common is a value of one kind: an
 amount of money, a duration, a size, a count of one counter (3명, 세 명), a date, a time of day, a bare number. A number
-is read as a whole: 1억 5천만 is one amount, and so is twenty-five; digits within a word (EC2, v2.3) are none.
+is read as a whole: 1억 5천만 is one amount, and so is twenty-five; digits within a word (EC2, v2.3) are not amounts.
 """
 
 from __future__ import annotations
@@ -414,7 +414,7 @@ def _ordinal(match: re.Match[str]) -> Amount:
 
 
 def _time_of_day(match: re.Match[str], hour: int, minute: int, part: str) -> Amount | None:
-    """Both halves of the day where the text does not name one."""
+    """The times of day that are possible: two where the text does not tell morning from afternoon."""
     if hour > 24 or minute > 59:
         return None
     minutes = (hour % 24) * 60 + minute

@@ -56,7 +56,7 @@ class Cutter:
             raise ValueError(f"overlap: expected 0 to half of max_chars ({self.max_chars // 2}), found {self.overlap}")
 
     def passages(self, text: str) -> list[Passage]:
-        """In document order; none for a blank text."""
+        """The passages in document order; none for a blank text."""
         if not self.headings:
             return list(self._section(text, 0, len(text), ()))
         parts = _join_short(sections(text), self.min_chars, self.max_chars)
@@ -184,7 +184,7 @@ def _between_letters(text: str, cut: int) -> bool:
 
 
 def _even_bounds(bounds: Sequence[int], limit: int) -> list[int]:
-    """Those of `bounds` that make the fewest pieces, of similar length."""
+    """The `bounds` that make the fewest pieces, of similar length."""
     kept_bounds = [bounds[0]]
     for index in range(1, len(bounds) - 1):
         remaining = bounds[-1] - kept_bounds[-1]

@@ -2,7 +2,7 @@
 
 The score is the mean over the claims of the reference, weighted by what each of them says, of their cover: the share
 of the words and quantities of a claim that the answer holds, of those that the question does not hold already (of all
-where it holds them all; a share below CHANCE is none). What an answer says beyond the reference does not count. A
+where it holds them all; a share below CHANCE counts as 0). What an answer says beyond the reference does not count. A
 claim has 0, whatever its cover, where the answer
 
 - gives another quantity of the same kind in place of one of the claim (14 euros for 8 euros),

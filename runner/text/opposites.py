@@ -100,7 +100,7 @@ _OPPOSITES = _table()
 
 
 def opposites(word: Word) -> frozenset[str]:
-    """Forms of the words that say the opposite."""
+    """The forms of words with the opposite meaning."""
     return frozenset().union(*(_OPPOSITES.get(form, ()) for form in word.forms))
 
 

@@ -139,7 +139,7 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _join_wrapped_lines(text: str) -> str:
-    """One space for white space, and for a line break that does not follow the end of a sentence: a wrapped line."""
+    """Replace white space, and line breaks within a sentence, by one space."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).casefold())
     if not folded.isascii():
         folded = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", folded)))
@@ -150,7 +150,7 @@ def _join_wrapped_lines(text: str) -> str:
 
 
 def _spans(plain: str, form: str) -> Iterator[Span]:
-    """As it is written, then by its units."""
+    """The places of a form: as it is written, then by its units."""
     value = _value(form)
     if value.is_literal:
         for span in _occurrences(plain, form):
@@ -176,7 +176,7 @@ def _is_own(plain: str, span: Span, value: _Value) -> bool:
 
 
 def _occurrences(plain: str, form: str) -> Iterator[Span]:
-    """At every place, overlapping ones too."""
+    """All occurrences of a form, overlapping ones too."""
     pattern = _pattern(form)
     match = pattern.search(plain) if pattern else None
     while pattern and match:
@@ -186,8 +186,8 @@ def _occurrences(plain: str, form: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=65536)
 def _pattern(form: str) -> re.Pattern[str] | None:
-    """With a space that may or may not be there beside Hangul, between a number and Hangul, before a currency; with a
-    hyphen or a full stop where a space is, and the other way round."""
+    """The pattern of a form, with an optional space beside Hangul, between a number and Hangul, before a currency; with
+    a hyphen or a full stop where a space is, and the other way round."""
     plain = _ARTICLE.sub("", _plain(form))
     if not any(character.isalnum() for character in plain):
         return None
@@ -392,8 +392,8 @@ def _reading(plain: str) -> _Reading:
 
 
 def _key(unit: _Unit) -> str:
-    """What two units share if one matches the other; the first consonant of a Korean word, since its vowel may change
-    (걷다, 걸어요)."""
+    """A key that two units share if one matches the other; the first consonant of a Korean word, since its vowel may
+    change (걷다, 걸어요)."""
     if unit.amount is not None:
         return "0"
     return unicodedata.normalize("NFD", unit.word[0])[0] if _HANGUL.match(unit.word) else unit.stem
@@ -410,7 +410,7 @@ def _by_units(plain: str, value: _Value) -> Iterator[Span]:
 
 
 def _end(unit: _Unit, value: _Unit) -> int:
-    """Endings of a Korean word stay outside of the place."""
+    """The end of a place, without the endings of a Korean word."""
     if value.amount is None and _HANGUL.match(value.word) and unit.word.startswith(value.word):
         return unit.start + len(value.word)
     return unit.end

@@ -50,7 +50,7 @@ _NOT_EITHER = re.compile(r"^\W?(?:뿐|만)\s?(?:만\s?)?아니라")
 
 
 def is_refuted(plain: str, start: int, end: int) -> bool:
-    """Whether "not" stands to the very words at this place: not 8 euros, 8유로가 아닙니다."""
+    """Whether "not" negates exactly the words at this place: not 8 euros, 8유로가 아닙니다."""
     before, after = plain[max(0, start - 40) : start], plain[end : end + 20]
     return bool(_NOT_BEFORE.search(before)) or bool(_NOT_AFTER.match(after) and not _NOT_EITHER.match(after))
 

@@ -99,7 +99,7 @@ class Support:
 
 
 class Statement:
-    """One sentence, taken apart on demand."""
+    """One sentence, analysed on demand."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -127,7 +127,7 @@ class Statement:
 
     @cached_property
     def name_index(self) -> NameIndex:
-        """Its names, for comparing with those of others."""
+        """The names, for comparison with those of others."""
         return NameIndex(self.text)
 
     @cached_property
@@ -153,7 +153,7 @@ class Statement:
 
 
 class _Passage:
-    """A text taken apart: one of the first hits of many questions is judged for each of them."""
+    """An analysed text, cached, since a chunk among the first hits of many questions is judged for each of them."""
 
     def __init__(self, text: str) -> None:
         self.sentences = [Statement(sentence) for sentence in split_sentences(text)]

@@ -60,7 +60,7 @@ def translate(message: str, language: str, exit_code: int) -> str:
 
 
 def in_language(line: str, language: str) -> str:
-    """One line of what is wrong with data, in a language where there are words for it; else as it is."""
+    """A line about a problem of the data, translated where the language has words for it, else unchanged."""
     return (_line(line, language) if language in LABELS else None) or line
 
 
@@ -100,7 +100,7 @@ def _value(text: str, language: str) -> str:
 
 @cache
 def _patterns(language: str, room: str) -> list[tuple[str, re.Pattern[str]]]:
-    """In the order of the file, but what follows another sentence comes first."""
+    """The patterns in the order of the file, except that sentences that follow another one come first."""
     texts = wording(language, room).texts.items()
     chosen = [(key, text) for key, text in texts if room != ROOM or not key.startswith("kind.")]
     return [(key, _pattern(text)) for key, text in sorted(chosen, key=lambda entry: not entry[1].startswith("{told}"))]

@@ -132,7 +132,7 @@ def _memory(reply: Mapping[str, Any], *, had_memory: bool) -> str:
 
 
 def _pair(entity: Any, place: str) -> tuple[str, str]:
-    """A value may be a number where a server does not hold to the schema."""
+    """A (key, value) pair. A value may be a number where a server does not follow the schema."""
     if not isinstance(entity, Mapping):
         raise ValueError(f"{place}: expected an object, got {entity!r}")
     key, value = entity.get("key"), entity.get("value")

@@ -91,22 +91,9 @@ def main(argv: Sequence[str]) -> int:
     chosen_metrics = ChosenMetrics(choices, (), judge=components.root, fields=FIELDS)
     announce(cfg, components, cfg.report.language)
     settings = Settings(labels.scale, *own_options.thresholds, options.seed)
-    return _show(
-        calibrate(
-            Calibration(
-                cfg,
-                options,
-                components,
-                labels,
-                settings,
-                (arguments.labels, *words),
-                own_options.ratings.names,
-                run,
-                chosen_metrics,
-            )
-        ),
-        cfg,
-    )
+    command, names = (arguments.labels, *words), own_options.ratings.names
+    calibration = Calibration(cfg, options, components, labels, settings, command, names, run, chosen_metrics)
+    return _show(calibrate(calibration), cfg)
 
 
 def _choices(cfg: DictConfig) -> dict[str, Scorer]:

@@ -193,7 +193,7 @@ def _one_left_out(rubric: str, several: Sequence[RatedAnswer], scores: Scores, s
 
 
 def _slices(pairs: Pairs, kind: str) -> dict[str, Any]:
-    """Agreement by system or language; empty where all answers belong to one."""
+    """The agreement by system or language; empty where all answers have the same."""
     values = [getattr(answer, kind) for answer in pairs.answers]
     names = sorted({value for value in values if value is not None})
     return {

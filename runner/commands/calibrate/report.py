@@ -63,7 +63,8 @@ def render(folder: Path, result: Mapping[str, Any]) -> str:
 
 
 def panels(result: Mapping[str, Any]) -> list[RenderableType]:
-    """For the terminal: one panel a rubric, and how far several votes agree. Fits 80 columns, needs no colour."""
+    """The panels of the terminal: one for each rubric, and the agreement of several votes. Fits 80 columns, needs no
+    colour."""
     say = wording_of_calibration(result)
     rubric_panels: list[RenderableType] = []
     for rubric, entry in result["rubrics"].items():

@@ -31,7 +31,7 @@ REASONS = ("incomplete", "endless", "idle")
 
 
 def main(argv: Sequence[str]) -> int:
-    """List what takes up space here; where a word names sessions or their store, clean that store. Raises ConfigError
+    """List what takes up space; where an argument names sessions or their store, clean that store. Raises ConfigError
     with everything that is wrong or missing, and StopRunError for a store that cannot be used."""
     if argv and argv[0] in COMMAND.parts:
         return {"outputs": files.outputs, "cache": files.cache, "stores": stores.main}[argv[0]](argv[1:])

@@ -81,7 +81,7 @@ def cache(argv: Sequence[str]) -> int:
 
 
 def list_all(say: Wording) -> None:
-    """Say how much there is in the usual folders of outputs and cache, and how to clean them."""
+    """Print how much space the usual folders of outputs and cache take, and how to clean them."""
     there = (("outputs", _outputs_in(USUAL[0], say)), ("cache", _cache_entries(USUAL[1])))
     for folder, (part, entries) in zip(USUAL, there, strict=True):
         if not entries:
@@ -156,7 +156,7 @@ def _delete(folder: Path) -> None:
 
 
 def _cache_entries(folder: Path) -> list[Removable]:
-    """What is stored in a cache: indexes, rankings and the like, each in a folder of its own."""
+    """The entries of a cache: indexes, rankings and the like, each in a folder of its own."""
     return [_removable(path.parent, "") for path in sorted(folder.glob(f"*/*/{MANIFEST}"))]
 
 

@@ -40,7 +40,7 @@ class Collections:
         return sorted(collections, key=lambda each: (each.made or datetime.max.replace(tzinfo=UTC), each.name))
 
     async def drop(self, name: str) -> None:
-        """Deletes one."""
+        """Delete a collection."""
         await self._demand_keeping().drop(name, self._root)
 
     def _demand_keeping(self) -> Keeping:

@@ -26,7 +26,7 @@ OF_ONE_START = (
 
 def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[FrozenConfig, list[Cell]]:
     """The content of frozen.yaml, and the runs that it composes to. Raises InputError where these differ from the
-    finished runs and, unless `trusts`, for classes of other packages: the folder may be somebody else's."""
+    finished runs and, unless `trusts`, for classes of other packages: the folder may come from someone else."""
     runs = [(run, _values(run.values)) for run in source.runs]
     first, values = runs[0]
     # Components of later choices of the sweep: with retriever=hybrid,agentic only the second run has an agent.

@@ -32,7 +32,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Source:
-    """`sweep` is sweep.json, None for a single run."""
+    """The folder to freeze: its runs, and sweep.json (None for a single run)."""
 
     folder: Path
     runs: Sequence[Run]

@@ -46,7 +46,7 @@ def _has_all(words: Sequence[Word], forms: frozenset[str]) -> bool:
 
 
 def _near(questions: Sequence[str]) -> Iterator[list[int]]:
-    """For each question, the earlier ones with a Jaccard index of at least NEAR."""
+    """The earlier questions, for each question, with a Jaccard index of at least NEAR."""
     ngrams = count_ngrams(questions)
     sizes = np.diff(ngrams.offsets)
     owners = np.repeat(np.arange(len(questions)), sizes)

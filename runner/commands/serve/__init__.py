@@ -90,7 +90,7 @@ def _demand_extra() -> None:
 
 
 def token_of(name: str | None, host: str) -> str | None:
-    """Raises InputError where a server that others reach has none."""
+    """The token. Raises InputError where a server that others can reach has none."""
     if name is None:
         if not is_loopback(host):
             raise InputError(
@@ -129,7 +129,7 @@ def _root(folder: Path, *, read_only: bool) -> Path:
 
 @contextmanager
 def _hold_queue(root: Path, *, read_only: bool) -> Iterator[None]:
-    """One server has the queue of a root."""
+    """Lock the queue of a root, which only one server may have."""
     from runner.run.folders import lock_folder
 
     if read_only:

@@ -95,7 +95,7 @@ class Allowlist:
 
     @cached_property
     def brings(self) -> Mapping[str, Mapping[str, Chosen]]:
-        """Groups that a component needs beside those of its experiment, by GROUP=CHOICE."""
+        """The groups that a component needs besides those of its experiment, by GROUP=CHOICE."""
         offered = {**self.groups, **{group: tuple(self._choices.get(group, ())) for group in DATA}}
         needed = {f"{group}={name}": self._needs(group, name) for group, names in offered.items() for name in names}
         return {choice: groups for choice, groups in needed.items() if groups}
@@ -130,7 +130,7 @@ class Allowlist:
 
     @cached_property
     def options(self) -> Sequence[Setting]:
-        """Of a run, whatever is evaluated."""
+        """The options of a run, whatever it evaluates."""
         defaults = yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8"))
         settings = []
         for key in OPTIONS:
@@ -154,7 +154,7 @@ class Allowlist:
 
     @cached_property
     def settings(self) -> Mapping[str, Setting]:
-        """By key."""
+        """The settings by key."""
         by_key: dict[str, Setting] = {}
         for settings in self.settings_of.values():
             for setting in settings:
@@ -175,7 +175,7 @@ class Allowlist:
     # --- words of a request -----------------------------------------------------------------------
 
     def vet(self, overrides: Sequence[str]) -> None:
-        """Raises ConfigError with everything that a request must not say."""
+        """Raises ConfigError with everything that a request must not set."""
         problems = [problem for override in overrides if (problem := self._problem(override)) is not None]
         if problems:
             raise ConfigError(problems)
@@ -218,7 +218,7 @@ def _choices_by_name(text: str, group: str = "") -> Iterator[tuple[str, Chosen]]
 
 
 def key_of(override: str) -> str:
-    """What an override sets."""
+    """The key that an override sets."""
     return override.lstrip("+~").partition("=")[0]
 
 
@@ -257,7 +257,7 @@ def _of_node(node: Mapping[str, Any], place: str) -> Iterator[Setting]:
 
 
 def _kind(hint: Any) -> tuple[str, tuple[str, ...]] | None:
-    """None for what is not plain."""
+    """The kind and the words of a plain type; None for any other type."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _kind(parts[0])

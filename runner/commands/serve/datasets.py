@@ -105,7 +105,7 @@ class Part:
 
 
 class Datasets:
-    """Those of one root."""
+    """The data sets of one root."""
 
     def __init__(self, root: Path, built_in: Mapping[str, tuple[str, str]], bounds: Bounds) -> None:
         self.root, self.folder = root, root.resolve() / ".serve" / "datasets"
@@ -270,7 +270,7 @@ def guess_format(parts: Mapping[str, Sequence[Part]]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Without the ending of what is packed."""
+    """A file name without the ending of a compressed file."""
     return next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
 
 
@@ -285,7 +285,7 @@ def _demand_form(form: str, parts: Mapping[str, Sequence[Part]]) -> None:
 
 
 def _file_name(form: str, part: str, name: str, number: int) -> str:
-    """One of our own, with the ending by which readers know the form."""
+    """A file name of this program, with the ending by which readers recognise the format."""
     ends = [end.lower() for end in PurePosixPath(name.replace("\\", "/")).suffixes[-2:]]
     known = [end for end in ends if end in (*SUFFIXES, ".txt", ".md", ".qrels", ".xml")]
     fallback = {"csv": ".csv", "squad": ".json", "trec": ".txt", "beir": ".tsv" if part == "qrels" else ".jsonl"}
@@ -339,7 +339,7 @@ def _names_of(paths: Sequence[Path]) -> str:
 
 
 def _as_beir(folder: Path, paths: Mapping[str, Sequence[Path]]) -> Path:
-    """With the names that the format has."""
+    """Link the files under the names of the BEIR format."""
     place = folder / "beir"
     (place / "qrels").mkdir(parents=True)
     for part, name in (("corpus", "corpus"), ("queries", "queries"), ("qrels", "qrels/test")):
@@ -364,7 +364,7 @@ def _given_overrides(queries: Path) -> list[str]:
 
 
 def check_dataset(dataset: Dataset, evaluation: str) -> Dataset:
-    """As a run would read it."""
+    """Check a data set as a run would read it."""
     evaluation = "full_rag" if any(word.startswith("generator=") for word in dataset.words) else evaluation
     words = [f"+experiment={evaluation}", *dataset.words, "tracking=none", "dry_run=true"]
     command = run_command(words, CHECK_S, CHECK_BYTES)

@@ -177,7 +177,7 @@ class Guard:
         return 401, "token", "expected `Authorization: Bearer TOKEN`", {"www-authenticate": "Bearer"}
 
     def is_token(self, text: str) -> bool:
-        """In constant time."""
+        """Whether a text is the token, compared in constant time."""
         return self._token is None or hmac.compare_digest(text.encode("utf-8", "replace"), self._token)
 
     @property

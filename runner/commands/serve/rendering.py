@@ -50,7 +50,7 @@ def environment() -> Environment:
 
 
 def display_names(say: Wording) -> dict[str, Any]:
-    """Names of what there are several of, for templates."""
+    """The names of things of which there are several, for templates."""
     return {
         "status_names": {each: say(f"status.{each}") for each in STATUSES},
         "filter_names": {each: say(f"side.{each}") for each in FILTERS},

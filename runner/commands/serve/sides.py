@@ -47,7 +47,7 @@ class Sides:
         return cls(runs, np.stack(at))
 
     def id(self, number: int) -> str:
-        """Of a case."""
+        """The id of a case."""
         run, at = next((run, at) for run, at in zip(self.runs, self.at, strict=True) if at[number] >= 0)
         return run.ids[int(at[number])]
 
@@ -84,7 +84,7 @@ class Sides:
         return np.ones(self.at.shape[1], dtype=bool)
 
     def number_of(self, id: str) -> int | None:
-        """Of a case, by its id."""
+        """The number of a case by its id."""
         for run, at in zip(self.runs, self.at, strict=True):
             if (row := run.number_of(id)) is not None:
                 return int(np.flatnonzero(at == row)[0])
@@ -96,7 +96,7 @@ class Sides:
         return {show: int(self._mask(show).sum()) for show in FILTERS}
 
     def rows(self, number: int) -> list[Mapping[str, Any] | None]:
-        """Of one case, what each run wrote."""
+        """The rows of one case, one for each run."""
         return [
             next(run.rows([int(at[number])])) if at[number] >= 0 else None
             for run, at in zip(self.runs, self.at, strict=True)
@@ -107,8 +107,8 @@ State = tuple[str, int, int]
 
 
 class Shelf:
-    """Cases of runs, as long as their rows do not change. Each run is read by one thread at a time; who asks for others
-    does not wait for it."""
+    """Cases of runs, as long as their rows do not change. Each run is read by one thread at a time; readers of other
+    runs do not wait for it."""
 
     def __init__(self, *, writes: bool) -> None:
         self.writes = writes
@@ -130,7 +130,7 @@ class Shelf:
         return sides
 
     def cases(self, place: Place) -> Cases:
-        """Of one run."""
+        """The cases of one run."""
         return self._load_cases(place, self.state(place))
 
     def state(self, place: Place) -> State:

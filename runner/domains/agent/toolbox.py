@@ -76,7 +76,7 @@ class Toolbox:
 
     @property
     def calls(self) -> Sequence[ToolCall]:
-        """The calls so far, in their order."""
+        """The calls so far, in order."""
         return tuple(self._calls)
 
     @property
@@ -86,7 +86,7 @@ class Toolbox:
 
     @property
     def queries(self) -> Sequence[str]:
-        """What was searched for so far."""
+        """The queries so far."""
         return [str(call.arguments["query"]) for call in self._calls if "query" in call.arguments]
 
     @property

@@ -82,7 +82,7 @@ class VaultGraph:
             self.in_code.append(LooseLink(note, link, tuple(meant_notes(link, note, self.names))))
 
     def out_links(self, note: str) -> Sequence[Edge]:
-        """Those in the text, in its order."""
+        """The links in the text, in order."""
         return self._by_source.get(note, ())
 
     def back_links(self, note: str) -> Sequence[Edge]:

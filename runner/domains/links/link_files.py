@@ -68,7 +68,7 @@ def read_links(path: str, key: str, log: ProblemLog) -> dict[int, WrittenCase]:
 
 
 def written_case(row: Mapping[str, Any]) -> WrittenCase:
-    """One that runner.domains.links.making made."""
+    """A case that runner.domains.links.making made."""
     case = _case(Fields(row, "", None, ProblemLog()))
     if case is None:
         raise ValueError(f"not a case of a missing link: {row}")

@@ -49,7 +49,7 @@ def cut(memory: str, bounds: Bounds) -> str:
 
 
 def keep_fitting(sentences: list[str], bounds: Bounds) -> list[str]:
-    """Those that fit, tried in order."""
+    """The sentences that fit, tried in order."""
     fitting_sentences: list[str] = []
     for sentence in sentences:
         if len(fitting_sentences) < bounds.max_sentences and is_within(

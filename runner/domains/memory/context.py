@@ -67,7 +67,7 @@ class BuiltContext:
         return self.text_of("entities")
 
     def text_of(self, id: str) -> str:
-        """Of the contexts with this id."""
+        """The text of the contexts with this id."""
         return _join([context for context in self.contexts if context.id == id])
 
     @property
@@ -240,5 +240,5 @@ def _count_text(n: int, noun: str) -> str:
 
 
 def _cut_short(noun: str, n: int) -> str:
-    """One of `n` was cut short, the others are left out."""
+    """The words for: one of `n` was cut short, the others are left out."""
     return ", ".join(filter(None, (f"the end of 1 {noun}", _count_text(n - 1, noun))))

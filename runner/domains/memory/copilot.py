@@ -87,7 +87,7 @@ def moment_record(moment: Moment, context: BuiltContext) -> dict[str, Any]:
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:
-    """What the row of a case keeps of an answer."""
+    """The part of an answer that the row of a case stores."""
     citations = {"citations": list(answer.citations)} if answer.citations else {}
     cut_off = {"cut_off": True} if answer.cut_off else {}
     return {"answer": answer.text, "declined": answer.refused, **citations, **cut_off}

@@ -40,7 +40,7 @@ class ProbeCase:
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """Those that answer the probe."""
+        """The sessions that answer the probe."""
         evidence = set(self.probe.evidence)
         found = (session_of(turn) for turn in self.conversation.turns if turn.id and turn.id in evidence)
         return self.probe.sessions or tuple(dict.fromkeys(filter(None, found)))
@@ -68,7 +68,7 @@ class ProbeCase:
         return known if probe.patched is None else [*known, probe.patched.answers, probe.patched.evidence]
 
     def record(self) -> dict[str, Any]:
-        """What the row of a case keeps of it."""
+        """The part that the row of a case stores."""
         probe = self.probe
         return {
             "query": probe.question,

@@ -197,7 +197,8 @@ class _Fact:
         return _names(self.text)
 
     def is_said(self, statement: Statement) -> bool:
-        """Its value word for word, or all its numbers with most of its words; about nothing else."""
+        """Whether a statement gives its value word for word, or all its numbers with most of its words, and is about
+        nothing else."""
         if _other_name(self, statement):
             return False
         if shows(statement.text, [self.text, self.value]):
@@ -318,7 +319,7 @@ class _Reading:
         return relevance if has_numbers else min(4.0, relevance - 1)
 
     def _degree(self, fact: _Fact) -> float:
-        """Of a fact that does not show."""
+        """The degree (0..1) to which the memory holds a fact that it does not state."""
         question_parts = [Part(word=word) for word in self.topic_words]
         question_forms = all_forms(self.topic_words)
         shares = []

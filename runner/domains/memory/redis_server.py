@@ -66,7 +66,7 @@ class RedisServer:
             yield Problem(f"{setting}.cert_file", "expected an address that begins with rediss:// beside a certificate")
 
     def problems(self) -> list[Problem]:
-        """A password or a file that is not there."""
+        """Problems of a missing password or file."""
         return [*self._secrets(), *self._certificates()]
 
     def _secrets(self) -> Iterator[Problem]:

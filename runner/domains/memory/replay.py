@@ -113,7 +113,7 @@ class Replay:
             return moment
 
     async def forget(self) -> None:
-        """The session, and what was kept of it."""
+        """Delete the session, and what was kept of it."""
         progress, self._progress = self._progress, None
         if progress is not None:
             await self._memory.delete(progress.key)

@@ -28,7 +28,7 @@ _KEY = re.compile(r"chat:\{([\w.~%-]+):([\w.~%-]+)\}:(?:short|memory|entities)",
 
 @lru_cache(maxsize=1024)
 def keys_of(key: SessionKey) -> tuple[str, ...]:
-    """Raises EvaluationError for an empty name."""
+    """The keys of a session. Raises EvaluationError for an empty name."""
     place = _place(key)
     return tuple(f"{place}:{part}" for part in PARTS)
 
@@ -72,7 +72,7 @@ def _fields(record: ChatTurn | Entity) -> dict[str, Any]:
 
 
 def turn_of(turn: ChatTurn) -> bytes:
-    """Without its number, which the store gives."""
+    """A turn without its number, which the store assigns."""
     fields = _fields(turn)
     del fields["number"]
     return _json(fields)

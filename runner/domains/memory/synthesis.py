@@ -112,7 +112,7 @@ def _place(random: Random, plan: dict[int, Event], event: Event, start: int, end
 
 
 class _Writer:
-    """A value is used once in a conversation, and none is part of another one."""
+    """Writes a conversation. Each value is used once, and none is part of another one."""
 
     def __init__(self, random: Random, phrases: Phrases) -> None:
         self.random = random
@@ -124,7 +124,7 @@ class _Writer:
         self._deck: list[list[str]] = []
 
     def texts_for(self, event: Event | None, number: int) -> tuple[str, str]:
-        """What the user says and what is answered."""
+        """The message of the user, and the reply."""
         if event is None:
             return self._small_talk()
         if event.kind == "topic":
@@ -176,7 +176,7 @@ class _Writer:
         return phrases
 
     def _new_value(self, slot: Slot) -> str | None:
-        """None when all are used up."""
+        """A value that was not used yet; None when all are used."""
         said = " | ".join(self._used_values)
         for value in self.random.sample(slot.values, len(slot.values)):
             if not mentions(said, [value]) and not mentions(value, self._used_values):

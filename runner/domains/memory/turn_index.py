@@ -252,7 +252,7 @@ class TurnSearch:
 
 
 def _of_units(units: Sequence[Sequence[ChatTurn]], cosines: NDArray[np.float64]) -> Scores:
-    """The best of each unit, of `cosines` in the order of its turns; none of a unit without any."""
+    """The best score of each unit; `cosines` are in the order of the turns. A unit without a score has none."""
     scores: dict[int, float] = {}
     for place, own in enumerate(np.split(cosines, np.cumsum([len(turns) for turns in units])[:-1])):
         if not np.isnan(own).all():
@@ -261,7 +261,7 @@ def _of_units(units: Sequence[Sequence[ChatTurn]], cosines: NDArray[np.float64])
 
 
 def _fuse_legs(keyword: Scores, dense: Scores, total: int, weight: float) -> Scores:
-    """As the hybrid retriever does by default."""
+    """Fuse two rankings as the hybrid retriever does by default."""
     legs = [(scores, in_order(scores)[:POOL]) for scores in (keyword, dense)]
     values = [
         convex_values(np.array([scores[place] for place in order]), pool=POOL, total=total, normalization="zscore")
@@ -273,7 +273,7 @@ def _fuse_legs(keyword: Scores, dense: Scores, total: int, weight: float) -> Sco
 
 
 def by_session(turns: Sequence[ChatTurn]) -> list[list[ChatTurn]]:
-    """By session, in the order in which they began; turns without a known session are one."""
+    """The turns by session, in the order in which sessions began; turns without a known session form one."""
     turns_by_session: dict[str, list[ChatTurn]] = {}
     for turn in turns:
         turns_by_session.setdefault(session_of(turn), []).append(turn)

@@ -40,7 +40,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """The same for the same call."""
+        """A key that is equal for equal calls."""
         return f"{self.name} {json.dumps(self.arguments, sort_keys=True)}"
 
 

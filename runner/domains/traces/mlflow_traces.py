@@ -318,7 +318,7 @@ def _object(value: Mapping[str, Any], name: str, field: str) -> Mapping[str, Any
 
 
 def _attribute(span: Span, name: str) -> Any:
-    """Of `mlflow.`; attributes are texts of JSON."""
+    """The value of an attribute `mlflow.NAME`, which is JSON in a text."""
     attributes = span.get("attributes")
     value = attributes.get(f"mlflow.{name}") if isinstance(attributes, dict) else None
     decoded = _decode(value) if isinstance(value, str) else None

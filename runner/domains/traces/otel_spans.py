@@ -195,7 +195,7 @@ def _metadata(spans: Sequence[Span], root: Span, began: datetime | None, assumed
 
 
 def _kind(span: Span) -> str | None:
-    """model, tool, group, `other` for what generative AI has besides, or None for a span of something else."""
+    """`model`, `tool` or `group`; `other` for any other span of generative AI; None for the rest."""
     kinds = [str(span.attributes[name]) for name in KINDS if name in span.attributes]
     for kind, names in (("model", MODELS), ("tool", TOOLS), ("group", GROUPS)):
         if any(value in names for value in kinds):
@@ -279,7 +279,7 @@ class _Conversation:
 
 
 def _key(message: Message) -> Any:
-    """The same for the same message in what a later model was shown."""
+    """A key that is equal where a later request repeats the message."""
     if message.role == "tool":
         return "result", message.call_id or message.text.strip()
     if message.calls:

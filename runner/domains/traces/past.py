@@ -49,7 +49,7 @@ class Past:
     shares: dict[str, Timing] = field(default_factory=dict, compare=False)
 
     def problems(self, ttl_ms: int | None) -> list[Problem]:
-        """The problem of a time to live without an order by time."""
+        """The problem of setting a time to live for traces without an order by time."""
         if ttl_ms is None or self.order == "time":
             return []
         return [Problem("novelty.ttl_ms", "counts the time between traces: it needs novelty.order=time")]
@@ -133,7 +133,7 @@ class Past:
 
 
 class _Texts(Lazy[str]):
-    """Of traces, in an order; none is held."""
+    """The texts of traces, in a given order; none is kept in memory."""
 
     def __init__(self, traces: Sequence[Trace], ordered: Sequence[int]) -> None:
         self._traces, self._ordered = traces, ordered

@@ -230,7 +230,7 @@ class StoredTraces(Lazy[Trace]):
             return self._read(file.readline(), path)
 
     def __iter__(self) -> Iterator[Trace]:
-        """Without opening a file for every trace."""
+        """Iterate without opening a file for every trace."""
         place = 0
         for number, path in enumerate(self._paths):
             with open_file(path, self._key, DataError) as file:

@@ -165,7 +165,7 @@ def _shares(traces: Traces, say: Wording) -> Table:
 
 
 def _rules(traces: Traces, say: Wording) -> Table:
-    """In the order in which they are tried."""
+    """The rules, in the order in which they are tried."""
     headers = [say("trace.rule"), say("trace.fired"), say("trace.of_all")]
     n = sum(entry["n"] for entry in (traces.get("domains") or {}).values())
     rows = [
@@ -205,7 +205,7 @@ def _tau(traces: Traces) -> tuple[list[str], list[list[float | None]]]:
 
 
 def _agreement(traces: Traces, say: Wording) -> Section | None:
-    """With ratings of people."""
+    """The agreement with ratings by people."""
     entry = traces.get("agreement")
     if not entry:
         return None

@@ -36,7 +36,7 @@ class SharedPlace:
 
     @property
     def keys(self) -> tuple[str, str]:
-        """In one slot of a cluster."""
+        """The keys of the cache, in one slot of a cluster."""
         name = quote(self.name, safe="", errors="surrogatepass")
         return f"novelty:{{{name}}}:state", f"novelty:{{{name}}}:vectors"
 

@@ -135,7 +135,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _add_owner(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
-    """Of two people, each has a dog."""
+    """Add the owner to the key of a fact: of two people, each may have a dog."""
     return tuple(replace(fact, key=f"{speaker} {fact.key}" if fact.key and speaker else fact.key) for fact in facts)
 
 
@@ -323,7 +323,7 @@ def _values(text: str) -> list[str]:
 
 
 def _words_of(text: str) -> list[str]:
-    """Its values and words, the longest first, without particles."""
+    """The values and words of a line, the longest first, without particles."""
     forms = {form for word in content_words(text) for form in (word.text, *word.forms)}
     return sorted({*forms, *_values(text), *text.split()}, key=len, reverse=True)
 
@@ -396,14 +396,14 @@ def _line_of(fact: Fact, speaker: str) -> _Line:
 
 
 def _read(text: str) -> _Line:
-    """A line as `shown` has written it, or a sentence that somebody else wrote."""
+    """A line as `shown` has written it, or a sentence that another component wrote."""
     match = _SPEAKER.match(text)
     speaker, plain = (match[1], text[match.end() :]) if match else ("", text)
     return _Line(plain, speaker, _add_owner(facts_of(plain), "" if speaker in ASSISTANTS.values() else speaker))
 
 
 def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
-    """As many lines as fit, the most important ones, of these the newest; the newest first."""
+    """The lines that fit: the most important ones, and of these the newest; newest first."""
     places: set[int] = set()
     for place in sorted(range(len(lines)), key=lambda place: (-lines[place].rank, -place)):
         chosen = sorted({*places, place}, reverse=True)

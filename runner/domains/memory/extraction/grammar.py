@@ -182,7 +182,7 @@ def facts_of(sentence: str) -> tuple[Fact, ...]:
 
 
 def clauses_of(sentence: str) -> list[str]:
-    """The clauses that could each stand alone, with the conjunctive endings of Korean ones."""
+    """The independent clauses, Korean ones with their conjunctive endings."""
     language = language_of(sentence)
     joint = r"(?<=[고서니며])\s+|,\s+" if language == "ko" else r",?\s+(?:so|and|but)\s+|[,;]\s+"
     return re.split(joint, sentence)
