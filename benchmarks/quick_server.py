@@ -4,8 +4,8 @@
 
 Speaks HTTP/1.1 with connections that stay open, one request after the other on each, and answers each POST at once with
 a chat completion whose content is the JSON of a judge: a score, which depends on the bytes of the request alone, and a
-reasoning. It reads no JSON; every reply was made at the start. A request takes 36 microseconds of processor time, most of
-it in calls to the system, and 80 beside clients that use the caches of the same cores; the server of tests/services
+reasoning. It reads no JSON; every reply was made at the start. A request takes 36 microseconds of processor time, most
+of it in calls to the system, and 80 beside clients that use the caches of the same cores; the server of tests/services
 takes 280.
 """
 
