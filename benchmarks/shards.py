@@ -5,7 +5,7 @@
     lexical   full_rag over rankings and answers that were given, judged by words
     lsa       full_rag over a corpus, ranked by vectors of embedder=lsa, judged by words
     server    full_rag over answers that were given, judged by a model on a server here, which answers at once and
-              costs as little as one can (benchmarks/quick_server.py)
+              costs as little as one can (tests/services/quick_server.py)
     e5        as lsa, with embedder=e5 (extra e5), over 300 documents; not by default
 
 Efficiency is the time of one process, divided by twice that with two shards: 1 where both cores do all of the work, and
@@ -36,8 +36,8 @@ from threading import Event, Thread
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.quick_server import QuickServer, quick_server
 from benchmarks.soak import EVALUATIONS, Spent, data, ended, start
+from tests.services.quick_server import QuickServer, quick_server
 
 SHARDS, TARGET, LONG_S = 2, 0.85, 60.0
 LOOK_S = 0.1
