@@ -191,6 +191,7 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
         judges = [part for key, part in service.components.parts.items() if key.split(".")[0] == "judge"]
         reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
+        is_waiting = is_waiting and service.shard_folder is None  # the run of a shard prepares its end itself
         async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting):
             return await run_cases(
                 service.components.root, service.pending, limits, record, tell, service.journal.earlier_row
