@@ -311,8 +311,9 @@ class SemanticRetriever:
 
     def _rank(self, vector: NDArray[np.float32], hits: Hits, depth: int) -> Ranking:
         scores = hits.scores
-        if hits.vectors is not None:
-            scores = np.einsum("ij,j->i", hits.vectors.astype(np.float64), vector.astype(np.float64))
+        vectors = hits.vectors if isinstance(self._index, StoreIndex) else self._index.vectors_of(hits.numbers)
+        if vectors is not None:
+            scores = np.einsum("ij,j->i", vectors.astype(np.float64), vector.astype(np.float64))
         order = best(scores, self._ranks[hits.numbers], depth)
         ids = tuple([self._ids[number] for number in hits.numbers[order].tolist()])
         scores = scores[order]
