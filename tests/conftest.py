@@ -26,7 +26,7 @@ from hypothesis.strategies import none
 
 from runner.system import redaction
 from runner.words.wording import speak
-from tests.record_folders import make_small_runs
+from tests.record_folders import copy_of, make_small_records, make_small_runs
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
 from tests.services.redis_server import RedisServer, serving_redis
@@ -135,22 +135,14 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 @pytest.fixture(autouse=True)
-def no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process knows its secrets to its end: those of one test would be hidden from what the next one prints."""
-    monkeypatch.setattr(redaction, "_known", redaction._Secrets())
-
-
-@pytest.fixture(autouse=True)
-def english_at_first() -> None:
-    """A process speaks the language of the last command line, which was that of another test."""
+def as_in_a_process_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a process keeps to its end, and the next test would meet: secrets, which would be hidden from what it
+    prints, the language of the last command line, and modules that a test imported from a folder of its own."""
+    secrets, redaction._known = redaction._known, redaction._Secrets()
     speak("en")
-
-
-@pytest.fixture(autouse=True)
-def modules_of_the_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a test imported from a folder of its own is not there for the next one that names a module so."""
     last = next(reversed(sys.modules))  # those that are imported stand behind it
     yield
+    redaction._known = secrets
     folder = str(tmp_path_factory.getbasetemp())
     for name in list(takewhile(lambda name: name != last, reversed(sys.modules))):
         if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
@@ -269,6 +261,18 @@ def small_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def small_records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same folder with records of its runs, `experiments/한` and `experiments/s`. Not to be changed either."""
+
+    def make(folder: Path) -> None:
+        copy_of(small_runs, folder)
+        with chdir(folder):
+            make_small_records()
+
+    return shared(tmp_path_factory, "small_records", make)
+
+
+@pytest.fixture(scope="session")
 def _models_server() -> Iterator[ModelsServer]:
     with serving_models() as server:
         yield server
@@ -277,9 +281,7 @@ def _models_server() -> Iterator[ModelsServer]:
 @pytest.fixture
 def server(_models_server: ModelsServer) -> ModelsServer:
     """An OpenAI-compatible server that answers at once and has seen nothing yet."""
-    _models_server.reset()
-    _models_server.respond, _models_server.latency_s = None, 0.0
-    _models_server.api_key, _models_server.faults, _models_server.refuses = None, None, ()
+    _models_server.renew()
     return _models_server
 
 
