@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from itertools import islice
@@ -585,6 +585,11 @@ def _set_task(cfg: DictConfig, overrides: Sequence[str]) -> None:
 def repository(loader: Any, search_path: Sequence[str]) -> Any:
     """The files of all groups: `get_group_options(group, ObjectType)` and `load_config(path)`, with an override of
     hydra.searchpath taken into account."""
+    return _repository(loader, tuple(search_path))
+
+
+@lru_cache(maxsize=1)
+def _repository(loader: Any, search_path: tuple[str, ...]) -> Any:
     _, caching = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
     return caching
 
