@@ -36,6 +36,42 @@ GOLDEN = Path(__file__).parent / "golden"
 
 LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/test_wheel", "tests/runner/commands/")
 
+# Files whose tests one worker makes, since what they have in common takes a worker seconds of processor time: to import
+# MLflow and its store, and what the processes are forked from that a test starts.
+TOGETHER = {
+    "mlflow": (
+        "tests/command_line/test_case_traces.py",
+        "tests/command_line/test_comparing.py",
+        "tests/command_line/test_every_experiment.py",
+        "tests/command_line/test_secrets.py",
+        "tests/command_line/test_strangers.py",
+        "tests/command_line/test_sweeps.py",
+        "tests/fuzz/test_tracking.py",
+        "tests/plugins/tracking/test_mlflow.py",
+        "tests/runner/commands/test_results.py",
+        "tests/runner/commands/test_track.py",
+        "tests/runner/commands/test_ui.py",
+        "tests/runner/compare/test_sides.py",
+        "tests/runner/tracking/test_mlflow_client.py",
+        "tests/runner/words/test_spoken.py",
+    ),
+    "forked": (
+        "tests/command_line/test_calls.py",
+        "tests/command_line/test_changed_code.py",
+        "tests/command_line/test_costs.py",
+        "tests/command_line/test_extension.py",
+        "tests/command_line/test_failing_runs.py",
+        "tests/command_line/test_init.py",
+        "tests/command_line/test_resuming.py",
+        "tests/command_line/test_stranger_metrics.py",
+        "tests/command_line/test_systems.py",
+        "tests/command_line/test_unfinished.py",
+        "tests/command_line/test_waves.py",
+        "tests/command_line/test_wrong_commands.py",
+        "tests/runner/commands/test_generate.py",
+    ),
+}
+
 _n_collected = 0  # full garbage collections up to the last after which was frozen what was left
 
 # For this process and every process that a test starts.
@@ -74,6 +110,24 @@ def pytest_xdist_auto_num_workers() -> int | None:
     """Two more than there are processors: tests wait for servers, processes and disks a quarter of their time, and of
     three workers on two processors more than one waits in each tenth moment."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile`, with the files of TOGETHER as one."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    of_file = {file: name for name, files in TOGETHER.items() for file in files}
+    assert [file for file in of_file if not (config.rootpath / file).exists()] == []
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return of_file.get(file, file)
+
+    return Together(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
