@@ -3,7 +3,8 @@
     python benchmarks/memory_store.py [SESSIONS [TURNS]]
 
 The baseline is the same number of plain commands of redis-py (RPUSH of the same turn), sent to the same server by the
-same number of tasks. It numbers no turn, expires nothing and would keep a turn twice where an answer is lost.
+same number of tasks, with the same timeout. It numbers no turn, expires nothing and would keep a turn twice where an
+answer is lost.
 """
 
 from __future__ import annotations

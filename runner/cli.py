@@ -20,7 +20,7 @@ from runner import DISTRIBUTION, __version__
 from runner.config.completion import ASKS, answer
 from runner.errors import ComponentError, InputError, RunnerError, describe_unexpected, did_you_mean
 from runner.system import redaction, terminal
-from runner.system.collector import collecting_seldom, end_quickly, put_off
+from runner.system.collector import collect_seldom, end_quickly, put_off
 
 if TYPE_CHECKING:
     from runner.config.arguments import Line
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ready_streams()
     redaction.learn_environment()
     redaction.learn(words)
-    with collecting_seldom(freezes=False), redaction.guarded_streams():
+    with collect_seldom(freezes=False), redaction.guarded_streams():
         return _exit_code(words)
 
 
@@ -62,9 +62,9 @@ def _exit_code(words: Sequence[str]) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:
-        from runner.system.writing import in_words
+        from runner.system.writing import os_error_text
 
-        _fail(in_words(error, "a file"), 3, words)
+        _fail(os_error_text(error, "a file"), 3, words)
         return 3
     except MemoryError:
         _fail("the memory that this process may use is full", 3, words)
@@ -75,15 +75,15 @@ def _exit_code(words: Sequence[str]) -> int:
 
 
 def _fail(message: str, exit_code: int, words: Sequence[str]) -> None:
-    """In the language of the command line, too."""
+    """Print an error, also in the language of the command line."""
     from runner.config.language import language_of
-    from runner.words.bilingual import beside
+    from runner.words.bilingual import add_translation
 
-    terminal.fail(beside(message, language_of(words), exit_code))
+    terminal.fail(add_translation(message, language_of(words), exit_code))
 
 
 def _fail_with_log(message: str, error: BaseException, words: Sequence[str]) -> None:
-    """Of a bug, one line, and where its traceback is. No run has a folder for it yet."""
+    """Print a bug in one line, with the place of its traceback. No run has a folder for it yet."""
     from runner.system.writing import write_text
 
     log = Path(tempfile.mkdtemp(prefix="runner-")) / "error.log"
@@ -124,7 +124,7 @@ def _speak(words: Sequence[str]) -> None:
 
 
 def _suggestion(word: str) -> str:
-    """What would have worked instead of a word that is no command."""
+    """What would have worked instead of an unknown command."""
     from runner.config.help import as_run, groups
     from runner.config.options import RunOptions
 
@@ -156,14 +156,14 @@ def run(words: Sequence[str]) -> int:
 
 
 def _help(words: Sequence[str]) -> int:
-    """Of everything, or of each GROUP=CHOICE."""
+    """Print help on everything, or on each GROUP=CHOICE."""
     from runner.config import arguments
     from runner.config.help import choice_manual, manual
 
-    folders, asked = arguments.split_flags(words, arguments.CONFIG_FOLDER)
+    folders, choices = arguments.split_flags(words, arguments.CONFIG_FOLDER)
     arguments.check_folders(folders)
-    asked = [word for word in asked if not word.startswith("-")]
-    terminal.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))
+    choices = [word for word in choices if not word.startswith("-")]
+    terminal.write("\n".join(choice_manual(word, folders) for word in choices) if choices else manual(folders))
     return 0
 
 
@@ -171,17 +171,17 @@ def _ask_hydra(line: Line, words: Sequence[str]) -> int:
     from runner.config import arguments
     from runner.config.compose import frozen_of
     from runner.config.folders import with_search_path
-    from runner.config.frozen import unfolding
+    from runner.config.frozen import unfolded_folder
 
     frozen, folders = frozen_of(line)
-    with unfolding(frozen) as folder:
+    with unfolded_folder(frozen) as folder:
         if folder is not None:
             words = [*with_search_path([], folders, frozen), *line.words]
         return _hydra_main([arguments.quote_argument(word) for word in words], folder)
 
 
 def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:
-    """What Hydra says of the configuration of the program or of a folder. Its exit code for wrong usage is 1, as
+    """Run Hydra on the configuration of the program or of a folder. Its exit code for wrong usage is 1, as
     everywhere here."""
     import hydra
     from hydra.errors import HydraException

@@ -46,7 +46,7 @@ class InputError(RunnerError):
 
 
 class CorpusError(RunnerError):
-    """Documents cannot be read, or are none."""
+    """Documents cannot be read, or there are none."""
 
     exit_code = 2
 
@@ -81,7 +81,7 @@ class BudgetSpentError(StopRunError):
     """The next request would pass a limit of `budget`."""
 
 
-# what the message of such an end tells; the budget of minutes begins anew with a command
+# what the message of such an end tells; each command has the whole budget of minutes
 SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")
 # the same command meets it again, until the address, the model or the key that it names is another; in all languages
 REFUSED = re.compile(r"(?:\bthe (?:server|service) answers|서비스 응답) (?:3\d\d|401|403|404|405)\b")
@@ -135,11 +135,11 @@ class ConfigError(InputError):
 def expectation(message: str) -> str:
     """The expectation in a message of pydantic, in plain words: `1 or more` for "Input should be greater than or equal
     to 1"."""
-    told = message.removeprefix("Value error, ").removeprefix("Input should be ").partition(", unable to ")[0]
+    reason = message.removeprefix("Value error, ").removeprefix("Input should be ").partition(", unable to ")[0]
     for pattern, plain in PLAIN:
-        if match := pattern.fullmatch(told):
+        if match := pattern.fullmatch(reason):
             return match.expand(plain)
-    return told
+    return reason
 
 
 def rephrase(message: str) -> str:
@@ -169,10 +169,10 @@ def describe_unexpected(error: BaseException) -> str:
     foreign = [(name, line) for name, line in lines if name.partition(".")[0] not in OURS]
     package = foreign[0][0].partition(".")[0] if foreign else ""
     own = [(name, line) for name, line in lines if name.partition(".")[0] in ("runner", "plugins")]
-    passed = [each for each in foreign if each[0].partition(".")[0] == package] or own
-    if not passed:
+    places = [each for each in foreign if each[0].partition(".")[0] == package] or own
+    if not places:
         return text
-    name, line = passed[-1]
+    name, line = places[-1]
     return f"{text} ({name}, line {line})"
 
 
@@ -184,7 +184,7 @@ def text_of(error: BaseException) -> str:
         return f"(its text cannot be read: {type(again).__name__})"
 
 
-def installing(extra: str) -> str:
+def install_command(extra: str) -> str:
     """The command that installs an extra: into a clone by its folder, else by the name of the distribution."""
     clone = Path(__file__).resolve().parent.parent
     if not (clone / "pyproject.toml").is_file():

@@ -52,8 +52,8 @@ class Preflight(Protocol):
     """
 
     def preflight(self) -> Sequence[Problem]:
-        """What is missing. Called for every run of a sweep, on the machine that starts it; must not use the network or
-        read whole files.
+        """The problems, such as a missing key. Called for every run of a sweep, on the machine that starts it; must not
+        use the network or read whole files.
 
         Returns:
             Every problem, under the key of the setting that causes it; empty where nothing is missing.
@@ -339,7 +339,7 @@ class Cutting(Protocol):
 
     @property
     def cutter(self) -> Cutter:
-        """What cuts; `passages` adds nothing to it."""
+        """The object that cuts texts, with nothing added by `passages`."""
 
 
 class Tokenizer(Protocol):
@@ -617,7 +617,7 @@ class Reference(Protocol):
 
     @property
     def reference(self) -> str:
-        """Its name in reports."""
+        """The name of the reference in reports."""
 
 
 @runtime_checkable
@@ -721,7 +721,7 @@ class System(Protocol):
         """
 
     def open(self) -> AbstractAsyncContextManager[None]:
-        """Entered before the first question, and left after the last one."""
+        """A context that is entered before the first question and left after the last one."""
 
 
 @runtime_checkable
@@ -1045,7 +1045,7 @@ class Opening(Protocol):
     """
 
     def open(self) -> AbstractAsyncContextManager[None]:
-        """Entered once a run, before `prepare`; left after the last case."""
+        """A context that is entered once a run, before `prepare`, and left after the last case."""
 
 
 @runtime_checkable
@@ -1257,16 +1257,13 @@ class Tracking(Protocol):
         """
 
     def upload_sweep(self, folder: Path) -> str | None:
-        """Upload the summary of a sweep folder; its runs go through `upload`.
+        """Upload the summary of a sweep folder; its runs go through `upload`, which raises the same.
 
         Args:
             folder: of a finished sweep.
 
         Returns:
-            The id of the sweep in the store; None where it has no ids.
-
-        Raises:
-            TrackingError: the store cannot be reached, or refuses.
+            The id of the sweep; None where the store has no ids.
         """
 
 

@@ -66,7 +66,7 @@ def trajectory_record(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def trajectory_of(record: Mapping[str, Any]) -> Trajectory:
-    """What `trajectory_record` wrote."""
+    """The trajectory that `trajectory_record` wrote."""
     return Trajectory(**{**record, "calls": tuple(map(_call_of, record["calls"]))})
 
 
@@ -78,12 +78,12 @@ def _call_of(record: Mapping[str, Any]) -> ToolCall:
 
 def _without_defaults(part: Trajectory | ToolCall | Assessment) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for each in fields(part):
-        value = getattr(part, each.name)
+    for attribute in fields(part):
+        value = getattr(part, attribute.name)
         if isinstance(value, Assessment):
             values |= _without_defaults(value)
-        elif value != each.default and (value or each.name != "facts"):
-            values[each.name] = list(value) if isinstance(value, tuple) else value
+        elif value != attribute.default and (value or attribute.name != "facts"):
+            values[attribute.name] = list(value) if isinstance(value, tuple) else value
     return values
 
 
@@ -155,7 +155,7 @@ class Shelf(Protocol):
         """The place of each chunk."""
 
     def corpus(self) -> Corpus:
-        """The corpus that the look-ups are in."""
+        """The corpus to look things up in."""
 
 
 @dataclass(frozen=True)
@@ -201,10 +201,10 @@ class Corpus:
 
     @cached_property
     def _chunks_by_document(self) -> Mapping[str, list[Chunk]]:
-        grouped: dict[str, list[Chunk]] = {}
+        by_document: dict[str, list[Chunk]] = {}
         for chunk in self.chunks:
-            grouped.setdefault(chunk.document_id, []).append(chunk)
-        return grouped
+            by_document.setdefault(chunk.document_id, []).append(chunk)
+        return by_document
 
     def chunks_of(self, document_id: str) -> Sequence[Chunk]:
         """The chunks of a document in their order; none for an unknown one."""
@@ -288,13 +288,13 @@ class SystemReply:
     keys: tuple[str, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """As JSON."""
+        """The reply as JSON values."""
         named = None if self.contexts is None else [[each.id, each.text, each.score] for each in self.contexts]
         return {"answer": self.answer, "contexts": named, "keys": list(self.keys)}
 
 
 def system_reply_of(record: Mapping[str, Any]) -> SystemReply:
-    """What `SystemReply.record` wrote."""
+    """The reply that `SystemReply.record` wrote."""
     named = record["contexts"]
     contexts = None if named is None else tuple(NamedContext(*each) for each in named)
     return SystemReply(record["answer"], contexts, tuple(record["keys"]))
@@ -302,7 +302,7 @@ def system_reply_of(record: Mapping[str, Any]) -> SystemReply:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing said before the question."""
+    """A message before the question."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -412,7 +412,7 @@ class Judgement:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything came that was asked for it."""
+        """Whether the judgement has a score, and no vote is missing."""
         return self.score is not None and not self.error and KEPT_VOTES not in self.details
 
 
@@ -506,12 +506,12 @@ class Row:
 
 
 def timings_of(row: Mapping[str, Any]) -> dict[str, Timing]:
-    """Of a line of per_item.jsonl."""
+    """The timings in a line of per_item.jsonl."""
     return {stage: Timing(**timing) for stage, timing in row["timings"].items()}
 
 
 def answer_of(row: Mapping[str, Any]) -> Answer:
-    """That a line of per_item.jsonl keeps."""
+    """The answer in a line of per_item.jsonl."""
     kept = row["output"]
     return Answer(kept["answer"], kept["declined"], tuple(kept.get("citations", ())), kept.get("cut_off", False))
 

@@ -192,11 +192,11 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 def as_in_a_process_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a process keeps to its end, and the next test would meet: secrets, which would be hidden from what it
     prints, the language of the last command line, and modules that a test imported from a folder of its own."""
-    secrets, redaction._known = redaction._known, redaction._Secrets()
+    secrets, redaction._secrets = redaction._secrets, redaction._Secrets()
     speak("en")
     last = next(reversed(sys.modules))  # those that are imported stand behind it
     yield
-    redaction._known = secrets
+    redaction._secrets = secrets
     folder = str(tmp_path_factory.getbasetemp())
     for name in list(takewhile(lambda name: name != last, reversed(sys.modules))):
         if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):

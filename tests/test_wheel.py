@@ -19,7 +19,7 @@ import runner
 from runner import DISTRIBUTION
 from runner.cli import main
 from runner.domains.traces import score_trace
-from runner.errors import installing
+from runner.errors import install_command
 
 codes = [
     main(["+experiment=trace_quality", "profile=medical", "tracking=none", "out=x"]),
@@ -34,7 +34,7 @@ json.dump({
     "codes": codes,
     "score": score_trace(trace, "medical").score,
     "version": version(DISTRIBUTION),
-    "installing": installing("kiwi"),
+    "installing": install_command("kiwi"),
     "right": report["right"].value,
     "files": [runner.__file__, *sys.modules["plugins"].__path__],
 }, open("used.json", "w"))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from runner.domains.agent.messages import function_of, report_of, request_messages, response
 from runner.domains.agent.toolbox import CallsSpentError, Toolbox
-from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
+from runner.errors import EvaluationError, InputError, Problem, StopRunError, install_command
 from runner.llm.fencing import Item, fence_fields
 from runner.llm.messages import ChatReply, Function, Message
 from runner.llm.metering import metering
@@ -153,10 +153,10 @@ class _Run:
         from pydantic_ai.exceptions import AgentRunError
 
         history: dict[str, Sequence[Item]] = {"history": self.question.history} if self.question.history else {}
-        asked = fence_fields({**history, "question": self.question.text}, self.language)
+        prompt = fence_fields({**history, "question": self.question.text}, self.language)
         limits = UsageLimits(request_limit=self.toolbox.max_calls + MORE_REQUESTS)
         try:
-            run = await self._agent().run(asked, usage_limits=limits, infer_name=False)
+            run = await self._agent().run(prompt, usage_limits=limits, infer_name=False)
         except (InputError, StopRunError):
             raise
         except (AgentRunError, EvaluationError) as error:  # it went in circles, or said what cannot be used
@@ -240,11 +240,11 @@ class _Run:
 
     def _result_of(self, call: Callable[[], ToolCall]) -> str:
         try:
-            made = call()
+            tool_call = call()
         except CallsSpentError:
             self.refused += 1
             return SPENT[self.language]
-        return report_of(made, self.toolbox, self.language, self.settings.max_result_tokens)
+        return report_of(tool_call, self.toolbox, self.language, self.settings.max_result_tokens)
 
     def _query(self, query: str) -> str:
         return self.question.text if query == REHEARSED and self.settings.is_rehearsed else query
@@ -260,5 +260,6 @@ def _check_is_installed() -> None:
         import pydantic_ai  # noqa: F401
     except ImportError as error:
         raise InputError(
-            f"agent=pydantic_ai needs the package pydantic-ai-slim ({error}); install the extra: {installing('agent')}"
+            f"agent=pydantic_ai needs the package pydantic-ai-slim ({error}); install the extra: "
+            f"{install_command('agent')}"
         ) from error

@@ -47,9 +47,9 @@ class ScriptedAgent:
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
         call = self._judge(question, toolbox, toolbox.search_all(question.text))
-        named = _kind_there(question, toolbox)
-        if named and toolbox.calls_left:
-            call = self._judge(question, toolbox, toolbox.search_by_metadata(question.text, **named))
+        kind = _kind_there(question, toolbox)
+        if kind and toolbox.calls_left:
+            call = self._judge(question, toolbox, toolbox.search_by_metadata(question.text, **kind))
         while not call.assessment.sufficient:
             if not toolbox.calls_left:
                 return toolbox.finish("calls_spent")
@@ -60,17 +60,17 @@ class ScriptedAgent:
         return toolbox.finish("sufficient")
 
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
-        """What could be done next, best first."""
+        """The possible next steps, best first."""
         assessment = call.assessment
-        opened = {each.arguments["chunk_id"] for each in toolbox.calls if each.tool == "get_section"}
+        opened_ids = {each.arguments["chunk_id"] for each in toolbox.calls if each.tool == "get_section"}
         for chunk in [candidate.id for candidate in toolbox.candidates[:BEST]]:
-            if chunk not in opened and (
+            if chunk not in opened_ids and (
                 assessment.next_action == "get_section" or _is_told_beside(toolbox, chunk, call)
             ):
                 yield partial(toolbox.get_section, chunk)
-        wanted = assessment.refined_query
-        if assessment.next_action == "search_again" and wanted and wanted not in toolbox.queries:
-            yield partial(toolbox.search_all, wanted)
+        next_query = assessment.refined_query
+        if assessment.next_action == "search_again" and next_query and next_query not in toolbox.queries:
+            yield partial(toolbox.search_all, next_query)
         if asks_for_steps(question.text) and _may_have_steps(toolbox):
             yield partial(toolbox.search_by_metadata, question.text, has_steps=True)
         for query in refined_queries(question.text, toolbox.candidates[:1], self._coverage, self.expand):
@@ -80,28 +80,28 @@ class ScriptedAgent:
     def _judge(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
         """The call with the agent's own assessment, where the reranker has none. A call that found nothing changes no
         assessment. Documents of a kind that the question names come first."""
-        if named := _kind_there(question, toolbox):
-            first = [each.id for each in toolbox.candidates if named.items() <= each.metadata.items()]
+        if kind := _kind_there(question, toolbox):
+            first = [each.id for each in toolbox.candidates if kind.items() <= each.metadata.items()]
             call = toolbox.assess(ranked=[*first, *call.assessment.ranked])
         if call.assessment.sufficient is not None or call.error or not call.found:
             return call
-        asked = self._coverage.analyse(question.text)
-        looks = (self._coverage.of(asked, candidate.passage) for candidate in toolbox.candidates[:BEST])
+        weighted = self._coverage.analyse(question.text)
+        looks = (self._coverage.of(weighted, candidate.passage) for candidate in toolbox.candidates[:BEST])
         best = max(looks, key=lambda covered: covered.confidence)
         return toolbox.assess(sufficient=best.confidence >= 1, confidence=best.confidence, missing=best.missing)
 
 
 def _kind_there(question: Query, toolbox: Toolbox) -> Mapping[str, str]:
     """The kind of document that the question names, where the corpus has some."""
-    named = kind_in(question.text)
-    return named if all(toolbox.shelf.has(*each) for each in named.items()) else {}
+    kind = kind_in(question.text)
+    return kind if all(toolbox.shelf.has(*each) for each in kind.items()) else {}
 
 
 def _is_told_beside(toolbox: Toolbox, id: str, call: ToolCall) -> bool:
     """Whether a chunk of its section that is not found yet holds a word that is missing."""
     missing = all_forms(content_words(" ".join(call.assessment.missing)))
-    found = {each.id for each in toolbox.candidates}
-    beside = [each for each in toolbox.shelf.section(id) if each.id not in found]
+    candidate_ids = {each.id for each in toolbox.candidates}
+    beside = [each for each in toolbox.shelf.section(id) if each.id not in candidate_ids]
     return any(not missing.isdisjoint(all_forms(content_words(each.passage))) for each in beside)
 
 
@@ -133,11 +133,11 @@ def refined_queries(question: str, candidates: Sequence[Candidate], coverage: Co
         yield " ".join(searched)
     if not candidates or not n_words:
         return
-    known, counts = set(all_forms(content_words(question))), {}
+    known_forms, counts = set(all_forms(content_words(question))), {}
     for word in content_words(candidates[0].passage):
-        if word.forms.isdisjoint(known) and coverage.chunks_with(word) >= HELD_BY:
+        if word.forms.isdisjoint(known_forms) and coverage.chunks_with(word) >= HELD_BY:
             counts[word.text] = coverage.chunks_with(word)
-            known |= word.forms
+            known_forms |= word.forms
     added = sorted(counts, key=lambda text: counts[text])[:n_words]
     if added:
         yield " ".join([*searched, *added])

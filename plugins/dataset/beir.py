@@ -51,11 +51,11 @@ class BeirDataset:
     def _files(self) -> tuple[str, str, str]:
         """Corpus, queries and qrels. Raises DataError for a missing file."""
         folder = open_folder(self.path, "dataset.path", DataError)
-        corpus, queries = (_packed_or_not(folder / f"{name}.jsonl") for name in ("corpus", "queries"))
+        corpus, queries = (_existing_file(folder / f"{name}.jsonl") for name in ("corpus", "queries"))
         for name, file in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
             if file is None:
                 raise DataError(f"dataset.path: no {name} in {self.path}; {EXPECTED}")
-        qrels = _packed_or_not(folder / "qrels" / f"{self.split}.tsv")
+        qrels = _existing_file(folder / "qrels" / f"{self.split}.tsv")
         if qrels is None:
             splits = sorted(file.name.partition(".")[0] for file in (folder / "qrels").glob("*.tsv*"))
             raise DataError(
@@ -86,6 +86,6 @@ def _is_answerable(judged: TopicQrels) -> bool:
     return any(grade > 0 for grade in judged.grades.values())
 
 
-def _packed_or_not(path: Path) -> Path | None:
+def _existing_file(path: Path) -> Path | None:
     names = [path, *(path.with_name(path.name + ending) for ending in PACKED)]
     return next((name for name in names if name.is_file()), None)

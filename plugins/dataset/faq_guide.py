@@ -27,9 +27,9 @@ Files = str | list[str] | None
 
 
 class FaqGuideDataset:
-    """Without files those that come with the program, in Korean and English. Documents get the tags `doc_type` (faq or
-    guide, by their file), `has_steps` and, guides, `guide_type` (how_to, troubleshooting, reference, concept), where
-    they do not bring the last two; their chunks are tagged on (runner.domains.agent.tags)."""
+    """An FAQ and guides; without files, those that come with the program, in Korean and English. Documents get the tags
+    `doc_type` (faq or guide, by their file), `has_steps` and, guides, `guide_type` (how_to, troubleshooting, reference,
+    concept), where they do not bring the last two; their chunks are tagged on (runner.domains.agent.tags)."""
 
     def __init__(
         self,
@@ -40,19 +40,19 @@ class FaqGuideDataset:
         chunker: Chunker = STEPS,
         strict: bool = False,
     ) -> None:
-        self.given = {"faq": _as_list(faq), "guide": _as_list(guide), "queries": _as_list(queries)}
+        self.paths = {"faq": _as_list(faq), "guide": _as_list(guide), "queries": _as_list(queries)}
         self.chunker = chunker
         self.strict = strict
 
     def preflight(self) -> list[Problem]:
         """Documents alone, without queries, will do for `chat` and `embed`."""
-        absent = [name for name, paths in self.given.items() if not paths]
-        if 0 < len(absent) < len(self.given) and absent != ["queries"]:
+        absent = [name for name, paths in self.paths.items() if not paths]
+        if 0 < len(absent) < len(self.paths) and absent != ["queries"]:
             told = "give faq, guide and queries, or none of them for what comes with the program"
             return [Problem(f"dataset.{name}", f"a file is required beside the others; {told}") for name in absent]
         return [
             problem
-            for name, paths in self.given.items()
+            for name, paths in self.paths.items()
             for problem in missing_files(paths, f"dataset.{name}", DataError if name == "queries" else CorpusError)
         ]
 
@@ -72,8 +72,8 @@ class FaqGuideDataset:
         return DataSet(corpus, tuple(queries.values()), log.problems)
 
     def _paths(self, name: str) -> Sequence[str]:
-        if any(self.given.values()):
-            return self.given[name]
+        if any(self.paths.values()):
+            return self.paths[name]
         return [str(FOLDER / language / f"{name}.jsonl") for language in LANGUAGES]
 
 

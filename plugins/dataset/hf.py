@@ -15,7 +15,7 @@ from runner.data.logs import logs_of
 from runner.data.problems import ProblemLog
 from runner.data.queries import queries_of
 from runner.data.tables import Table, plain
-from runner.errors import CorpusError, DataError, Problem, did_you_mean, installing
+from runner.errors import CorpusError, DataError, Problem, did_you_mean, install_command
 from runner.protocols import Chunker
 from runner.records import DataSet
 from runner.text.chunking import PLAIN
@@ -76,7 +76,7 @@ class HfDataset:
         try:
             import datasets
         except ImportError:
-            raise DataError(f"{KEY}: data sets of Hugging Face need datasets: {installing('hf')}") from None
+            raise DataError(f"{KEY}: data sets of Hugging Face need datasets: {install_command('hf')}") from None
         folder: Path = expand(self.path)
         try:
             if any((folder / name).is_file() for name in SAVED):

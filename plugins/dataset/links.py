@@ -64,14 +64,16 @@ class LinksDataset:
         log = ProblemLog(strict=self.strict)
         notes = read_notes(self.notes, "dataset.notes", log, self.store.outlines)
         graph = VaultGraph(notes, self.store.markup)
-        written = read_links(self.links, "dataset.links", log) if self.links else self._hide(notes, graph)
+        written_cases = read_links(self.links, "dataset.links", log) if self.links else self._hide(notes, graph)
         events = read_events(self.events, "dataset.events", graph.names, log) if self.events else ()
         path = self.links or self.notes
-        cases, seen = Cases(notes, graph, path, log).hide(written, events, self.link_text)
+        cases, visible_notes = Cases(notes, graph, path, log).hide(written_cases, events, self.link_text)
         log.stop_if_strict()
         if not cases:
             raise DataError(f"dataset.links: no links in {path}{why_empty(log, path)}")
-        vault = Vault(build_corpus(seen, self.chunker, self.store.passages), VaultGraph(seen, self.store.markup))
+        vault = Vault(
+            build_corpus(visible_notes, self.chunker, self.store.passages), VaultGraph(visible_notes, self.store.markup)
+        )
         return LinkData(vault, cases, events, log.problems)
 
     def load(self) -> DataSet:

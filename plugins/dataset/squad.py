@@ -61,7 +61,7 @@ class SquadDataset:
 
 
 class _Reader:
-    """Collects paragraphs and questions. What is wrong is named by its place: `data[0].paragraphs[3].context`."""
+    """Collects paragraphs and questions. A problem is named by its place: `data[0].paragraphs[3].context`."""
 
     def __init__(self, language: str | None, log: ProblemLog) -> None:
         self.language = language
@@ -69,7 +69,7 @@ class _Reader:
         self.documents: list[Document] = []
         self.queries: dict[str, list[tuple[None, Query]]] = {}
         self._counts: dict[str, int] = {}
-        self._seen: dict[str, str] = {}
+        self._places: dict[str, str] = {}
 
     def read(self, path: str) -> None:
         self.queries.setdefault(path, [])
@@ -88,7 +88,7 @@ class _Reader:
         self.documents.append(document)
         for question in _objects(paragraph, "qas"):
             query = self._query(question, document)
-            if query is not None and is_new(question, query.id, self._seen):
+            if query is not None and is_new(question, query.id, self._places):
                 self.queries[question.path].append((None, query))
 
     def _query(self, question: Fields, document: Document) -> Query | None:

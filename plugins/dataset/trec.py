@@ -62,11 +62,11 @@ class TrecDataset:
         checked = check_gold(((lines.get(query.id), query) for query in queries), corpus, self.qrels, log, "document")
         return DataSet(corpus, checked, log.problems)
 
-    def _queries(self, topics: list[Topic], judged: dict[str, TopicQrels], log: ProblemLog) -> list[Query]:
-        queries = [self._query(topic, judged.get(topic.id)) for topic in topics]
+    def _queries(self, topics: list[Topic], qrels: dict[str, TopicQrels], log: ProblemLog) -> list[Query]:
+        queries = [self._query(topic, qrels.get(topic.id)) for topic in topics]
         unjudged = [query.id for query in queries if not query.answerable]
         asked = {query.id for query in queries}
-        unknown = [topic for topic in judged if topic not in asked]
+        unknown = [topic for topic in qrels if topic not in asked]
         if unknown:
             log.warning(self.qrels, f"judgements for topics that are not in {self.topics}: {_first_topics(unknown)}")
         if unjudged and self.unjudged == "skip":

@@ -87,10 +87,10 @@ class _References:
         ambiguous = False
         for field, references in gold.items():
             for reference in references:
-                found = self.names.resolve(reference)
-                if len(found) > 1:
+                ids = self.names.resolve(reference)
+                if len(ids) > 1:
                     ambiguous = True
-                    self.log.error(self.path, f"'{reference}' may be {_quote(found)}; write the path", line, field)
+                    self.log.error(self.path, f"'{reference}' may be {_quote(ids)}; write the path", line, field)
         return ambiguous
 
     def _resolve(self, query: Query, line: int) -> Query:
@@ -119,11 +119,11 @@ class _References:
 
     def _id(self, reference: str) -> str:
         """The note, or `note#n`, that a reference names; the reference itself when it is not known."""
-        found = self.names.resolve(reference)
-        if not found and "#" in reference:
+        ids = self.names.resolve(reference)
+        if not ids and "#" in reference:
             name, _, chunk = reference.rpartition("#")
             return f"{self._id(name)}#{chunk}"
-        return found[0] if len(found) == 1 else reference
+        return ids[0] if len(ids) == 1 else reference
 
 
 def _quote(names: Sequence[str], between: str = " or ") -> str:

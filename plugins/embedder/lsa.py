@@ -93,11 +93,11 @@ def _weights(counts: NgramCounts, vocabulary: NDArray[np.int64]) -> Any:
     from scipy.sparse import csr_matrix
 
     columns = np.searchsorted(vocabulary, counts.codes)
-    known = columns < len(vocabulary)
-    known[known] = vocabulary[columns[known]] == counts.codes[known]
-    offsets = np.concatenate(([0], np.cumsum(known)))[counts.offsets]
-    values = (1 + np.log(counts.counts[known])).astype(np.float32)
-    return csr_matrix((values, columns[known], offsets), shape=(len(counts.offsets) - 1, len(vocabulary)))
+    is_known = columns < len(vocabulary)
+    is_known[is_known] = vocabulary[columns[is_known]] == counts.codes[is_known]
+    offsets = np.concatenate(([0], np.cumsum(is_known)))[counts.offsets]
+    values = (1 + np.log(counts.counts[is_known])).astype(np.float32)
+    return csr_matrix((values, columns[is_known], offsets), shape=(len(counts.offsets) - 1, len(vocabulary)))
 
 
 def _projection(weights: Any, idf: NDArray[np.float64], dim: int) -> NDArray[np.float32]:
@@ -111,12 +111,12 @@ def _projection(weights: Any, idf: NDArray[np.float64], dim: int) -> NDArray[np.
     rows = diags_array(np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)) @ rows
     if rows.nnz == 0:
         return np.zeros((len(idf), 1), dtype=np.float32)
-    left = _left_singular_vectors(rows, dim)
+    left_vectors = _left_singular_vectors(rows, dim)
     columns = rows.T.tocsr()
-    projection = np.empty((len(idf), left.shape[1]), dtype=np.float32)
+    projection = np.empty((len(idf), left_vectors.shape[1]), dtype=np.float32)
     for start in range(0, len(idf), BLOCK):
         block = slice(start, start + BLOCK)
-        projection[block] = (columns[block] @ left) * idf[block, None]
+        projection[block] = (columns[block] @ left_vectors) * idf[block, None]
     return projection
 
 

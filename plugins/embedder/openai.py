@@ -49,10 +49,10 @@ class OpenaiEmbedder:
 
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
         """Opens the store. The server is not asked, nor the key needed, for texts that are in it."""
-        asked = {**self.provenance, "model": self._model.name.partition(":")[2], "prefixes": self.prefixes}
+        model_settings = {**self.provenance, "model": self._model.name.partition(":")[2], "prefixes": self.prefixes}
         self._store = EmbeddingStore(
             workspace.root,
-            asked,
+            model_settings,
             self._models.cache_mode,
             sweep=self._models.sweep,
             made_up=self._models.made_up,
@@ -83,15 +83,15 @@ class OpenaiEmbedder:
 
     # --- the model ----------------------------------------------------------------------------------
 
-    async def _ask(self, batches: Sequence[list[str]], done: BatchSink, prefix: str) -> None:
+    async def _ask(self, batches: Sequence[list[str]], sink: BatchSink, prefix: str) -> None:
         """Embed batches by several workers. A worker ends when its batch fails, the others continue: a fault of one
         text costs little, and a fault of all texts ends all."""
-        left = iter(enumerate(batches))
+        batches_left = iter(enumerate(batches))
 
         async def work() -> None:
-            for number, batch in left:
+            for number, batch in batches_left:
                 vectors = await self._model.embed(batch, self.dimensions, prefix=prefix)
-                done(number, vectors.rows, vectors.sent_by)
+                sink(number, vectors.rows, vectors.sent_by)
 
         workers = [work() for _ in range(min(len(batches), self._models.max_concurrency))]
         outcomes = await asyncio.gather(*workers, return_exceptions=True)

@@ -81,20 +81,20 @@ class CopilotOutput:
     """`generation`: None where no generator was called."""
 
     moment: Moment
-    found: RetrievalResult
+    retrieved: RetrievalResult
     context: BuiltContext
-    seen: ProbedMemory
+    probed: ProbedMemory
     answer: Answer
     generation: Timing | None
-    kept: Mapping[str, Any]
+    recorded: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
         generation = {} if self.generation is None else {"generation": self.generation}
-        return {"read": self.moment.read, **self.found.timings, **generation}
+        return {"read": self.moment.read, **self.retrieved.timings, **generation}
 
     def record(self) -> Mapping[str, Any]:
-        return self.kept
+        return self.recorded
 
 
 class Copilot:
@@ -139,14 +139,14 @@ class Copilot:
         self.generator, self.judge_, self.projection, self.high = generator, judge, projection, high
         self.follow_ups, self.fallback = follow_ups, fallback
         self.weights = (profile or AutoProfile()).memory
-        self.chosen = ChosenMetrics(metrics, (), judge=judge, shown=SHOWN)
+        self.chosen_metrics = ChosenMetrics(metrics, (), judge=judge, fields=SHOWN)
         self._moments: Moments = {}
         self._has_references = False
 
     # --- data -------------------------------------------------------------------------------------
 
     def load(self) -> CaseSet[ProbeCase]:
-        """The questions of the data set are not asked; those of the conversations are. Raises DataError where these are
+        """Load the questions of the conversations; those of the data set are not used. Raises DataError where these are
         about other documents."""
         case_set = self.retrieval.load()
         conversations, problems = self.scenario.load()
@@ -167,7 +167,7 @@ class Copilot:
             "models": fingerprint(models),
             "memory_weights": fingerprint(self.weights),
             right.IDENTITY: fingerprint(self.high),
-            **self.chosen.identity,
+            **self.chosen_metrics.identity,
         }
         problems = (*case_set.problems, *problems, *log.problems)
         return CaseSet(cases, problems, {**identity, **provenances}, case_set.documents)
@@ -186,11 +186,11 @@ class Copilot:
             *judged.ANSWER_METRICS,
             judged.CORRECTNESS_METRIC,
             *answers.METRICS,
-            *self.chosen.metrics,
+            *self.chosen_metrics.metrics,
         )
 
     def preflight(self) -> Sequence[Problem]:
-        return list(self.chosen.problems())
+        return list(self.chosen_metrics.problems())
 
     def open(self) -> AbstractAsyncContextManager[None]:
         return self.memory.open()
@@ -202,7 +202,7 @@ class Copilot:
         await prepare(self.memory, workspace)
         self._moments = await moments(self.memory, cases)
         preparation = await self.retrieval.prepare([self._search_query(case) for case in cases], workspace)
-        await self.chosen.prepare(cases, workspace)
+        await self.chosen_metrics.prepare(cases, workspace)
         talks = {case.conversation.id: len(case.conversation.turns) for case in cases}
         counts = {"n": len(talks), "turns": sum(talks.values()), "probes": len(cases)}
         return replace(preparation, facts={**preparation.facts, "conversations": counts})
@@ -211,15 +211,15 @@ class Copilot:
         if not attribute_of(self.judge_, "health"):
             return {}
         rubrics = (*ANSWERED, CORRECTNESS) if self._has_references else ANSWERED
-        controls = [*answer_controls(rubrics), graded_controls(), *self.chosen.controls]
-        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
+        controls = [*answer_controls(rubrics), graded_controls(), *self.chosen_metrics.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen_metrics.unchecked_facts}
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
         return not attribute_of(self.judge_, "baseline") and bool(references(case))
 
     def _search_query(self, case: ProbeCase) -> Query:
-        """What the retriever is asked."""
+        """The query for the retriever."""
         moment, question = self._moments[case.id], case.probe.question
         if self.follow_ups and isinstance(moment, Moment):
             question = search_text(question, moment.remembered)
@@ -235,9 +235,9 @@ class Copilot:
     async def restore(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
         """Memory and documents are prepared before the first question; the answer comes from the row."""
         timings = timings_of(row)
-        moment, found, context, view = self._view(case)
+        moment, retrieved, context, view = self._view(case)
         moment, generation = replace(moment, read=timings.pop("read")), timings.pop("generation", None)
-        shown = moment, replace(found, timings=timings), context, view
+        shown = moment, replace(retrieved, timings=timings), context, view
         return self._output(case, shown, answer_of(row), generation)
 
     def _view(self, case: ProbeCase) -> _Shown:
@@ -295,9 +295,11 @@ class Copilot:
             memory_texts = {"memory": output.context.memory_text, "entities": output.context.entities_text}
             facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
             fields_of[MEMORY] = {**question, **memory_texts, **facts, "weights": self.weights}
-        await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
+        await self.chosen_metrics.add_own(case, self._rubric_fields(case, output), judgements)
         await judge_missing(
-            self.judge_, {**fields_of, **self.chosen.judge_fields(self._rubric_fields(case, output))}, judgements
+            self.judge_,
+            {**fields_of, **self.chosen_metrics.judge_fields(self._rubric_fields(case, output))},
+            judgements,
         )
 
     def _rubric_fields(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
@@ -321,14 +323,14 @@ class Copilot:
             query = query_of(case, case.probe.question)
             values = self.retrieval.ranking_values(query) if query.relevance else {}
             nothing = Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
-            return self.chosen.merge_scores(nothing, case, None, judgements)
+            return self.chosen_metrics.merge_scores(nothing, case, None, judgements)
         grades, failed = self._judged_scores(case, judgements, output.answer)
         query = query_of(case, case.probe.question)
-        ranking_scores = self.retrieval.scores(query, output.found, declined=output.answer.refused)
+        ranking_scores = self.retrieval.scores(query, output.retrieved, declined=output.answer.refused)
         values = {
             **ranking_scores.values,
             **grades,
-            **count_values(output.seen, output.moment, output.context, output.answer),
+            **count_values(output.probed, output.moment, output.context, output.answer),
             "documents_tokens": float(output.context.section("documents").tokens),
         }
         scored = {name: None if name in failed else value for name, value in values.items()}
@@ -342,8 +344,8 @@ class Copilot:
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores(values, unscored=failed, weights=ranking_scores.weights, labels=labels)
-        return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
+        return self.chosen_metrics.merge_scores(
+            own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))
         )
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
@@ -397,7 +399,7 @@ class Copilot:
             place = facts_lost_at(case.probe, values, refused=refused, right=decided)
             return NOT_ASKED if place == "refused_known" and output.generation is None else place
         query = query_of(case, case.probe.question)
-        return self.retrieval.lost_at(query, output.found, declined=refused, right=decided)
+        return self.retrieval.lost_at(query, output.retrieved, declined=refused, right=decided)
 
     def _names(self, case: ProbeCase) -> Iterable[str]:
         """Metrics that apply to a question, scored or not."""
@@ -423,10 +425,10 @@ def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:
 
 
 def _check_notes(queries: Sequence[Query], corpus: Corpus) -> None:
-    named = {note for query in queries for note in query.relevance}
-    if named and corpus.documents and not any(map(corpus.document_by_id.__contains__, named)):
+    note_ids = {note for query in queries for note in query.relevance}
+    if note_ids and corpus.documents and not any(map(corpus.document_by_id.__contains__, note_ids)):
         example = next(note for query in queries for note in query.relevance)
         raise DataError(
-            f"scenario: none of the {len(named)} documents that its questions name, such as '{example}', is in the "
+            f"scenario: none of the {len(note_ids)} documents that its questions name, such as '{example}', is in the "
             "corpus: choose a dataset and a scenario that belong together"
         )

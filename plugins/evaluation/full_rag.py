@@ -84,10 +84,10 @@ class RequireSettings(TypedDict, total=False):
 class RagOutput:
     """The result of one case: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
 
-    found: RetrievalResult
+    retrieved: RetrievalResult
     answer: Answer
     generation: Timing | None  # None: nothing was generated
-    kept: Mapping[str, Any]
+    recorded: Mapping[str, Any]
     reply: SystemReply | None = None  # of a running system
     again: tuple[RagOutput, ...] = ()  # its further answers to the question
 
@@ -99,19 +99,19 @@ class RagOutput:
     @property
     def timings(self) -> Mapping[str, Timing]:
         if self.reply is not None:
-            return dict(self.found.timings)
+            return dict(self.retrieved.timings)
         generation = {} if self.generation is None else {"generation": self.generation}
-        return {**self.found.timings, **generation}
+        return {**self.retrieved.timings, **generation}
 
     @property
     def out_of_range(self) -> list[int]:
         """Cited numbers that no context has."""
-        return [number for number in self.answer.citations if number > len(self.found.contexts)]
+        return [number for number in self.answer.citations if number > len(self.retrieved.contexts)]
 
     def record(self) -> Mapping[str, Any]:
-        if isinstance(self.kept, SharedRecord) and self.reply is None:
-            return self.kept.with_rest((self.answer, self.found.contexts), self._rest)
-        return {**self.kept, **self._rest()}
+        if isinstance(self.recorded, SharedRecord) and self.reply is None:
+            return self.recorded.with_rest((self.answer, self.retrieved.contexts), self._rest)
+        return {**self.recorded, **self._rest()}
 
     def _rest(self) -> Mapping[str, Any]:
         """The part of the record that comes from the answer."""
@@ -121,17 +121,17 @@ class RagOutput:
             "declined": self.answer.refused,
             "citations": list(self.answer.citations),
             **{name: value for name, value in seldom.items() if value},
-            "contexts": self.found.contexts,
+            "contexts": self.retrieved.contexts,
             **self._system_record(),
         }
 
     def _system_record(self) -> Mapping[str, Any]:
         """The reply of a running system, and how it was read."""
         replies = [each.reply.record() for each in self.each if each.reply is not None]
-        named = [each.found.named for each in self.each if each.found.named is not None]
+        contexts = [each.retrieved.named for each in self.each if each.retrieved.named is not None]
         if not replies:
             return {}
-        understood = [{"by": each.by, "texts": each.has_texts, "strange": list(each.strange)} for each in named]
+        understood = [{"by": each.by, "texts": each.has_texts, "strange": list(each.strange)} for each in contexts]
         return {"replies": replies, "named": understood}
 
 
@@ -178,11 +178,11 @@ class FullRag:
         self.system = None if system is None or attribute_of(system, "is_within") else system
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
         own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
-        self.chosen = ChosenMetrics(metrics, own, judge=judge, shown=SHOWN)
+        self.chosen_metrics = ChosenMetrics(metrics, own, judge=judge, fields=SHOWN)
         if rubrics is None:
-            rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen.names]
+            rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen_metrics.names]
         self.rubrics = tuple(dict.fromkeys(rubrics))
-        self.chosen.names |= {*self.rubrics}
+        self.chosen_metrics.names |= {*self.rubrics}
         self._has_references = False
         self.require = cast(Mapping[str, float | None], require or {})
 
@@ -192,26 +192,31 @@ class FullRag:
         parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
         if self.system is not None:
             parts = {"judge": self.judge_, "system": self.system}
-        asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
+        provenance = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
         problems = (
             *case_set.problems,
             *language_warnings(self.judge_, [case.text for case in islice(case_set.cases, LOOKED_AT)]),
         )
-        identity = {**case_set.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
+        identity = {
+            **case_set.identity,
+            **provenance,
+            **self.chosen_metrics.identity,
+            right.IDENTITY: fingerprint(self.high),
+        }
         return replace(case_set, problems=problems, identity=identity)
 
     @property
     def metrics(self) -> Sequence[Metric]:
         own = (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
         spread = () if self.system is None or self.system.repeats == 1 else tuple(spreads(SPREAD))
-        return (*own, *spread, *self.chosen.metrics)
+        return (*own, *spread, *self.chosen_metrics.metrics)
 
     @property
     def idle(self) -> Sequence[str]:
         return () if self.system is None else ("retriever", "tokenizer", "embedder", "generator")
 
     def preflight(self) -> list[Problem]:
-        problems = list(self.chosen.problems())
+        problems = list(self.chosen_metrics.problems())
         required = [name for name, least in self.require.items() if least is not None]
         if self.system is not None and required:
             message = "expected null, as a system is asked for all of it at once"
@@ -224,10 +229,10 @@ class FullRag:
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         self._has_references = any(map(_has_reference, cases))
         if self.system is not None:
-            await self.chosen.prepare(cases, workspace)
+            await self.chosen_metrics.prepare(cases, workspace)
             return self.retrieval.describe()
         preparation = await self.retrieval.prepare(cases, workspace)
-        await self.chosen.prepare(cases, workspace)
+        await self.chosen_metrics.prepare(cases, workspace)
         self._demand(cases)
         return preparation
 
@@ -235,8 +240,8 @@ class FullRag:
         """Check the judge by the rubrics that have control items and apply to any case."""
         if not attribute_of(self.judge_, "health"):
             return {}
-        controls = [*answer_controls(self._judged_rubrics()), *self.chosen.controls]
-        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
+        controls = [*answer_controls(self._judged_rubrics()), *self.chosen_metrics.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen_metrics.unchecked_facts}
 
     def _judged_rubrics(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
@@ -269,10 +274,10 @@ class FullRag:
         return replace(outputs[0], again=tuple(outputs[1:]))
 
     def _system_record(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
-        found = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
+        retrieved = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
         text = reply.answer
         refused = not text.strip() or is_refusal(text, case.text)
-        return RagOutput(found, Answer(text, refused, citations(text)), None, self._record(case, found), reply)
+        return RagOutput(retrieved, Answer(text, refused, citations(text)), None, self._record(case, retrieved), reply)
 
     def _record(self, case: Query, retrieved: RetrievalResult) -> Mapping[str, Any]:
         return record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k, {"answers": list(case.answers)})
@@ -297,17 +302,19 @@ class FullRag:
         if not output.again:
             await self._judge_answer(case, output, judgements)
             return
-        for number, each in enumerate(output.each, start=1):
-            own = _of_answer(judgements, number)
+        for number, answer_output in enumerate(output.each, start=1):
+            own_judgements = _of_answer(judgements, number)
             try:
-                await self._judge_answer(case, each, own)
+                await self._judge_answer(case, answer_output, own_judgements)
             finally:
-                judgements.update({_rubric_of(rubric, number): judgement for rubric, judgement in own.items()})
+                judgements.update(
+                    {_rubric_of(rubric, number): judgement for rubric, judgement in own_judgements.items()}
+                )
 
     async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         shown = self._rubric_fields(case, output)
-        await self.chosen.add_own(case, {**shown, **self._fields_of_checks(output)}, judgements)
-        asked = {**self._judge_fields(case, output), **self.chosen.judge_fields(shown)}
+        await self.chosen_metrics.add_own(case, {**shown, **self._fields_of_checks(output)}, judgements)
+        asked = {**self._judge_fields(case, output), **self.chosen_metrics.judge_fields(shown)}
         await judge_missing(self.judge_, asked, judgements)
 
     def _fields_of_checks(self, output: RagOutput) -> dict[str, Any]:
@@ -315,7 +322,9 @@ class FullRag:
         has no latency."""
         times = [timing.ms if timing.live else None for timing in output.timings.values()]
         costs = [cost.usd for role, cost in so_far().items() if role != "judge"]
-        documents = [(context.id, self.retrieval.corpus.document_of(context.id)) for context in output.found.contexts]
+        documents = [
+            (context.id, self.retrieval.corpus.document_of(context.id)) for context in output.retrieved.contexts
+        ]
         return {
             "citations": output.answer.citations,
             "documents": documents,
@@ -324,25 +333,25 @@ class FullRag:
         }
 
     def _rubric_fields(self, case: Query, output: RagOutput) -> dict[str, Any]:
-        """What rubrics of one's own may see of a case."""
+        """The fields of a case for rubrics of the user."""
         fields: dict[str, Any] = {"question": case.text, "answer": output.answer.text, "language": case.language}
         if case.history:
             fields["history"] = case.history
         if case.answers:
             fields["references"] = list(case.answers)
-        if output.found.has_texts:
-            fields["contexts"] = output.found.contexts
+        if output.retrieved.has_texts:
+            fields["contexts"] = output.retrieved.contexts
         return fields
 
     def _applying(self, case: Query) -> list[str]:
-        """The rubrics that apply to a question, whether or not the judge is asked by them."""
+        """The rubrics that apply to a question, whether or not the judge uses them."""
         return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
 
     def _judge_fields(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:
         """Rubric -> what the judge sees."""
         history = {"history": case.history} if case.history else {}
         question = {**history, "question": case.text, "language": case.language}
-        answer, contexts = {"answer": output.answer.text}, {"contexts": output.found.contexts}
+        answer, contexts = {"answer": output.answer.text}, {"contexts": output.retrieved.contexts}
         references = {"references": list(case.answers)}
         fields_of: dict[str, Mapping[str, Any]] = {
             "faithfulness": {**question, **answer, **contexts},
@@ -352,7 +361,7 @@ class FullRag:
             "context_recall": {**question, **references, **contexts},
         }
         declined = (CORRECTNESS,) if output.answer.refused else ()
-        blind = () if output.found.has_texts else BY_CONTEXTS
+        blind = () if output.retrieved.has_texts else BY_CONTEXTS
         return {name: fields_of[name] for name in self._applying(case) if name not in (*declined, *blind)}
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
@@ -362,15 +371,15 @@ class FullRag:
             ranked = () if self.system is not None else self.retrieval.names(case)
             missing = (name for name in ranked if name not in values)
             nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
-            return self.chosen.merge_scores(nothing, case, None, judgements)
+            return self.chosen_metrics.merge_scores(nothing, case, None, judgements)
         if not output.again:
             return self._score(case, output, judgements)
         parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
         return average_scores(parts, [metric.name for metric in SPREAD], right.NAME)
 
     def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
-        """Of one answer."""
-        retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
+        """The scores of one answer."""
+        retrieval = self.retrieval.scores(case, output.retrieved, declined=output.answer.refused)
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
             rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
@@ -382,8 +391,8 @@ class FullRag:
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
-        return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
+        return self.chosen_metrics.merge_scores(
+            own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))
         )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -418,12 +427,12 @@ class FullRag:
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
-            "contexts": None if output.found.has_texts or output.reply is not None else "without_texts",
+            "contexts": None if output.retrieved.has_texts or output.reply is not None else "without_texts",
         }
         return {name: label for name, label in labels.items() if label is not None}
 
     def _lost_at(self, case: Query, output: RagOutput, decided: bool) -> str:
-        return self.retrieval.lost_at(case, output.found, declined=output.answer.refused, right=decided)
+        return self.retrieval.lost_at(case, output.retrieved, declined=output.answer.refused, right=decided)
 
 
 def _rubric_of(rubric: str, number: int) -> str:
@@ -432,7 +441,7 @@ def _rubric_of(rubric: str, number: int) -> str:
 
 
 def _of_answer(judgements: Mapping[str, Judgement], number: int) -> dict[str, Judgement]:
-    """Those of one answer, by rubric."""
+    """The judgements of one answer, by rubric."""
     parts = ((name.partition("#"), judgement) for name, judgement in judgements.items())
     return {rubric: judgement for (rubric, _, of), judgement in parts if (of or "1") == str(number)}
 

@@ -45,18 +45,18 @@ class LinkOutput:
     legs: Mapping[str, tuple[Suggestion, ...]]
     reasons: tuple[str, ...]
     timing: Timing
-    kept: Mapping[str, Any]
+    recorded: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
         return {"suggestion": self.timing}
 
     def record(self) -> Mapping[str, Any]:
-        return self.kept
+        return self.recorded
 
 
 class LinkEvaluation:
-    """One case is one place. `topk` suggestions are shown; those of less than `min_confidence` are none, in a leg
+    """One case is one place. `topk` suggestions are shown; those below `min_confidence` are left out, in a leg
     either. What is linked in the note already is not suggested again, unless `skip_linked` is false. The reason of the
     first suggestion is judged where `judge_reason` says so."""
 
@@ -89,7 +89,7 @@ class LinkEvaluation:
         self.skip_linked, self.judge_reason = skip_linked, judge_reason
         self._data: LinkData | None = None
         self._ahead: dict[str, Suggestions] = {}
-        self._asked: dict[str, Mapping[str, RoleCost]] = {}  # of models, for what is in _ahead
+        self._costs_ahead: dict[str, Mapping[str, RoleCost]] = {}  # of models, for what is in _ahead
         self._legs: tuple[str, ...] = ()
 
     # --- the run ------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class LinkEvaluation:
                 places, ids = [self.place(case) for case in batch], [case.id for case in batch]
                 found, meter = await in_thread(call_with_meter, self.suggester.suggest, places, self._depth)
                 self._ahead |= dict(zip(ids, found, strict=True))
-                self._asked |= dict(zip(ids, map(by_role, meter.of_each(ids)), strict=True))
+                self._costs_ahead |= dict(zip(ids, map(by_role, meter.of_each(ids)), strict=True))
         graph = self.data.vault.graph
         notes = {"notes": len(graph.notes), "links": graph.n_links, "broken": len(graph.broken)}
         counted = {**notes, "ambiguous": len(graph.ambiguous), "expected": sum(len(case.expected) for case in cases)}
@@ -131,15 +131,18 @@ class LinkEvaluation:
     async def run(self, case: LinkCase) -> LinkOutput:
         place = self.place(case)
         ahead = self._ahead.get(case.id)
-        charge(self._asked.get(case.id, {}))
+        charge(self._costs_ahead.get(case.id, {}))
         if ahead is None:
             with stopwatch() as watch:
-                found = (await compute(self.suggester.suggest, [place], self._depth))[0]
+                suggested = (await compute(self.suggester.suggest, [place], self._depth))[0]
             timing = watch.timing
         else:
-            found, timing = ahead, Timing(None, live=False)
-        self._legs = tuple(f"{name}/" for name in found.legs)
-        best, legs = self._confident(found.best), {name: self._confident(leg) for name, leg in found.legs.items()}
+            suggested, timing = ahead, Timing(None, live=False)
+        self._legs = tuple(f"{name}/" for name in suggested.legs)
+        best, legs = (
+            self._confident(suggested.best),
+            {name: self._confident(leg) for name, leg in suggested.legs.items()},
+        )
         reasons = tuple([await compute(self.suggester.reason, place, each.note) for each in best[: self.topk]])
         return LinkOutput(place, best, legs, reasons, timing, self._record(case, place, best, reasons))
 

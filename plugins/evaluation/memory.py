@@ -68,12 +68,12 @@ SHOWN = ("question", "answer", "references", "memory", "entities")  # to rubrics
 class MemoryOutput:
     """The result of one probe: the memory it saw, the context built from it, and the answer."""
 
-    seen: ProbedMemory
+    probed: ProbedMemory
     moment: Moment
     context: BuiltContext
     answer: Answer
     generation: Timing
-    kept: Mapping[str, Any]
+    recorded: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
@@ -90,12 +90,12 @@ class MemoryOutput:
         return self.context.entities_text
 
     def record(self) -> Mapping[str, Any]:
-        return self.kept
+        return self.recorded
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredProbe:
-    """The output of a probe, as far as its row holds it: the texts that a judge sees, and the values that depend on no
+    """The output of a probe as its row stores it: the texts that a judge sees, and the values that depend on no
     judgement."""
 
     row: Mapping[str, Any]
@@ -105,11 +105,13 @@ class RestoredProbe:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> RestoredProbe | None:
         """The output; None for a row without the contexts: a whole history is not stored with every probe."""
-        kept = row["output"]
-        shown = BuiltContext((), tuple(Context(**context) for context in kept["contexts"]))
-        if row["stage"] == "score" or (not shown.contexts and any(section["tokens"] for section in kept["sections"])):
+        output = row["output"]
+        built_context = BuiltContext((), tuple(Context(**context) for context in output["contexts"]))
+        if row["stage"] == "score" or (
+            not built_context.contexts and any(section["tokens"] for section in output["sections"])
+        ):
             return None
-        return cls(row, shown.memory_text, shown.text_of("entities"))
+        return cls(row, built_context.memory_text, built_context.text_of("entities"))
 
     @property
     def answer(self) -> Answer:
@@ -150,7 +152,7 @@ class MemoryEvaluation:
         self.scenario, self.memory, self.context = scenario, memory, context
         self.generator, self.judge_, self.high = generator, judge, high
         self.weights = (profile or AutoProfile()).memory
-        self.chosen = ChosenMetrics(metrics, (), judge=judge, shown=SHOWN)
+        self.chosen_metrics = ChosenMetrics(metrics, (), judge=judge, fields=SHOWN)
         self._conversations: Mapping[str, Conversation] = {}
         self._replays: Mapping[str, Replay] = {}
         self._has_references = False
@@ -158,19 +160,22 @@ class MemoryEvaluation:
     def preflight(self) -> list[Problem]:
         least = attribute_of(self.generator, "refuse_below")
         needed = f"expected null, got {least}: evaluation=memory looks for no documents, so no hit can be too weak"
-        return [*([] if least is None else [Problem("generator.refuse_below", needed)]), *self.chosen.problems()]
+        return [
+            *([] if least is None else [Problem("generator.refuse_below", needed)]),
+            *self.chosen_metrics.problems(),
+        ]
 
     def load(self) -> CaseSet[ProbeCase]:
         data = _load_once(self.scenario)
         conversations, problems = data.conversations, data.problems
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
-        asked = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
-        weighed = {"memory_weights": fingerprint(self.weights), **data.given}
+        provenance = {name: fingerprint(attribute_of(part, "provenance")) for name, part in parts.items()}
+        weights = {"memory_weights": fingerprint(self.weights), **data.given_identity}
         if any(map(self._by_reference, data.cases)):
-            weighed[right.IDENTITY] = fingerprint(self.high)
-        weighed |= self.chosen.identity
-        return CaseSet(data.cases, problems, {**data.identity, **asked, **weighed})
+            weights[right.IDENTITY] = fingerprint(self.high)
+        weights |= self.chosen_metrics.identity
+        return CaseSet(data.cases, problems, {**data.identity, **provenance, **weights})
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -183,7 +188,7 @@ class MemoryEvaluation:
             *diagnosis.METRICS,
             *answers.METRICS,
             *locomo.METRICS,
-            *self.chosen.metrics,
+            *self.chosen_metrics.metrics,
         )
 
     @asynccontextmanager
@@ -198,21 +203,23 @@ class MemoryEvaluation:
 
     async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
         await prepare(self.memory, workspace)
-        await self.chosen.prepare(cases, workspace)
+        await self.chosen_metrics.prepare(cases, workspace)
         self._has_references = any(map(self._by_reference, cases))
-        asked: defaultdict[str, list[Probe]] = defaultdict(list)
+        probes_by_conversation: defaultdict[str, list[Probe]] = defaultdict(list)
         for case in cases:
-            asked[case.conversation.id].append(case.probe)
-        self._replays = {id: Replay(self.memory, self._conversations[id], probes) for id, probes in asked.items()}
-        turns = [len(self._conversations[id].turns) for id in asked]
+            probes_by_conversation[case.conversation.id].append(case.probe)
+        self._replays = {
+            id: Replay(self.memory, self._conversations[id], probes) for id, probes in probes_by_conversation.items()
+        }
+        turns = [len(self._conversations[id].turns) for id in probes_by_conversation]
         return Preparation({"conversations": {"n": len(turns), "turns": sum(turns), "probes": len(cases)}})
 
     async def check_judge(self) -> Mapping[str, Any]:
         if not attribute_of(self.judge_, "health"):
             return {}
         answered = answer_controls([CORRECTNESS] if self._has_references else [])
-        controls = [graded_controls(), *answered, *self.chosen.controls]
-        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
+        controls = [graded_controls(), *answered, *self.chosen_metrics.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen_metrics.unchecked_facts}
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
@@ -266,29 +273,31 @@ class MemoryEvaluation:
     async def judge_missing(
         self, case: ProbeCase, output: MemoryOutput | RestoredProbe, judgements: MutableMapping[str, Judgement]
     ) -> None:
-        shown = {"memory": output.memory_text, "entities": output.entities_text}
+        memory_fields = {"memory": output.memory_text, "entities": output.entities_text}
         facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
         if not facts["reference"] and case.probe.answerable:
             facts["reference"] = list(case.probe.answers)
         question = {"question": case.probe.question, "language": case.language}
-        asked = {RUBRIC: {**question, **shown, **facts, "weights": self.weights}}
+        judge_fields = {RUBRIC: {**question, **memory_fields, **facts, "weights": self.weights}}
         if self._by_reference(case) and not output.answer.refused:
-            asked[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
-        await self.chosen.add_own(case, self._rubric_fields(case, output), judgements)
+            judge_fields[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
+        await self.chosen_metrics.add_own(case, self._rubric_fields(case, output), judgements)
         await judge_missing(
-            self.judge_, {**asked, **self.chosen.judge_fields(self._rubric_fields(case, output))}, judgements
+            self.judge_,
+            {**judge_fields, **self.chosen_metrics.judge_fields(self._rubric_fields(case, output))},
+            judgements,
         )
 
     def _rubric_fields(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
         """The fields of a probe for rubrics of users."""
-        known = {"references": references(case)} if references(case) else {}
-        shown = {"memory": output.memory_text, "entities": output.entities_text, "answer": output.answer.text}
-        return {"question": case.probe.question, "language": case.language, **shown, **known}
+        gold = {"references": references(case)} if references(case) else {}
+        answer_fields = {"memory": output.memory_text, "entities": output.entities_text, "answer": output.answer.text}
+        return {"question": case.probe.question, "language": case.language, **answer_fields, **gold}
 
     def score(self, case: ProbeCase, output: MemoryOutput | RestoredProbe | None, judgements: Judgements) -> Scores:
         if output is None:
             nothing = Scores({}, unscored=tuple(self._names(case)))
-            return self.chosen.merge_scores(nothing, case, None, judgements)
+            return self.chosen_metrics.merge_scores(nothing, case, None, judgements)
         grades, failed = judged.judged_memory(judgements.get(RUBRIC), self.judge_.on_failure)
         if self._by_reference(case):
             declined, on_failure = output.answer.refused, self.judge_.on_failure
@@ -300,8 +309,8 @@ class MemoryEvaluation:
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
         own = Scores({**values, **grades}, failed, weights, labels)
-        return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.judge_fields(self._rubric_fields(case, output))
+        return self.chosen_metrics.merge_scores(
+            own, case, output, judgements, self.chosen_metrics.judge_fields(self._rubric_fields(case, output))
         )
 
     def _values_before_judging(
@@ -329,7 +338,7 @@ class MemoryEvaluation:
     def _counts(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
         patched = case.probe.patched
         again = {} if patched is None else evidence_values(case, patched, output.context, output.answer)
-        values = count_values(output.seen, output.moment, output.context, output.answer)
+        values = count_values(output.probed, output.moment, output.context, output.answer)
         return {**values, **{f"{name}_patched": value for name, value in again.items()}}
 
     def _decision(
@@ -367,7 +376,7 @@ class _MemoryData:
     problems: tuple[DataProblem, ...]
     cases: tuple[ProbeCase, ...]
     identity: Mapping[str, str]
-    given: Mapping[str, str]
+    given_identity: Mapping[str, str]
 
 
 def _load_once(scenario: Scenarios) -> _MemoryData:

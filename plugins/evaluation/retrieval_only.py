@@ -31,15 +31,15 @@ NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 class RetrievalOutput:
     """The result of one query: its hits, and what its row keeps of them."""
 
-    found: RetrievalResult
-    kept: Mapping[str, Any]
+    retrieved: RetrievalResult
+    recorded: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
-        return self.found.timings
+        return self.retrieved.timings
 
     def record(self) -> Mapping[str, Any]:
-        return self.kept
+        return self.recorded
 
 
 class RetrievalOnly:
@@ -62,22 +62,22 @@ class RetrievalOnly:
 
     def __init__(self, *, retrieval: Retrieval, metrics: dict[str, Scorer] | None = None) -> None:
         self.retrieval = retrieval
-        self.chosen = ChosenMetrics(metrics, METRICS)
+        self.chosen_metrics = ChosenMetrics(metrics, METRICS)
 
     def load(self) -> CaseSet[Query]:
         loaded = self.retrieval.load()
-        return replace(loaded, identity={**loaded.identity, **self.chosen.identity})
+        return replace(loaded, identity={**loaded.identity, **self.chosen_metrics.identity})
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        return (*self.retrieval.metrics, *ANSWER_METRICS, *self.chosen.metrics)
+        return (*self.retrieval.metrics, *ANSWER_METRICS, *self.chosen_metrics.metrics)
 
     def preflight(self) -> Sequence[Problem]:
-        return list(self.chosen.problems())
+        return list(self.chosen_metrics.problems())
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         preparation = await self.retrieval.prepare(cases, workspace)
-        await self.chosen.prepare(cases, workspace)
+        await self.chosen_metrics.prepare(cases, workspace)
         return preparation
 
     async def run(self, case: Query) -> RetrievalOutput:
@@ -89,11 +89,13 @@ class RetrievalOnly:
 
     def score(self, case: Query, output: RetrievalOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            return self.chosen.merge_scores(Scores({}, unscored=self.retrieval.names(case)), case, None, judgements)
-        scores = self.retrieval.scores(case, output.found)
-        labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.found)}
+            return self.chosen_metrics.merge_scores(
+                Scores({}, unscored=self.retrieval.names(case)), case, None, judgements
+            )
+        scores = self.retrieval.scores(case, output.retrieved)
+        labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.retrieved)}
         own = Scores({**scores.values, **NOT_JUDGED}, weights=scores.weights, labels=labels)
-        return self.chosen.merge_scores(own, case, output, judgements)
+        return self.chosen_metrics.merge_scores(own, case, output, judgements)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows)

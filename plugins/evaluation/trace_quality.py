@@ -37,7 +37,7 @@ SHOWN = ("question", "answer", "trace")  # to rubrics of one's own: the objectiv
 
 @dataclass(frozen=True, slots=True)
 class TraceCase:
-    """What is known of a trace before it is scored. `place`: its number in the data set; `gold`: the settings of its
+    """The facts of a trace before it is scored. `place`: its number in the data set; `gold`: the settings of its
     weights, and its given rating and quality; `has_reference`: whether its expected tools are given."""
 
     id: str
@@ -107,27 +107,27 @@ class TraceQuality:
             raise ConfigError([Problem("evaluation.profiles", f"the profile '{DEFAULT}' is missing")])
         self.dataset, self.profile, self.profiles, self.novelty = dataset, profile, profiles, novelty
         self.judge_, self.judge_completion = judge, judge_completion
-        self.chosen = ChosenMetrics(metrics, (), judge=judge, shown=SHOWN)
+        self.chosen_metrics = ChosenMetrics(metrics, (), judge=judge, fields=SHOWN)
         self._traces: Sequence[Trace] = ()
         self._novelty: Mapping[str, float] = {}
         self._shares: Mapping[str, Timing] = {}
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        return (*METRICS, *TOOL_METRICS, *TRACE_METRICS, *self.chosen.metrics)
+        return (*METRICS, *TOOL_METRICS, *TRACE_METRICS, *self.chosen_metrics.metrics)
 
     def preflight(self) -> list[Problem]:
-        return list(self.chosen.problems())
+        return list(self.chosen_metrics.problems())
 
     def load(self) -> CaseSet[TraceCase]:
         cases = _Cases()
         self._traces, problems = self.dataset.read(cases.add)
         embedder = {"embedder": fingerprint(attribute_of(self.novelty, "provenance"))}
-        weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(cases.domains)}
+        weights = {domain: self.profile.profile_for(self.profiles, domain).weights for domain in sorted(cases.domains)}
         identity = {**cases.identity, **embedder, "trace_weights": fingerprint(weights)}
         if self._asks_judge:
             identity["judge"] = fingerprint(attribute_of(self.judge_, "provenance"))
-        identity |= self.chosen.identity
+        identity |= self.chosen_metrics.identity
         return CaseSet(cases.cases, problems, identity)
 
     @property
@@ -137,7 +137,7 @@ class TraceQuality:
 
     @property
     def _asks_judge(self) -> bool:
-        return self._is_judged or bool(self.chosen.rubrics)
+        return self._is_judged or bool(self.chosen_metrics.rubrics)
 
     @property
     def _is_judged(self) -> bool:
@@ -145,7 +145,7 @@ class TraceQuality:
 
     async def prepare(self, cases: Sequence[TraceCase], workspace: Workspace) -> Preparation:
         self._novelty = await self.novelty.of(self._traces, {case.id for case in cases}, workspace)
-        await self.chosen.prepare(cases, workspace)
+        await self.chosen_metrics.prepare(cases, workspace)
         self._shares = dict(self.novelty.shares) if isinstance(self.novelty, Shared) else {}
         steps = sum(case.n_steps for case in cases)
         return Preparation({"traces": {"n": len(cases), "steps": steps, "order": self.novelty.order}})
@@ -154,7 +154,7 @@ class TraceQuality:
         with stopwatch() as watch:
             trace = self._traces[case.place]
             dimensions = dimensions_of(trace, self._novelty[case.id])
-            result = score_with_profile(trace, self.profile.among(self.profiles, trace.domain), dimensions)
+            result = score_with_profile(trace, self.profile.profile_for(self.profiles, trace.domain), dimensions)
             scores = {
                 name: score_with_profile(trace, profile, dimensions).score for name, profile in self.profiles.items()
             }
@@ -165,20 +165,20 @@ class TraceQuality:
     async def check_judge(self) -> Mapping[str, Any]:
         if not (self._asks_judge and attribute_of(self.judge_, "health")):
             return {}
-        controls = [*([completion_controls()] if self._is_judged else []), *self.chosen.controls]
-        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
+        controls = [*([completion_controls()] if self._is_judged else []), *self.chosen_metrics.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen_metrics.unchecked_facts}
 
     async def judge(self, case: TraceCase, output: TraceOutput) -> Judgements:
-        judgements, shown = dict[str, Judgement](), _rubric_fields(output.trace)
-        await self.chosen.add_own(case, shown, judgements)
+        judgements, fields = dict[str, Judgement](), _rubric_fields(output.trace)
+        await self.chosen_metrics.add_own(case, fields, judgements)
         own = {RUBRIC: fields_of(output.trace)} if self._is_judged else {}
-        await judge_missing(self.judge_, {**own, **self.chosen.judge_fields(shown)}, judgements)
+        await judge_missing(self.judge_, {**own, **self.chosen_metrics.judge_fields(fields)}, judgements)
         return judgements
 
     def score(self, case: TraceCase, output: TraceOutput | None, judgements: Judgements) -> Scores:
         if output is None:
             names = (*NAMES, *(TOOL_NAMES if case.has_reference else ()), *([RUBRIC] if self._is_judged else []))
-            return self.chosen.merge_scores(Scores({}, unscored=names), case, None, judgements)
+            return self.chosen_metrics.merge_scores(Scores({}, unscored=names), case, None, judgements)
         result = output.result
         dimensions = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
         rule = {} if result.score is None else {"rule": "+".join(result.rules) or "none"}
@@ -187,8 +187,8 @@ class TraceQuality:
         matches = {} if expected is None else tool_use(output.trace.calls, expected)
         judged, failed = self._judge_scores(judgements)
         own = Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
-        return self.chosen.merge_scores(
-            own, case, output, judgements, self.chosen.judge_fields(_rubric_fields(output.trace))
+        return self.chosen_metrics.merge_scores(
+            own, case, output, judgements, self.chosen_metrics.judge_fields(_rubric_fields(output.trace))
         )
 
     def _judge_scores(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
@@ -201,10 +201,10 @@ class TraceQuality:
         return {RUBRIC: 0.0 if self.judge_.on_failure == "zero" else None}, (RUBRIC,)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        found = sums(rows)
+        totals = sums(rows)
         if self.judge_completion and not self._is_judged:
-            found["trace"] = {**found.get("trace", {}), "completion_not_judged": True}
-        return found
+            totals["trace"] = {**totals.get("trace", {}), "completion_not_judged": True}
+        return totals
 
 
 def _rubric_fields(trace: Trace) -> dict[str, Any]:
@@ -220,24 +220,24 @@ class _Cases:
     def __init__(self) -> None:
         self.cases: list[TraceCase] = []
         self.domains: set[str] = set()
-        self._tasks, self._done = hashlib.sha256(), hashlib.sha256()
-        self._known: dict[Any, Any] = {}  # what many traces share
+        self._tasks, self._traces = hashlib.sha256(), hashlib.sha256()
+        self._labels: dict[Any, Any] = {}  # what many traces share
 
     def add(self, trace: Trace) -> None:
         tags = tuple(dict.fromkeys(filter(None, (trace.domain, trace.quality))))
         expected = trace.expected_tools
         reference = [] if expected is None else [[[use.name, use.arguments] for use in expected]]
         gold = fingerprint([trace.domain, trace.rating, *reference])[:16]
-        shared = (trace.language or detect_language(trace.objective), tags, gold, expected is not None)
-        shared = self._known.setdefault(shared, shared)
+        labels = (trace.language or detect_language(trace.objective), tags, gold, expected is not None)
+        labels = self._labels.setdefault(labels, labels)
         self.domains.add(trace.domain)
-        self.cases.append(TraceCase(trace.id, len(self.cases), len(trace.steps), *shared))
+        self.cases.append(TraceCase(trace.id, len(self.cases), len(trace.steps), *labels))
         self._tasks.update(fingerprint([trace.id, trace.objective, gold]).encode())
         steps = [[step.type, step.content, step.tool] for step in trace.steps]
         steps += [] if expected is None else [[use.name, use.arguments] for use in trace.calls]
         ended = [trace.success, trace.confidence, str(trace.created_at)]
-        self._done.update(fingerprint([trace.id, steps, *ended]).encode())
+        self._traces.update(fingerprint([trace.id, steps, *ended]).encode())
 
     @property
     def identity(self) -> dict[str, str]:
-        return {"tasks": self._tasks.hexdigest(), "traces": self._done.hexdigest()}
+        return {"tasks": self._tasks.hexdigest(), "traces": self._traces.hexdigest()}

@@ -39,7 +39,7 @@ COMPANION = 0.5  # share of the best score that a further sentence needs
 class _Sentence:
     context: int  # number of the context, from 1
     text: str
-    own: frozenset[str]  # forms of its words and of the title of its context
+    forms: frozenset[str]  # forms of its words and of the title of its context
     before: frozenset[str]  # forms of the sentence before it
 
 
@@ -76,15 +76,15 @@ class ExtractiveGenerator:
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         if query.remembered is not None:
-            return await compute(self._from_both, query, query.remembered, contexts)
+            return await compute(self._combine_answers, query, query.remembered, contexts)
         return await compute(self._recall if query.from_memory else self._answer, query, contexts)
 
-    def _from_both(self, query: Query, remembered: Sequence[Context], contexts: Sequence[Context]) -> Answer:
-        recalled, found = self._recall(query, remembered), self._answer(query, contexts)
-        said = replace(recalled, text=without_citations(recalled.text), citations=())
-        if found.refused or tells_something(query.text):
-            return said
-        return found if recalled.refused else replace(found, text=f"{said.text} {found.text}")
+    def _combine_answers(self, query: Query, remembered: Sequence[Context], contexts: Sequence[Context]) -> Answer:
+        recalled, answered = self._recall(query, remembered), self._answer(query, contexts)
+        remembered_answer = replace(recalled, text=without_citations(recalled.text), citations=())
+        if answered.refused or tells_something(query.text):
+            return remembered_answer
+        return answered if recalled.refused else replace(answered, text=f"{remembered_answer.text} {answered.text}")
 
     def _answer(self, query: Query, contexts: Sequence[Context]) -> Answer:
         sentences, words = list(_sentences(contexts)), content_words(query.text)
@@ -98,22 +98,39 @@ class ExtractiveGenerator:
         language = detect_language(query.text)
         if tells_something(query.text):
             return Answer(ACKNOWLEDGED[language])
-        words, stated = asked_words(query.text), [each for each in statements(contexts) if _states(each.text)]
-        sentences = [_sentence(each) for each in stated]
+        words, memory_statements = (
+            asked_words(query.text),
+            [each for each in statements(contexts) if _states(each.text)],
+        )
+        sentences = [_sentence(each) for each in memory_statements]
         scores = _scores(words, asked_kind(query.text), sentences)
         if not any(scores) or _coverage(words, sentences) < self.min_coverage:
             return Answer(REFUSAL[language], refused=True)
-        found = [i for i, score in enumerate(scores) if score >= COMPANION * max(scores)]
-        holds = {i: _words_in(sentences[i], words) for i in found}
+        places = [i for i, score in enumerate(scores) if score >= COMPANION * max(scores)]
+        holds = {i: _words_in(sentences[i], words) for i in places}
         current = [
-            i for i in found if not any(holds[i] <= holds[j] and replaces(stated[j], stated[i]) for j in found if j > i)
+            i
+            for i in places
+            if not any(
+                holds[i] <= holds[j] and replaces(memory_statements[j], memory_statements[i]) for j in places if j > i
+            )
         ]
-        current.sort(key=lambda i: (stated[i].denies, -scores[i], stated[i].is_reply, not stated[i].units, -i))
-        chosen: list[int] = []
+        current.sort(
+            key=lambda i: (
+                memory_statements[i].denies,
+                -scores[i],
+                memory_statements[i].is_reply,
+                not memory_statements[i].units,
+                -i,
+            )
+        )
+        places_kept: list[int] = []
         for i in current:
-            if len(chosen) < self.max_sentences and not holds[i] <= frozenset().union(*(holds[j] for j in chosen)):
-                chosen.append(i)
-        return _copy([sentences[i] for i in sorted(chosen)])
+            if len(places_kept) < self.max_sentences and not holds[i] <= frozenset().union(
+                *(holds[j] for j in places_kept)
+            ):
+                places_kept.append(i)
+        return _copy([sentences[i] for i in sorted(places_kept)])
 
 
 def _copy(sentences: Sequence[_Sentence]) -> Answer:
@@ -129,14 +146,14 @@ def _plain(sentence: str) -> str:
     return without_citations(plain_text(sentence))
 
 
-def _sentence(said: Statement) -> _Sentence:
-    forms = [all_forms([*content_words(text), *figures(text)]) for text in (said.text, said.before)]
-    return _Sentence(said.context, _plain(said.text), *forms)
+def _sentence(statement: Statement) -> _Sentence:
+    forms = [all_forms([*content_words(text), *figures(text)]) for text in (statement.text, statement.before)]
+    return _Sentence(statement.context, _plain(statement.text), *forms)
 
 
 def _words_in(sentence: _Sentence, words: Sequence[Word]) -> frozenset[int]:
     """Numbers of the words that the sentence holds itself."""
-    return frozenset(n for n, word in enumerate(words) if not word.forms.isdisjoint(sentence.own))
+    return frozenset(n for n, word in enumerate(words) if not word.forms.isdisjoint(sentence.forms))
 
 
 def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
@@ -145,15 +162,15 @@ def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
         title = all_forms(content_words(context.title))
         before: frozenset[str] = frozenset()
         for sentence in split_sentences(context.text):
-            own = all_forms(content_words(sentence))
+            sentence_forms = all_forms(content_words(sentence))
             if _states(sentence):
-                yield _Sentence(number, _plain(sentence), own | title, before)
-            before = own
+                yield _Sentence(number, _plain(sentence), sentence_forms | title, before)
+            before = sentence_forms
 
 
 def _coverage(words: Sequence[Word], sentences: Sequence[_Sentence]) -> float:
     """The share of the question's content words that the sentences hold together, 1 for a question without any."""
-    held = frozenset[str]().union(*(sentence.own for sentence in sentences))
+    held = frozenset[str]().union(*(sentence.forms for sentence in sentences))
     return sum(not word.forms.isdisjoint(held) for word in words) / len(words) if words else 1.0
 
 
@@ -170,11 +187,11 @@ def _scores(words: Sequence[Word], kind: Kind | None, sentences: Sequence[_Sente
 
 def _weight(word: Word, sentences: Sequence[_Sentence]) -> float:
     """Inverse sentence frequency: log(1 + N / (n + 1/2))."""
-    holding = sum(not word.forms.isdisjoint(sentence.own) for sentence in sentences)
+    holding = sum(not word.forms.isdisjoint(sentence.forms) for sentence in sentences)
     return math.log(1 + len(sentences) / (holding + 0.5))
 
 
 def _share_held(word: Word, sentence: _Sentence) -> float:
-    if not word.forms.isdisjoint(sentence.own):
+    if not word.forms.isdisjoint(sentence.forms):
         return 1.0
     return 0.0 if word.forms.isdisjoint(sentence.before) else NEIGHBOUR

@@ -177,10 +177,10 @@ class LexicalJudge:
             _link_reason,
         )
         way = dict(zip(self.rubrics, ways, strict=True))[rubric]
-        if not are_several() or (seen := digest_of(fields)) is None:
+        if not are_several() or (fields_digest := digest_of(fields)) is None:
             return await compute(way, fields)
         judgement_by_key: dict[tuple[str, float, bytes], Judgement] = make_once("judgements by words", "", dict)
-        place = rubric, self.supported, seen
+        place = rubric, self.supported, fields_digest
         if place not in judgement_by_key:
             judgement = await compute(way, fields)
             if len(judgement_by_key) >= KEPT:
@@ -191,15 +191,15 @@ class LexicalJudge:
     def _faithfulness(self, fields: Mapping[str, Any]) -> Judgement:
         contexts: Sequence[Context] = fields["contexts"]
         words = _words_of(fields)
-        known = "\n".join([str(fields.get("question") or ""), *(context.title for context in contexts)])
-        sources = Sources([context.text for context in contexts], known)
+        background = "\n".join([str(fields.get("question") or ""), *(context.title for context in contexts)])
+        sources = Sources([context.text for context in contexts], background)
         stated = (Statement(claim) for claim in claims(str(fields["answer"])))
         verdicts = [self._verdict(claim, sources) for claim in stated if claim.size]
         if not verdicts:
             return Judgement(UNKNOWN, words["no_claims"], details={"claims": []})
-        size = sum(each.claim.size for each in verdicts)
-        score = sum(each.support.score * each.claim.size for each in verdicts) / size
-        details = {"claims": [_detail(each, words) for each in verdicts]}
+        size = sum(verdict.claim.size for verdict in verdicts)
+        score = sum(verdict.support.score * verdict.claim.size for verdict in verdicts) / size
+        details = {"claims": [_detail(verdict, words) for verdict in verdicts]}
         return Judgement(score, _reasoning(verdicts, words), details=details)
 
     def _verdict(self, claim: Statement, sources: Sources) -> _Verdict:
@@ -212,12 +212,12 @@ class LexicalJudge:
         answer, words = str(fields["answer"]), _words_of(fields)
         if is_refusal(answer, str(fields["question"])):
             return Judgement(0.0, words["refusal"])
-        found = relevancy(str(fields["question"]), without_citations(answer))
-        reasons = [words["topic"].format(found.shared, found.question_words)]
-        reasons += [words["phrase"]] if found.is_phrase else []
-        if not found.responds:
-            reasons.append(words.get(f"kind.{found.kind}", words["adds_nothing"]))
-        return Judgement(found.score, " ".join(reasons), details={"topic": found.topic, "kind": found.kind})
+        result = relevancy(str(fields["question"]), without_citations(answer))
+        reasons = [words["topic"].format(result.n_shared, result.question_words)]
+        reasons += [words["phrase"]] if result.is_phrase else []
+        if not result.responds:
+            reasons.append(words.get(f"kind.{result.kind}", words["adds_nothing"]))
+        return Judgement(result.score, " ".join(reasons), details={"topic": result.topic, "kind": result.kind})
 
     def _context_precision(self, fields: Mapping[str, Any]) -> Judgement:
         question, references = str(fields.get("question") or ""), fields["references"]
@@ -231,20 +231,22 @@ class LexicalJudge:
         if mentions(context.text, references):
             return True
         sources = Sources([context.text], f"{question}\n{context.title}")
-        known = ([sources.support(Statement(claim)).score for claim in each] for each in verdicts.claims_of(references))
-        return any(min(scores) >= self.supported for scores in known)
+        supports = (
+            [sources.support(Statement(claim)).score for claim in each] for each in verdicts.claims_of(references)
+        )
+        return any(min(scores) >= self.supported for scores in supports)
 
     def _context_recall(self, fields: Mapping[str, Any]) -> Judgement:
         """The sources may hold a reference as it is written where it has no word that counts."""
         words, contexts = _words_of(fields), fields["contexts"]
-        known = "\n".join([str(fields.get("question") or ""), *(context.title for context in contexts)])
-        sources = Sources([context.text for context in contexts], known)
+        background = "\n".join([str(fields.get("question") or ""), *(context.title for context in contexts)])
+        sources = Sources([context.text for context in contexts], background)
         text = "\n".join(context.text for context in contexts)
-        found = [
+        verdicts_of_references = [
             [self._verdict_on(Statement(claim), sources, text) for claim in each]
             for each in verdicts.claims_of(fields["references"])
         ]
-        best = max(found, key=_mean_support)
+        best = max(verdicts_of_references, key=_mean_support)
         return Judgement(
             _mean_support(best), _reasoning(best, words), details={"claims": [_detail(v, words) for v in best]}
         )
@@ -254,8 +256,8 @@ class LexicalJudge:
         return _Verdict(claim, support, "supported" if support.score >= self.supported else "unsupported")
 
 
-def _mean_support(found: Sequence[_Verdict]) -> float:
-    return sum(each.support.score for each in found) / len(found)
+def _mean_support(claim_verdicts: Sequence[_Verdict]) -> float:
+    return sum(each.support.score for each in claim_verdicts) / len(claim_verdicts)
 
 
 def _answer_correctness(fields: Mapping[str, Any]) -> Judgement:
@@ -272,10 +274,10 @@ def _answer_correctness(fields: Mapping[str, Any]) -> Judgement:
 
 
 def _language_of(fields: Mapping[str, Any]) -> Language:
-    """That of the case; where it has none, that of the question, or of what is judged."""
-    told = fields.get("language")
-    if told == "en" or told == "ko":
-        return "en" if told == "en" else "ko"
+    """The language of the case; where it has none, that of the question, or of the judged text."""
+    language = fields.get("language")
+    if language == "en" or language == "ko":
+        return "en" if language == "en" else "ko"
     return detect_language(str(fields.get("question") or fields.get("reason") or ""))
 
 
@@ -285,12 +287,12 @@ def _words_of(fields: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _link_reason(fields: Mapping[str, Any]) -> Judgement:
     place = f"{fields.get('anchor') or ''}\n{fields['context']}"
-    found = connection(str(fields["reason"]), place, str(fields["target"]))
-    words, both = _words_of(fields), ", ".join(found.in_both)
+    result = connection(str(fields["reason"]), place, str(fields["target"]))
+    words, both = _words_of(fields), ", ".join(result.in_both)
     reasons = [words["in_both"].format(both) if both else words["in_both_nothing"]]
-    if found.missing:
-        reasons.append(words["in_neither"].format(", ".join(found.missing)))
-    return Judgement(found.score, " ".join(reasons))
+    if result.missing:
+        reasons.append(words["in_neither"].format(", ".join(result.missing)))
+    return Judgement(result.score, " ".join(reasons))
 
 
 def _memory(fields: Mapping[str, Any]) -> Judgement:
@@ -322,7 +324,7 @@ def _memory(fields: Mapping[str, Any]) -> Judgement:
 
 
 def _reasons(recalled: Recollection, n_facts: int, words: Mapping[str, str]) -> tuple[str, str, str, str]:
-    """Of the four criteria, in their order."""
+    """The reasons of the four criteria, in order."""
     unrelated = recalled.n_sentences - recalled.n_related
     return (
         words["relevance"].format(recalled.n_related, recalled.n_sentences),
@@ -336,12 +338,14 @@ def _reasons(recalled: Recollection, n_facts: int, words: Mapping[str, str]) -> 
 
 def _reasoning(verdicts: Sequence[_Verdict], words: Mapping[str, str]) -> str:
     """A count, then each unsupported claim with the reason."""
-    if all(each.verdict == "unknown" for each in verdicts):
+    if all(verdict.verdict == "unknown" for verdict in verdicts):
         return words["unknown"]
-    supported = sum(each.verdict == "supported" for each in verdicts)
-    unsupported = [each for each in verdicts if each.verdict == "unsupported"]
+    supported = sum(verdict.verdict == "supported" for verdict in verdicts)
+    unsupported = [verdict for verdict in verdicts if verdict.verdict == "unsupported"]
     lines = [words["supported"].format(supported, len(verdicts))]
-    lines += [words["unsupported"].format(each.claim.text, _reason(each.support, words)) for each in unsupported]
+    lines += [
+        words["unsupported"].format(verdict.claim.text, _reason(verdict.support, words)) for verdict in unsupported
+    ]
     return " ".join(lines)
 
 

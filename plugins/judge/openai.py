@@ -139,49 +139,49 @@ class OpenaiJudge:
     ) -> Judgement:
         parts = criteria.parts(fields) if criteria.mode == "claims" else [""]
         if not parts:
-            return criteria.nothing(fields)
+            return criteria.missing_judgement(fields)
         request = self.sampling.request(criteria.messages(fields), criteria.reply_schema)
         return await self._vote(request, lambda reply: criteria.read(reply, fields), fields, earlier, len(parts))
 
     async def _judge_memory(
-        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
         if graded.is_empty(str(fields.get("memory") or ""), str(fields.get("entities") or "")):
             return graded.judge_empty(language, graded.weights_of(fields))
         weights = graded.weights_of(fields)
-        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights), kept)
+        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights), earlier)
 
     async def _faithfulness(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
-        stated = _claims_of(fields)
-        if not stated:
+        answer_claims = _claims_of(fields)
+        if not answer_claims:
             return Judgement(NO_CLAIM, _CLAIMLESS[language], details={"claims": []})
         n_chunks = len(fields["contexts"])
         if not n_chunks:
-            return verdicts.faithfulness(verdicts.not_found(stated), language)
+            return verdicts.faithfulness(verdicts.not_found(answer_claims), language)
 
         def read(reply: Mapping[str, Any]) -> Judgement:
-            return verdicts.faithfulness(verdicts.on_claims(reply.get("verdicts"), stated, n_chunks), language)
+            return verdicts.faithfulness(verdicts.on_claims(reply.get("verdicts"), answer_claims, n_chunks), language)
 
-        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read, earlier, len(stated))
+        return await self._ask(rubric, "claims", {**fields, "claims": answer_claims}, read, earlier, len(answer_claims))
 
     async def _correctness(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
-        stated, reference_claims = _claims_of(fields), verdicts.claims_of(fields["references"])
-        if not stated:
+        answer_claims, reference_claims = _claims_of(fields), verdicts.claims_of(fields["references"])
+        if not answer_claims:
             return Judgement(0.0, _CLAIMLESS[language], details={"claims": []})
         of_references = [claim for reference in reference_claims for claim in reference]
 
         def read(reply: Mapping[str, Any]) -> Judgement:
             place = "reference_verdicts"
-            ours = verdicts.on_claims(reply.get("verdicts"), stated, None)
+            ours = verdicts.on_claims(reply.get("verdicts"), answer_claims, None)
             theirs = verdicts.on_claims(reply.get(place), of_references, None, place)
             return verdicts.correctness(ours, theirs, [len(reference) for reference in reference_claims], language)
 
-        all_fields = {**fields, "claims": stated, "reference_claims": of_references}
-        return await self._ask(rubric, "claims", all_fields, read, earlier, len(stated) + len(of_references))
+        all_fields = {**fields, "claims": answer_claims, "reference_claims": of_references}
+        return await self._ask(rubric, "claims", all_fields, read, earlier, len(answer_claims) + len(of_references))
 
     async def _context_precision(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
@@ -198,16 +198,23 @@ class OpenaiJudge:
     async def _context_recall(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, earlier: Mapping[str, Judgement]
     ) -> Judgement:
-        known = verdicts.claims_of(fields["references"])
-        stated, sizes = [claim for reference in known for claim in reference], [len(reference) for reference in known]
+        claims_of_references = verdicts.claims_of(fields["references"])
+        reference_claims, sizes = (
+            [claim for reference in claims_of_references for claim in reference],
+            [len(reference) for reference in claims_of_references],
+        )
         n_chunks = len(fields["contexts"])
         if not n_chunks:
-            return verdicts.context_recall(verdicts.not_found(stated), sizes, language)
+            return verdicts.context_recall(verdicts.not_found(reference_claims), sizes, language)
 
         def read(reply: Mapping[str, Any]) -> Judgement:
-            return verdicts.context_recall(verdicts.on_claims(reply.get("verdicts"), stated, n_chunks), sizes, language)
+            return verdicts.context_recall(
+                verdicts.on_claims(reply.get("verdicts"), reference_claims, n_chunks), sizes, language
+            )
 
-        return await self._ask(rubric, "reference", {**fields, "claims": stated}, read, earlier, len(stated))
+        return await self._ask(
+            rubric, "reference", {**fields, "claims": reference_claims}, read, earlier, len(reference_claims)
+        )
 
     async def _ask(
         self,
@@ -215,11 +222,11 @@ class OpenaiJudge:
         mode: str,
         fields: Mapping[str, Any],
         read: Callable[[Mapping[str, Any]], Judgement],
-        kept: Mapping[str, Judgement],
+        earlier: Mapping[str, Judgement],
         n_verdicts: int = 1,
     ) -> Judgement:
         asked = self.sampling.request(rubric.messages(mode, fields), rubric.modes[mode].reply_schema)
-        return await self._vote(asked, read, fields, kept, n_verdicts)
+        return await self._vote(asked, read, fields, earlier, n_verdicts)
 
     async def _vote(
         self,

@@ -75,7 +75,7 @@ class CombinedMemory:
 
 
 def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
-    """Those of `turns`, in their order, of which no statement was changed later: in the summary or an entity, in one of
+    """The `turns`, in order, of which no statement was changed later: in the summary or an entity, in one of
     the `recent` turns, or in a newer one of `turns`. A summary holds the latest statements, so a turn that it holds
     itself is not outdated by it."""
     later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]
@@ -91,42 +91,42 @@ def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[
 
 def _is_replaced(sentence: str, later: Sequence[str]) -> bool:
     """Whether a later sentence says nearly the same with something else in its place, and none says the same."""
-    own = Statement(sentence)
-    if len(own.words) < LEAST or is_question(sentence):
+    statement = Statement(sentence)
+    if len(statement.words) < LEAST or is_question(sentence):
         return False
-    if any(_takes_back(own, sentence, other) for other in later):
+    if any(_takes_back(statement, sentence, other) for other in later):
         return True
-    alike = [other for other in map(Statement, later) if _is_alike(own, other)]
-    if not alike or any(_says_all(own, other) for other in alike):
+    alike = [other for other in map(Statement, later) if _is_alike(statement, other)]
+    if not alike or any(_says_all(statement, other) for other in alike):
         return False
-    return any(_differs(own, other) for other in alike)
+    return any(_differs(statement, other) for other in alike)
 
 
-def _is_alike(one: Statement, other: Statement) -> bool:
-    shared = sum(not word.forms.isdisjoint(other.forms) for word in one.words)
-    return shared >= LEAST and shared >= ALIKE * max(len(one.words), len(other.words))
+def _is_alike(first: Statement, second: Statement) -> bool:
+    shared = sum(not word.forms.isdisjoint(second.forms) for word in first.words)
+    return shared >= LEAST and shared >= ALIKE * max(len(first.words), len(second.words))
 
 
-def _takes_back(own: Statement, sentence: str, later: str) -> bool:
+def _takes_back(statement: Statement, sentence: str, later: str) -> bool:
     """Whether a later sentence denies a word of this one, which affirms it, and speaks of the same: `B, not A, wrote
     it` takes `A wrote it` back, though it holds all its words."""
     taken = all_forms(denied_words(later)) - all_forms(denied_words(sentence))
-    if all(word.forms.isdisjoint(taken) for word in own.words):
+    if all(word.forms.isdisjoint(taken) for word in statement.words):
         return False
     forms = Statement(later).forms
-    shared = sum(not word.forms.isdisjoint(forms) for word in own.words)
-    return shared >= LEAST and shared >= ALIKE * len(own.words)
+    shared = sum(not word.forms.isdisjoint(forms) for word in statement.words)
+    return shared >= LEAST and shared >= ALIKE * len(statement.words)
 
 
-def _says_all(one: Statement, other: Statement) -> bool:
-    has_words = all(not word.forms.isdisjoint(other.forms) for word in one.words)
-    return has_words and all(any(each.matches(theirs) for theirs in other.quantities) for each in one.quantities)
+def _says_all(first: Statement, second: Statement) -> bool:
+    has_words = all(not word.forms.isdisjoint(second.forms) for word in first.words)
+    return has_words and all(any(each.matches(theirs) for theirs in second.quantities) for each in first.quantities)
 
 
-def _differs(one: Statement, other: Statement) -> bool:
+def _differs(first: Statement, second: Statement) -> bool:
     """Whether each has words or numbers that the other lacks."""
-    theirs = any(word.forms.isdisjoint(one.forms) for word in other.words) or _lacks(other, one)
-    ours = any(word.forms.isdisjoint(other.forms) for word in one.words) or _lacks(one, other)
+    theirs = any(word.forms.isdisjoint(first.forms) for word in second.words) or _lacks(second, first)
+    ours = any(word.forms.isdisjoint(second.forms) for word in first.words) or _lacks(first, second)
     return ours and theirs
 
 

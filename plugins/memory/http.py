@@ -96,8 +96,8 @@ class HttpMemory:
         settle_ms: Annotated[int, Field(ge=0)] = 0,
         **limits: Unpack[EndpointLimits],
     ) -> None:
-        self.sent: dict[str, RequestForm | ReadRequest] = {"append": append, "read": read}
-        self.sent |= {} if delete is None else {"delete": delete}
+        self.requests: dict[str, RequestForm | ReadRequest] = {"append": append, "read": read}
+        self.requests |= {} if delete is None else {"delete": delete}
         self.endpoint = Endpoint("memory", url, **limits)
         self._service = models.memory(url)
         self.n, self.settle_s = n, settle_ms / 1000
@@ -108,14 +108,16 @@ class HttpMemory:
         return [*self.endpoint.problems(), *self._problems()]
 
     def _problems(self) -> Iterator[Problem]:
-        for name, sent in self.sent.items():
-            if not str(sent.get("path", "")).startswith("/"):
-                yield Problem(f"memory.{name}.path", f"expected a path such as /memories, found {sent.get('path')!r}")
-            for word in dict.fromkeys([*placeholders(sent.get("path")), *placeholders(sent.get("body"))]):
+        for name, request in self.requests.items():
+            if not str(request.get("path", "")).startswith("/"):
+                yield Problem(
+                    f"memory.{name}.path", f"expected a path such as /memories, found {request.get('path')!r}"
+                )
+            for word in dict.fromkeys([*placeholders(request.get("path")), *placeholders(request.get("body"))]):
                 if word not in KNOWN[name]:
                     known = f"{did_you_mean(word, KNOWN[name])}; known here: {', '.join(KNOWN[name])}"
                     yield Problem(f"memory.{name}", f"unknown placeholder {{{word}}}{known}")
-        read = self.sent["read"]
+        read = self.requests["read"]
         for name in EXPRESSIONS:
             if (problem := expression_problem(str(read.get(name) or "@"))) is not None:
                 yield Problem(f"memory.read.{name}", problem)
@@ -131,7 +133,7 @@ class HttpMemory:
         number = session.n_turns + 1
         said = {name: getattr(turn, name) for name in ("user", "assistant", "speaker", "said_at", "id")}
         values = {**self._names_of(key, session), **said, "id": turn.id or f"turn-{number}", "number": number}
-        if "delete" in self.sent and not session.is_delete_paid:
+        if "delete" in self.requests and not session.is_delete_paid:
             await self._service.pay()
             session.is_delete_paid = True
         started = time.perf_counter()
@@ -162,7 +164,7 @@ class HttpMemory:
 
     async def delete(self, key: SessionKey) -> None:
         session = self._sessions.pop(key, None)
-        if "delete" in self.sent:
+        if "delete" in self.requests:
             session = session or _Session()
             request = self._request("delete", self._names_of(key, session))
             await self._ask(request, missing_is_fine=True, is_paid=session.is_delete_paid)
@@ -192,21 +194,21 @@ class HttpMemory:
         return {"tenant": key.tenant, "session": key.session, "language": session.language}
 
     def _request(self, name: str, values: Mapping[str, Any], key: str = "") -> Request:
-        sent = self.sent[name]
+        sent = self.requests[name]
         path, method, body = filled_path(sent.get("path", ""), values), sent.get("method", "POST"), sent.get("body")
         if body is None and method not in ("GET", "DELETE"):
             body = BODIES.get(name)
         return Request(name, method, path, fill_template(body, values), key)
 
     def _value_of(self, name: str, reply: Any) -> Any:
-        expression = self.sent["read"].get(name)
+        expression = self.requests["read"].get(name)
         return extract(None if expression is None else str(expression), reply)
 
     def _list_of(self, name: str, reply: Any) -> Sequence[Any]:
-        found = self._value_of(name, reply)
-        if found is not None and not isinstance(found, list):
-            raise EvaluationError(f"memory.read.{name}: expected a list, found {type(found).__name__}")
-        return found or ()
+        value = self._value_of(name, reply)
+        if value is not None and not isinstance(value, list):
+            raise EvaluationError(f"memory.read.{name}: expected a list, found {type(value).__name__}")
+        return value or ()
 
 
 class _Session:
@@ -221,16 +223,16 @@ class _Session:
         self.upkeep = Upkeep()
 
 
-def _text(name: str, found: Any) -> str:
-    if not isinstance(found, str):
-        raise EvaluationError(f"memory.read.{name}: expected text, found {type(found).__name__}")
-    return found
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise EvaluationError(f"memory.read.{name}: expected text, found {type(value).__name__}")
+    return value
 
 
-def _entity(found: Any, turn: int) -> Entity:
-    if not isinstance(found, Mapping) or not {"key", "value"} <= found.keys():
+def _entity(value: Any, turn: int) -> Entity:
+    if not isinstance(value, Mapping) or not {"key", "value"} <= value.keys():
         raise EvaluationError("memory.read.entities: expected {key, value}, as results[].{key: name, value: summary}")
-    return Entity(str(found["key"]), str(found["value"]), turn)
+    return Entity(str(value["key"]), str(value["value"]), turn)
 
 
 def _turn(value: Any, place: int, session: _Session) -> ChatTurn:

@@ -102,11 +102,11 @@ class Checks:
     def _of(self, case: Any) -> list[Check]:
         return [*map(read_check, self.entries), *(case.checks if self.of_cases else ())]
 
-    async def judge_case(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+    async def judge_case(self, case: Any, fields: Mapping[str, Any]) -> Mapping[str, Judgement]:
         checks = self._of(case)
-        if not checks or "answer" not in shown:
+        if not checks or "answer" not in fields:
             return {}
-        judgement = await in_thread(self._judgement, checks, self._to_check(shown), _language(shown))
+        judgement = await in_thread(self._judgement, checks, self._to_check(fields), _language(fields))
         return {} if judgement is None else {self.name: judgement}
 
     def _to_check(self, fields: Mapping[str, Any]) -> CheckInput:
@@ -127,19 +127,19 @@ class Checks:
         weight = math.fsum(check.weight for check, _ in decided)
         if not weight:
             return None
-        passed = math.fsum(check.weight for check, failure in decided if not failure)
+        passed_weight = math.fsum(check.weight for check, failure in decided if not failure)
         failures = [f"{title(check)}: {failure}" for check, failure in decided if failure]
         entries = [
             {"check": title(check), "passed": None if failure is None else not failure, "reason": failure or None}
             for check, failure in results
         ]
         share = f"{len(decided) - len(failures)}/{len(decided)}"
-        return Judgement(passed / weight, "; ".join([share, *failures]), details={CHECKED: entries})
+        return Judgement(passed_weight / weight, "; ".join([share, *failures]), details={CHECKED: entries})
 
-    def _cosine(self, one: str, other: str) -> float:
+    def _cosine(self, first: str, second: str) -> float:
         if self.embedder is None:
             raise RuntimeError("similar is checked with an embedder")
-        vectors = self.embedder.embed([one, other], "passage")
+        vectors = self.embedder.embed([first, second], "passage")
         return float(np.clip(vectors[0] @ vectors[1], -1.0, 1.0))
 
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
@@ -147,8 +147,8 @@ class Checks:
         return Scores({} if judgement is None or judgement.score is None else {self.name: judgement.score})
 
 
-def _language(shown: Mapping[str, Any]) -> Language:
-    """Of the case, else of its question."""
-    if shown.get("language") in ("en", "ko"):
-        return "ko" if shown["language"] == "ko" else "en"
-    return detect_language(str(shown.get("question") or ""))
+def _language(fields: Mapping[str, Any]) -> Language:
+    """The language of the case, else of its question."""
+    if fields.get("language") in ("en", "ko"):
+        return "ko" if fields["language"] == "ko" else "en"
+    return detect_language(str(fields.get("question") or ""))

@@ -25,7 +25,7 @@ LABELS = {
 }
 MEANINGS = {
     "rbp": {
-        "en": "What a reader gains who goes on to the next document with probability p.",
+        "en": "What a reader gains who reads on to the next document with probability p.",
         "ko": "다음 문서로 넘어갈 확률이 p인 독자가 얻는 이득",
     },
     "err": {
@@ -52,9 +52,9 @@ MEANINGS = {
 
 
 class RankingMeasure:
-    """One of them, for evaluations whose output has what was found (`found.documents`). `err`, `judged` and `success`
-    are measured at k and at the cutoffs, the others over the whole ranking. `p`: of rbp. `max_grade`: of err, None the
-    highest grade in the data."""
+    """A ranking measure, for evaluations whose output has the results of retrieval (`retrieved.documents`). `err`,
+    `judged` and `success` are measured at k and at the cutoffs, the others over the whole ranking. `p`: of rbp.
+    `max_grade`: of err, None the highest grade in the data."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class RankingMeasure:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What two values have to have in common."""
+        """The settings that comparable values share."""
         if self.measure == "rbp":
             return {"p": self.p}
         return {"max_grade": self.max_grade} if self.measure == "err" else {}
@@ -98,7 +98,7 @@ class RankingMeasure:
             self._highest = max(1, self._highest)
 
     def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
-        ranked, relevance = output.found.documents.ids, case.relevance
+        ranked, relevance = output.retrieved.documents.ids, case.relevance
         if self.measure not in AT_CUTOFFS:
             return Scores({self.measure: self._of_whole_ranking(ranked, relevance)})
         values = {f"{self.measure}_at_k": self._at_cutoff(ranked, relevance, self.k)}

@@ -168,7 +168,7 @@ class Rubric:
         )
 
     def _worth(self, judgement: Judgement) -> float | None:
-        """0 (bad) to 1 (good)."""
+        """The goodness of a score, 0 (bad) to 1 (good)."""
         if judgement.score is None:
             return None
         return 1.0 - judgement.score if self.better == "lower" else judgement.score
@@ -216,10 +216,10 @@ class Rubric:
 
     def _of_controls(self) -> Iterator[Problem]:
         ids = [str(entry.get("id") or f"{self.name}-{number}") for number, entry in enumerate(self.items, start=1)]
-        needed = [name for name in self.fields if name != "history"]
+        names = [name for name in self.fields if name != "history"]
         for number, entry in enumerate(self.items):
             key = self._key(f"controls.{number}")
-            if missing := [name for name in needed if name not in entry]:
+            if missing := [name for name in names if name not in entry]:
                 yield Problem(key, f"{', '.join(missing)}: missing, and the rubric sees it")
             if ids.index(ids[number]) != number:
                 yield Problem(f"{key}.id", f"'{ids[number]}' is there already")
@@ -246,7 +246,7 @@ def _example(entry: ExampleEntry) -> Example:
 
 
 def _for_judge(name: str, value: Any) -> Any:
-    """As a judge gets it."""
+    """The value as a judge gets it."""
     if name == AS_CONTEXTS:
         return tuple(Context(f"context-{number}", text) for number, text in enumerate(value, start=1))
     if name == "history":

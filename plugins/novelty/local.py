@@ -17,8 +17,8 @@ from runner.records import Timing
 
 
 class LocalNovelty:
-    """In the order of the file or of `metadata.created_at`, which is also the clock of `ttl_ms`: the values do not
-    depend on when they are computed. 0.5 for all without an embedder."""
+    """Novelty in the order of the file or of `metadata.created_at`, which is also the clock of `ttl_ms`: the values do
+    not depend on when they are computed. 0.5 for all without an embedder."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from runner.domains.agent.candidate import Candidate
-from runner.errors import InputError, Problem, installing
+from runner.errors import InputError, Problem, install_command
 from runner.protocols import Workspace
 from runner.records import Assessment, Corpus, Query
 from runner.system.metadata import version_of
@@ -94,7 +94,7 @@ class CrossEncoderReranker:
 
     @cached_property
     def _files(self) -> tuple[Path, Path]:
-        """Of the tokenizer and of the model."""
+        """The files of the tokenizer and of the model."""
         if problem := self._problem():
             raise InputError(f"reranker.model: {problem}")
         folder = Path(self.model or "")
@@ -113,11 +113,11 @@ class CrossEncoderReranker:
     @cached_property
     def _tokenizer(self) -> Any:
         _, tokenizers = _packages()
-        found = _read(self._files[0], tokenizers.Tokenizer.from_file)
-        found.enable_truncation(self.max_length)
-        token = (found.padding or {}).get("pad_token") or next(filter(found.token_to_id, PADDING), PADDING[0])
-        found.enable_padding(pad_id=found.token_to_id(token) or 0, pad_token=token)  # to no fixed length
-        return found
+        tokenizer = _read(self._files[0], tokenizers.Tokenizer.from_file)
+        tokenizer.enable_truncation(self.max_length)
+        token = (tokenizer.padding or {}).get("pad_token") or next(filter(tokenizer.token_to_id, PADDING), PADDING[0])
+        tokenizer.enable_padding(pad_id=tokenizer.token_to_id(token) or 0, pad_token=token)  # to no fixed length
+        return tokenizer
 
     @cached_property
     def _session(self) -> Any:
@@ -143,11 +143,11 @@ class CrossEncoderReranker:
             "attention_mask": [each.attention_mask for each in encoded],
             "token_type_ids": [each.type_ids for each in encoded],
         }
-        wanted = {each.name for each in self._session.get_inputs()}
-        if unknown := wanted - columns.keys():
+        input_names = {each.name for each in self._session.get_inputs()}
+        if unknown := input_names - columns.keys():
             raise InputError(f"reranker.model: the model asks for {', '.join(sorted(unknown))}; it is no cross-encoder")
-        given = {name: np.array(values, dtype=np.int64) for name, values in columns.items() if name in wanted}
-        return np.asarray(self._session.run(None, given)[0], dtype=np.float64).reshape(len(pairs), -1)
+        inputs = {name: np.array(values, dtype=np.int64) for name, values in columns.items() if name in input_names}
+        return np.asarray(self._session.run(None, inputs)[0], dtype=np.float64).reshape(len(pairs), -1)
 
 
 def _probability(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -177,6 +177,6 @@ def _packages() -> tuple[Any, Any]:
     except ImportError as error:
         raise InputError(
             f"reranker=cross_encoder needs the packages onnxruntime and tokenizers ({error}); install the extra: "
-            f"{installing('cross-encoder')}"
+            f"{install_command('cross-encoder')}"
         ) from error
     return onnxruntime, tokenizers

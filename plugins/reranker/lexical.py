@@ -59,12 +59,12 @@ class LexicalReranker:
         return Assessment(ranked, confidence >= 1, confidence, missing_words)
 
     def _chain(
-        self, best: int, candidates: Sequence[Candidate], left: _Open, past_queries: Sequence[str]
+        self, best: int, candidates: Sequence[Candidate], open_words: _Open, past_queries: Sequence[str]
     ) -> tuple[list[int], str]:
         """The best candidate, and what each of them led to; and what to search for next, empty where nothing is."""
         chain = [best]
         while len(chain) < CHAIN:
-            lead = self._lead([candidates[place] for place in chain], left)
+            lead = self._lead([candidates[place] for place in chain], open_words)
             query = " ".join(word.text for words in lead for word in words)
             if not query or query not in past_queries:
                 return chain, query
@@ -78,23 +78,23 @@ class LexicalReranker:
         """The lead from the last candidate; empty where no other chunk continues it, or all of them together lack next
         to nothing."""
         told, held = _forms(chain), self._coverage.chunks_with
-        wanted = [word for word in open_words.words if word.forms.isdisjoint(told) and held(word) > 0]
-        if open_words.weight(wanted) < OPEN:
-            wanted = []
+        wanted_words = [word for word in open_words.words if word.forms.isdisjoint(told) and held(word) > 0]
+        if open_words.weight(wanted_words) < OPEN:
+            wanted_words = []
         topics, others = self._leading(chain, open_words)
-        if wanted and topics:
-            return wanted, [*topics, *others][:BRIDGE]
+        if wanted_words and topics:
+            return wanted_words, [*topics, *others][:BRIDGE]
         return ((), topics[:BRIDGE]) if open_words.is_doubtful and len(chain) > 1 else ((), ())
 
-    def _leading(self, chain: Sequence[Candidate], left: _Open) -> tuple[list[Word], list[Word]]:
+    def _leading(self, chain: Sequence[Candidate], open_words: _Open) -> tuple[list[Word], list[Word]]:
         """Words that only the last one of the chain holds, and some other chunk: those that are topics of another
         document, and the others; the rarest first."""
-        known, n_chunks = all_forms(left.about.words) | _forms(chain[:-1]), self._coverage.chunks_with
+        known_forms, n_chunks = all_forms(open_words.about.words) | _forms(chain[:-1]), self._coverage.chunks_with
         leading = []
         for word in content_words(chain[-1].passage):
-            if word.forms.isdisjoint(known) and n_chunks(word) >= HELD_BY:
+            if word.forms.isdisjoint(known_forms) and n_chunks(word) >= HELD_BY:
                 leading.append(word)
-                known |= word.forms
+                known_forms |= word.forms
         leading.sort(key=n_chunks)
         topics = [word for word in leading if self._is_topic_elsewhere(word, chain[-1])]
         return topics, [word for word in leading if word not in topics]
@@ -113,10 +113,10 @@ class LexicalReranker:
         for place, candidate in enumerate(candidates):
             forms, heading = forms_in(candidate.passage), forms_in(_heading(candidate))
             n_named = sum(not word.forms.isdisjoint(heading) for word in lead[1])
-            held = [word for words in lead for word in words if not word.forms.isdisjoint(forms)]
-            n_wanted = sum(word in lead[0] for word in held)
+            held_words = [word for words in lead for word in words if not word.forms.isdisjoint(forms)]
+            n_wanted = sum(word in lead[0] for word in held_words)
             if place not in chain and n_named and (n_named + n_wanted >= TOGETHER or not lead[0]):
-                values[place] = sum(weight[word.text] for word in held)
+                values[place] = sum(weight[word.text] for word in held_words)
         return max(values, key=lambda place: values[place], default=None)
 
 

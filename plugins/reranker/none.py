@@ -14,7 +14,7 @@ class NoReranker:
     or confidence: an agent that needs them judges itself."""
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
         return Assessment(tuple(each.id for each in sorted(candidates, key=lambda each: -each.relevance)))

@@ -75,7 +75,7 @@ class OpenaiReranker:
         return self._models.sweep
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
-        """Nothing: it has no index."""
+        """Do nothing, since there is no index."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], past_queries: Sequence[str]) -> Assessment:
         """Runs in a thread beside the event loop. Raises what `Model.ask_for_json` does."""
@@ -167,10 +167,10 @@ def _action(value: Any, ranked: Sequence[str]) -> NextAction | None:
     return cast(NextAction | None, value)
 
 
-def _refine(value: Any, asked: Sequence[str]) -> str:
+def _refine(value: Any, past_queries: Sequence[str]) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"refined_query: expected a text for search_again, got {value!r}")
-    if _normalise(value) in map(_normalise, asked):
+    if _normalise(value) in map(_normalise, past_queries):
         raise ValueError("refined_query: it was searched for already")
     return value.strip()
 

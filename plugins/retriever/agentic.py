@@ -35,7 +35,7 @@ class Texts(TypedDict):
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class MessageSettings(TypedDict):
-    """What is said in place of an answer."""
+    """The messages in place of an answer."""
 
     not_ready: Texts
     not_found: Texts
@@ -51,7 +51,7 @@ class Link(TypedDict):
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class MenuSettings(TypedDict):
-    """What `not_found` offers, by language."""
+    """The offers of `not_found`, by language."""
 
     ko: list[Link]
     en: list[Link]
@@ -62,7 +62,7 @@ class _Run:
     """The results of an agent, best first, for a ranking to `depth`."""
 
     depth: int
-    found: Sequence[Candidate]
+    candidates: Sequence[Candidate]
     trajectory: Trajectory
 
 
@@ -100,7 +100,7 @@ class AgenticRetriever:
             {"ko": _links(menu["ko"]), "en": _links(menu["en"])},
             min_confidence,
         )
-        self._done: dict[tuple[str, str], _Run] = {}
+        self._runs: dict[tuple[str, str], _Run] = {}
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -110,23 +110,29 @@ class AgenticRetriever:
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Once: the collections get copies of `base` as it is before."""
         collections, facts = index_parts(self.base, split(corpus), self.counts, workspace)
-        whole = self.base.index(corpus, workspace)
+        base_facts = self.base.index(corpus, workspace)
         self._shelf = Shelf(corpus, self.base, collections or [Collection(self.base, self.count)])
         for part in (self.reranker, self.agent):
             part.prepare(corpus, workspace)
-        size = sum(part.get("size_bytes", 0) for part in (whole, *facts.values()))
-        return {"kind": "agentic", "n_chunks": len(corpus.chunks), "size_bytes": size, "base": dict(whole), **facts}
+        size = sum(part.get("size_bytes", 0) for part in (base_facts, *facts.values()))
+        return {
+            "kind": "agentic",
+            "n_chunks": len(corpus.chunks),
+            "size_bytes": size,
+            "base": dict(base_facts),
+            **facts,
+        }
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        """Who asks again for more of the same gets what the agent did before."""
+        """Rank each query. A repeated query with a larger depth gets the earlier result of the agent."""
         rankings = self.base.search(queries, max(depth, self.count))
-        before = {key: run for key in map(_key, queries) if (run := self._done.get(key)) and run.depth < depth}
+        before = {key: run for key in map(_key, queries) if (run := self._runs.get(key)) and run.depth < depth}
         places = [place for place, query in enumerate(queries) if _key(query) not in before]
         first = self._shelf.best_of_all([queries[place] for place in places], [rankings[place] for place in places])
         relevance = [dict(zip(rankings[place].ids, rankings[place].relevance, strict=True)) for place in places]
         runs = self._run_all([queries[place] for place in places], first, relevance, depth)
-        self._done = before | {_key(queries[place]): run for place, run in zip(places, runs, strict=True)}
-        return [_ranking(self._done[_key(query)], base, depth) for query, base in zip(queries, rankings, strict=True)]
+        self._runs = before | {_key(queries[place]): run for place, run in zip(places, runs, strict=True)}
+        return [_ranking(self._runs[_key(query)], base, depth) for query, base in zip(queries, rankings, strict=True)]
 
     # --- requests to models ---------------------------------------------------------------------------
 
@@ -167,12 +173,12 @@ class AgenticRetriever:
         relevance: Sequence[Mapping[str, float]],
         depth: int,
     ) -> list[_Run]:
-        asked = list(zip(queries, first, relevance, strict=True))
-        if len(asked) < 2 or self.concurrency < 2:
-            return [self._run(*each, depth) for each in asked]
-        pool = ThreadPoolExecutor(min(self.concurrency, len(asked)), "agent")
+        tasks = list(zip(queries, first, relevance, strict=True))
+        if len(tasks) < 2 or self.concurrency < 2:
+            return [self._run(*each, depth) for each in tasks]
+        pool = ThreadPoolExecutor(min(self.concurrency, len(tasks)), "agent")
         try:
-            runs = [pool.submit(copy_context().run, partial(self._run, *each, depth)) for each in asked]
+            runs = [pool.submit(copy_context().run, partial(self._run, *each, depth)) for each in tasks]
             return [run.result() for run in runs]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -211,8 +217,8 @@ def _key(query: Query) -> tuple[str, str]:
 
 
 def _ranking(run: _Run, base: Ranking, depth: int) -> Ranking:
-    relevance = {each.id: each.relevance for each in run.found} | dict(zip(base.ids, base.relevance, strict=True))
-    ids = tuple(dict.fromkeys([*(each.id for each in run.found), *base.ids]))[:depth]
+    relevance = {each.id: each.relevance for each in run.candidates} | dict(zip(base.ids, base.relevance, strict=True))
+    ids = tuple(dict.fromkeys([*(each.id for each in run.candidates), *base.ids]))[:depth]
     return Ranking(
         ids=ids,
         scores=tuple([float(len(ids) - place) for place in range(len(ids))]),

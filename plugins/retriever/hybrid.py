@@ -14,7 +14,7 @@ from runner.protocols import CachedRetriever, Closing, RemoteRetriever, Retrieve
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.filters import Filter
 from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fuse, over, reciprocal_ranks
-from runner.system.threads import compute, together
+from runner.system.threads import compute, gather_all
 from runner.text.ordering import best, byte_ranks
 
 
@@ -84,7 +84,7 @@ class HybridRetriever:
     async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """As `search`, with both legs at once; one in this process in a thread, one batch at a time."""
         deep = self.graph.depth(depth)
-        rankings = await together(_search_leg(leg, queries, max(deep, self.pool)) for leg in self.legs.values())
+        rankings = await gather_all(_search_leg(leg, queries, max(deep, self.pool)) for leg in self.legs.values())
         return self.graph.rerank([self._fuse(legs, deep) for legs in zip(*rankings, strict=True)], depth)
 
     @property
@@ -123,11 +123,13 @@ class HybridRetriever:
     # --- fusion -----------------------------------------------------------------------------------
 
     def _fuse(self, legs: Sequence[Ranking], depth: int) -> Ranking:
-        found = [np.array([self._places[id] for id in leg.ids[: self.pool]], dtype=np.int64) for leg in legs]
+        places_of_legs = [np.array([self._places[id] for id in leg.ids[: self.pool]], dtype=np.int64) for leg in legs]
         weights = self.weights if self.fusion == "convex" else np.ones((len(legs), 1))
-        union, scores = fuse(found, [self._values(leg) for leg in legs], weights)
-        told = [np.array(leg.relevance[: self.pool], dtype=np.float64) for leg in legs]
-        relevance = np.stack([over(union, places, 0.0, own) for places, own in zip(found, told, strict=True)])
+        union, scores = fuse(places_of_legs, [self._values(leg) for leg in legs], weights)
+        relevance_of_legs = [np.array(leg.relevance[: self.pool], dtype=np.float64) for leg in legs]
+        relevance = np.stack(
+            [over(union, places, 0.0, own) for places, own in zip(places_of_legs, relevance_of_legs, strict=True)]
+        )
         order = best(scores, self._ranks[union], depth)
         return Ranking(
             ids=tuple([self._ids[place] for place in union[order].tolist()]),

@@ -81,7 +81,7 @@ class KeywordRetriever:
             "bm25": [self.method, self.k1, self.b],
             "provenance": self.provenance,
         }
-        tokenize = self._remembering(workspace) if len(corpus.chunks) <= REMEMBERED else self.tokenizer.tokenize
+        tokenize = self._stored_tokenizer(workspace) if len(corpus.chunks) <= REMEMBERED else self.tokenizer.tokenize
         folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus, tokenize))
         self._open(folder, corpus)
         if self._where:
@@ -103,7 +103,7 @@ class KeywordRetriever:
 
     # --- index ------------------------------------------------------------------------------------
 
-    def _remembering(self, workspace: Workspace) -> Tokenize:
+    def _stored_tokenizer(self, workspace: Workspace) -> Tokenize:
         store = NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored_root)
         identity = fingerprint([workspace.identity(self.tokenizer), attribute_of(self.tokenizer, "provenance")])
         return partial(store.terms, self.tokenizer, identity)

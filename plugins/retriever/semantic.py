@@ -226,7 +226,7 @@ class SemanticRetriever:
         key = {
             "corpus": corpus.fingerprint,
             "embedder": workspace.identity(self.embedder),
-            "index": self.settings.reported,
+            "index": self.settings.recall_settings,
             "provenance": self.provenance,
         }
 
@@ -243,7 +243,7 @@ class SemanticRetriever:
         content = {
             "corpus": corpus.fingerprint,
             "embedder": [workspace.identity(self.embedder), attribute_of(self.embedder, "provenance")],
-            "index": self.settings.built,
+            "index": self.settings.content_settings,
         }
         ids = corpus.ids
 
@@ -295,19 +295,19 @@ class SemanticRetriever:
 
     async def _candidates(self, vectors: NDArray[np.float32], depth: int) -> list[Hits]:
         """Candidates among which are the `depth` best of each query, however ties are broken."""
-        wanted = min(self._n_candidates, depth + MARGIN)
-        hits_of_queries = await self._nearest(vectors, wanted)
-        if self.settings.kind == "flat" and wanted < self._n_candidates:
+        n_hits = min(self._n_candidates, depth + MARGIN)
+        hits_of_queries = await self._nearest(vectors, n_hits)
+        if self.settings.kind == "flat" and n_hits < self._n_candidates:
             tied = [n for n, hits in enumerate(hits_of_queries) if hits.scores[-1] >= hits.scores[depth - 1] - ROUNDING]
             if tied:
-                for place, more in zip(tied, await self._candidates(vectors[tied], 2 * wanted), strict=True):
+                for place, more in zip(tied, await self._candidates(vectors[tied], 2 * n_hits), strict=True):
                     hits_of_queries[place] = more
         return hits_of_queries
 
-    async def _nearest(self, vectors: NDArray[np.float32], wanted: int) -> list[Hits]:
+    async def _nearest(self, vectors: NDArray[np.float32], n_hits: int) -> list[Hits]:
         if isinstance(self._index, StoreIndex):
-            return await self._index.nearest(vectors, wanted, self._where)
-        return self._index.nearest(vectors, wanted, self._passing)
+            return await self._index.nearest(vectors, n_hits, self._where)
+        return self._index.nearest(vectors, n_hits, self._passing)
 
     def _rank(self, vector: NDArray[np.float32], hits: Hits, depth: int) -> Ranking:
         scores = hits.scores

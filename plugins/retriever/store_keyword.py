@@ -103,7 +103,7 @@ class StoreKeywordRetriever:
         return max(1, self.store.transfer.max_concurrency)
 
     async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        """As `search`."""
+        """Like `search`."""
         if not isinstance(self._index, StoreIndex):
             raise RuntimeError("no store is asked")
         return self.graph.rerank(await self._rank_words(self._index, queries, self.graph.depth(depth)), depth)
@@ -122,7 +122,7 @@ class StoreKeywordRetriever:
         return Ranking(ids, tuple(hits.scores.tolist()), tuple(relevance.tolist()))
 
     def _fill(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
-        """Facts of the collection, which is filled once; one that has lost texts since gets them again."""
+        """The facts of the collection, which is filled once; texts that it has lost since are added again."""
         content = {"corpus": corpus.fingerprint, "words": [self.words.analyzer, self.words.k1, self.words.b]}
         name = collection_name(content)
         size, root = len(corpus.ids), workspace.root / "stores"

@@ -145,10 +145,10 @@ def _outdated_words(fact: str, update: str) -> str:
 
 def _new_words(text: str, others: Sequence[str]) -> list[str]:
     """Runs of words that are in none of the other texts in any inflection, from a full word to a full word."""
-    known = {form for other in others for word in words(other) for form in word.forms}
+    known_forms = {form for other in others for word in words(other) for form in word.forms}
     runs: list[list[Word]] = [[]]
     for word in words(text):
-        if word.forms.isdisjoint(known) or (runs[-1] and not is_content(word.text)):
+        if word.forms.isdisjoint(known_forms) or (runs[-1] and not is_content(word.text)):
             runs[-1].append(word)
         elif runs[-1]:
             runs.append([])

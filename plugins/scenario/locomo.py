@@ -60,10 +60,10 @@ class LocomoScenarios:
         self.strict = strict
 
     def preflight(self) -> list[Problem]:
-        known = list(CATEGORIES.values())
+        categories = list(CATEGORIES.values())
         unknown = [
-            Problem("scenario.categories", f"unknown category '{name}'{did_you_mean(name, known)}")
-            for name in sorted(self.categories.difference(known))
+            Problem("scenario.categories", f"unknown category '{name}'{did_you_mean(name, categories)}")
+            for name in sorted(self.categories.difference(categories))
         ]
         corrections = [] if self.labels == "original" else [self.label_errors]
         return [
@@ -79,10 +79,10 @@ class LocomoScenarios:
         if not isinstance(value, list):
             raise DataError(f"{KEY}: {self.path} is not LoCoMo data: expected a list of conversations")
         conversations: list[Conversation] = []
-        seen: dict[str, str] = {}
+        places: dict[str, str] = {}
         for fields in Fields({"": value}, self.path, None, log).objects(""):
             conversation = _Reader(fields, self, corrections).read()
-            if conversation is not None and is_new(fields, conversation.id, seen):
+            if conversation is not None and is_new(fields, conversation.id, places):
                 conversations.append(conversation)
         log.stop_if_strict()
         if not conversations:
@@ -179,12 +179,12 @@ class _Reader:
 
     def _evidence(self, fields: Fields, name: str) -> tuple[str, ...]:
         """Ids of turns, in order, each once, from all entries of the list ("D8:6; D9:17")."""
-        known = {turn.id for turn in self.turns}
+        turn_ids = {turn.id for turn in self.turns}
         known_ids: dict[str, None] = {}
         for written in fields.texts(name):
             ids = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN_ID.findall(written)]
             for id in ids or [written]:
-                if id in known:
+                if id in turn_ids:
                     known_ids[id] = None
                 else:
                     fields.warning(name, f"no turn has the id '{id}'; left out")
@@ -213,8 +213,8 @@ def _corrections(path: str, log: ProblemLog) -> Corrections:
     value = read_json(path, ERRORS_KEY, log, DataError)
     if not isinstance(value, list):
         raise DataError(f"{ERRORS_KEY}: {path}: expected a list of corrections")
-    found = {}
+    corrections = {}
     for fields in Fields({"": value}, path, None, log).objects(""):
         question_id, question = fields.required_text("question_id"), fields.required_text("question")
-        found[question_id.rpartition("_")[2], question] = fields
-    return found
+        corrections[question_id.rpartition("_")[2], question] = fields
+    return corrections

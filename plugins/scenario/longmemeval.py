@@ -64,11 +64,11 @@ class LongmemevalScenarios:
         if not isinstance(value, list):
             raise DataError(f"{KEY}: {self.path} is not LongMemEval data: expected a list of questions")
         conversations: list[Conversation] = []
-        seen: dict[str, str] = {}
+        places: dict[str, str] = {}
         n_left_out = 0
         for fields in Fields({"": value}, self.path, None, log).objects(""):
             conversation = _conversation(fields)
-            if conversation is None or not is_new(fields, conversation.id, seen):
+            if conversation is None or not is_new(fields, conversation.id, places):
                 continue
             if self._is_wanted(conversation.probes[0]):
                 conversations.append(conversation)
@@ -127,7 +127,7 @@ class _Session:
 
 
 def _sessions(fields: Fields) -> Iterator[_Session]:
-    """Those with messages, in the order of the file."""
+    """The sessions with messages, in the order of the file."""
     sessions, ids, dates = (fields.items(f"haystack_{name}") or [] for name in ("sessions", "session_ids", "dates"))
     for name, items in (("session_ids", ids), ("dates", dates)):
         if len(items) != len(sessions):
@@ -146,10 +146,10 @@ def _sessions(fields: Fields) -> Iterator[_Session]:
         pairs = _pair(list(_messages(fields, place, messages)))
         turns = [_turn(pair, name, said_at) for pair in pairs]
         if turns:
-            marked = [
+            evidence_ids = [
                 turn.id for turn, pair in zip(turns, pairs, strict=True) if any(message.has_answer for message in pair)
             ]
-            yield _Session(name, said_at, turns, marked)
+            yield _Session(name, said_at, turns, evidence_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class _Message:
 
 
 def _messages(fields: Fields, place: int, messages: object) -> Iterator[_Message]:
-    """Without empty ones."""
+    """The messages without empty ones."""
     name = f"haystack_sessions[{place}]"
     if not isinstance(messages, list):
         fields.wrong(name, "a list of messages", messages)
@@ -181,7 +181,7 @@ def _messages(fields: Fields, place: int, messages: object) -> Iterator[_Message
 
 
 def _pair(messages: Sequence[_Message]) -> list[list[_Message]]:
-    """What the user says with the reply to it; a message without the other one is alone."""
+    """Pair each message of the user with its reply; either may be missing."""
     pairs: list[list[_Message]] = []
     for message in messages:
         if pairs and not message.is_user and [each.is_user for each in pairs[-1]] == [True]:
@@ -197,10 +197,10 @@ def _turn(pair: Sequence[_Message], session: str, said_at: str) -> ChatTurn:
 
 
 def _answer_sessions(fields: Fields, sessions: Sequence[_Session]) -> tuple[str, ...]:
-    known = {session.id for session in sessions}
+    session_ids = {session.id for session in sessions}
     ids: dict[str, None] = {}
     for id in fields.texts("answer_session_ids"):
-        if id in known:
+        if id in session_ids:
             ids[id] = None
         else:
             fields.warning("answer_session_ids", f"no session has the id '{id}'; left out")
@@ -214,8 +214,8 @@ def _answer(fields: Fields) -> str:
 
 
 def _time(fields: Fields, name: str, value: object) -> str:
-    """2023-05-20T02:21 from `2023/05/20 (Sat) 02:21`; empty, with a warning, where it is written otherwise. The name
-    of the day is not looked at."""
+    """2023-05-20T02:21 from `2023/05/20 (Sat) 02:21`; empty, with a warning, where it is written otherwise. The name of
+    the day is ignored."""
     text = value if isinstance(value, str) else ""
     date, _, rest = text.partition(" (")
     try:

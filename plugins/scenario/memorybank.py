@@ -41,13 +41,13 @@ class MemorybankScenarios:
         users = read_json(self.path, KEY, log, DataError)
         if not isinstance(users, dict):
             raise DataError(f"{KEY}: {self.path} holds no histories: expected an object with a user for each key")
-        asked, root = _read_questions(self.questions, log), Fields(users, self.path, None, log)
+        questions, root = _read_questions(self.questions, log), Fields(users, self.path, None, log)
         keys = _by_name(root)
-        for name, (fields, _) in asked.items():
+        for name, (fields, _) in questions.items():
             if name not in keys:
                 fields.error(name, f"no user of {self.path} has this name{did_you_mean(name, keys)}")
-        read = [self._conversation(root, key, name, asked.get(name)) for name, key in keys.items()]
-        conversations = [conversation for conversation in read if conversation is not None]
+        read_users = [self._conversation(root, key, name, questions.get(name)) for name, key in keys.items()]
+        conversations = [conversation for conversation in read_users if conversation is not None]
         log.stop_if_strict()
         if not conversations:
             raise DataError(f"{KEY}: no conversations in {self.path}{why_empty(log, self.path)}")
@@ -84,7 +84,7 @@ def _by_name(root: Fields) -> dict[str, str]:
 
 
 def _name(key: str) -> str:
-    """With the space that sets its parts apart."""
+    """A name with spaces between its parts."""
     return " ".join(key.split())
 
 
@@ -117,7 +117,7 @@ def _turns(user: Fields) -> Iterator[ChatTurn]:
 
 
 def _probes(fields: Fields, questions: list[Any], name: str, after_turn: int) -> Iterator[Probe]:
-    """A question with an error is left out."""
+    """The probes of a user; a question with an error is left out."""
     for index, item in enumerate(questions):
         data = {"question": item} if isinstance(item, str) else item
         if not isinstance(data, dict):

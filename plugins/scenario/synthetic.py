@@ -63,12 +63,12 @@ class SyntheticScenarios:
         tenant = (number // len(self.languages)) % self.tenants
         n_turns = length(random, self.turns_min, self.turns_max)
         script = write_script(random, phrases, n_turns, self.updates, codes[tenant])
-        asked = probes(random, phrases, script, self.unanswerable)
+        chosen_probes = probes(random, phrases, script, self.unanswerable)
         canaries = tuple(code for code in codes if code != codes[tenant])
         return Conversation(
             id=f"{phrases.language}-{number + 1:04d}",
             turns=tuple(script.turns),
-            probes=tuple(replace(probe, canaries=canaries) for probe in asked),
+            probes=tuple(replace(probe, canaries=canaries) for probe in chosen_probes),
             facts={fact.id: fact for fact in script.facts},
             language=phrases.language,
             tenant=f"tenant-{tenant + 1}",

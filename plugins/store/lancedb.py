@@ -81,12 +81,12 @@ class LancedbStore:
         if not self._folder(root).is_dir():
             return []
         database = await self._database(root)
-        found = []
+        collections = []
         for name in filter(NAME.fullmatch, (await database.list_tables(limit=MOST_TABLES)).tables):
             table = await database.open_table(name)
             made = min(each["timestamp"] for each in await table.list_versions())
-            found.append(StoredCollection(name, await table.count_rows(), made.astimezone(UTC)))
-        return found
+            collections.append(StoredCollection(name, await table.count_rows(), made.astimezone(UTC)))
+        return collections
 
     async def drop(self, name: str, root: Path) -> None:
         await (await self._database(root)).drop_table(name)
@@ -158,7 +158,7 @@ class _Table:
 
 
 def _escape(text: str) -> str:
-    """For a literal of SQL."""
+    """Escape a text for a literal of SQL."""
     return text.replace("'", "''")
 
 

@@ -39,7 +39,7 @@ from runner.retrieval.stores import (
     unset_variable,
 )
 from runner.system.metadata import version_of
-from runner.system.threads import together
+from runner.system.threads import gather_all
 
 PASSING = (408, 429, 500, 502, 503, 504)
 SPACE = "innerproduct"
@@ -105,13 +105,13 @@ class OpensearchStore:
         return _Index(self, collection, client, n_points, factor)
 
     async def _factor(self, client: Any, collection: Collection) -> float:
-        """By what scores of words are multiplied: before version 3, by k1 + 1 as in the first papers."""
+        """The factor of scores of words: before version 3, k1 + 1 as in the first papers."""
         if collection.words is None or int((await client.info())["version"]["number"].partition(".")[0]) >= 3:
             return 1.0
         return collection.words.k1 + 1
 
     async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
-        async with self._asking() as client:
+        async with self._open_client() as client:
             mappings = await client.indices.get_mapping(index="runner_*")
             return [
                 StoredCollection(
@@ -124,11 +124,11 @@ class OpensearchStore:
             ]
 
     async def drop(self, name: str, root: Path) -> None:
-        async with self._asking() as client:
+        async with self._open_client() as client:
             await client.indices.delete(index=name)
 
     @asynccontextmanager
-    async def _asking(self) -> AsyncIterator[Any]:
+    async def _open_client(self) -> AsyncIterator[Any]:
         client = self._client()
         try:
             with self.errors():
@@ -153,7 +153,7 @@ class OpensearchStore:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """What the client raises, in words."""
+        """Turn errors of the client into errors of a store."""
         exceptions = _opensearch().exceptions
         try:
             yield
@@ -241,14 +241,14 @@ class _Index:
             for text in texts
         ]
         requests: list[Coroutine[Any, Any, list[Any]]] = [self._hits_of_each(searches), self._terms_of_each(texts)]
-        found, terms_of_each = await together(requests)
+        hits_of_each, terms_of_each = await gather_all(requests)
         return [
             WordHits(
                 np.array([int(hit["_id"]) for hit in hits], dtype=np.int64),
                 np.array([hit["_score"] for hit in hits], dtype=np.float64),
                 self._own_score(terms.get("term_vectors", {}).get("text")),
             )
-            for hits, terms in zip(found, terms_of_each, strict=True)
+            for hits, terms in zip(hits_of_each, terms_of_each, strict=True)
         ]
 
     async def _terms_of_each(self, texts: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -274,7 +274,8 @@ class _Index:
         return [response["hits"]["hits"] for response in reply["responses"]]
 
     def _own_score(self, terms: Mapping[str, Any] | None) -> float:
-        """What BM25 gives a text that is the query, as Lucene computes it but for the length, which is exact here."""
+        """The BM25 score of a text that is the query itself, as Lucene computes it except for the length, which is
+        exact here."""
         words = self._collection.words
         if terms is None or words is None:
             return 0.0
@@ -309,11 +310,11 @@ class _Index:
             }
         }
 
-    def _hits(self, found: Sequence[Mapping[str, Any]], vector: NDArray[np.float32]) -> Hits:
-        """Its own scores are no inner products, but in the order of them."""
-        rows = np.array([hit["_source"]["vector"] for hit in found], dtype=np.float32).reshape(len(found), -1)
-        numbers = np.array([int(hit["_id"]) for hit in found], dtype=np.int64)
-        scores = rows.astype(np.float64) @ vector if len(found) else np.zeros(0)
+    def _hits(self, entries: Sequence[Mapping[str, Any]], vector: NDArray[np.float32]) -> Hits:
+        """The hits. The scores of OpenSearch are not inner products, but have the same order."""
+        rows = np.array([hit["_source"]["vector"] for hit in entries], dtype=np.float32).reshape(len(entries), -1)
+        numbers = np.array([int(hit["_id"]) for hit in entries], dtype=np.int64)
+        scores = rows.astype(np.float64) @ vector if len(entries) else np.zeros(0)
         return Hits(numbers, scores, rows)
 
     async def close(self) -> None:
@@ -321,14 +322,14 @@ class _Index:
 
 
 def _in_words(error: Any) -> str:
-    """What OpenSearch says of an error, in one line."""
+    """The message of OpenSearch for an error, in one line."""
     about = error.info.get("error") if isinstance(error.info, Mapping) else None
     said = about.get("reason") if isinstance(about, Mapping) else None
     return " ".join(str(said or error.error).split())
 
 
 def _filter_clause(where: Where) -> dict[str, Any]:
-    """What a query asks of facets; nothing without a filter."""
+    """The clause of a query for facets; empty without a filter."""
     return {"filter": [{"terms": {"facets": list(group)}} for group in where]} if where else {}
 
 

@@ -120,11 +120,11 @@ class PgvectorStore:
     async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         async with self.open_connection() as connection:
             tables = await (await connection.execute(LISTED)).fetchall()
-            found = []
+            collections = []
             for name, comment in tables:
                 count = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
-                found.append(StoredCollection(name, count, datetime.fromisoformat(comment) if comment else None))
-        return found
+                collections.append(StoredCollection(name, count, datetime.fromisoformat(comment) if comment else None))
+        return collections
 
     async def drop(self, name: str, root: Path) -> None:
         if NAME.fullmatch(name):
@@ -173,7 +173,7 @@ class PgvectorStore:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """What the client raises, in words."""
+        """Turn errors of the client into errors of a store."""
         psycopg = _psycopg()
         try:
             yield
@@ -205,7 +205,7 @@ class _Table:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Any]:
-        """One that nothing else uses: there are as many as requests in flight."""
+        """A connection that nothing else uses; there are as many as requests in flight."""
         connection = self._idle.pop() if self._idle else await self._connect()
         try:
             with self._store.errors():
@@ -309,8 +309,8 @@ def _index(index: IndexSettings, size: int) -> str:
 
 
 def _memory_mb(collection: Collection) -> int:
-    """What clustering needs, which pgvector refuses without: samples, their distances to all centres, and those of the
-    centres to each other. 64 is the default of PostgreSQL."""
+    """The memory that clustering needs, without which pgvector refuses: samples, their distances to all centres, and
+    those of the centres to each other. 64 is the default of PostgreSQL."""
     if collection.index.kind != "ivf":
         return LEAST_MEMORY_MB
     lists = collection.index.lists_of(collection.size)
@@ -320,7 +320,7 @@ def _memory_mb(collection: Collection) -> int:
 
 
 def _without_nul(text: str) -> str:
-    """What PostgreSQL can hold of a text."""
+    """The text without NUL, which PostgreSQL cannot hold."""
     return text.replace("\0", "")
 
 

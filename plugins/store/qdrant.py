@@ -114,21 +114,21 @@ class QdrantStore:
 
     async def list_collections(self, root: Path) -> Sequence[StoredCollection]:
         if self._url is not None:
-            async with self._asking("", root) as client:
+            async with self._open_client("", root) as client:
                 names = [each.name for each in (await client.get_collections()).collections]
         else:
             names = [path.name for path in sorted(self._folder(root).glob("*"))]
         return [await self._describe(name, root) for name in names if NAME.fullmatch(name)]
 
     async def drop(self, name: str, root: Path) -> None:
-        async with self._asking(name, root) as client:
+        async with self._open_client(name, root) as client:
             if self.is_server:  # the local mode would forget its collection without closing the file of it
                 await client.delete_collection(name)
         if self._url is None:
             await asyncio.to_thread(shutil.rmtree, self._folder(root) / name)
 
     async def _describe(self, name: str, root: Path) -> StoredCollection:
-        async with self._asking(name, root) as client:
+        async with self._open_client(name, root) as client:
             if not await client.collection_exists(name):  # a folder that was cut off while it was made
                 return StoredCollection(name, 0)
             made = ((await client.get_collection(name)).config.metadata or {}).get("made")
@@ -136,7 +136,7 @@ class QdrantStore:
         return StoredCollection(name, count, None if made is None else datetime.fromisoformat(made))
 
     @asynccontextmanager
-    async def _asking(self, name: str, root: Path) -> AsyncIterator[Any]:
+    async def _open_client(self, name: str, root: Path) -> AsyncIterator[Any]:
         client = self._client(name, root)
         try:
             with self.errors():
@@ -160,7 +160,7 @@ class QdrantStore:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """What the client raises, in words."""
+        """Turn errors of the client into errors of a store."""
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         try:

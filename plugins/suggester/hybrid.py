@@ -70,15 +70,15 @@ class HybridSuggester:
     def _join(self, place: Place, suggestions: Mapping[str, Suggestions], depth: int) -> Suggestions:
         legs = {name: leg.best for name, leg in suggestions.items()}
         best_by_leg = {name: best[:depth] for name, best in legs.items()}
-        whole = self._mix(legs)
+        confidences = self._mix(legs)
         if not self._central:
-            return Suggestions(self._with_parts(best_suggestions(whole, place, depth), legs), best_by_leg)
+            return Suggestions(self._with_parts(best_suggestions(confidences, place, depth), legs), best_by_leg)
         without = self._mix({name: leg.legs.get("no_graph", leg.best) for name, leg in suggestions.items()})
-        together = self._together(place.note)
+        co_citation = self._together(place.note)
         scored = {
-            note: (confidence + self.structure_weight * (self._central[note] + together.get(note, 0.0)))
+            note: (confidence + self.structure_weight * (self._central[note] + co_citation.get(note, 0.0)))
             / (1 + 2 * self.structure_weight)
-            for note, confidence in whole.items()
+            for note, confidence in confidences.items()
         }
         best = self._with_parts(best_suggestions(scored, place, depth), legs)
         return Suggestions(best, {**best_by_leg, "no_graph": best_suggestions(without, place, depth)})
@@ -102,12 +102,12 @@ class HybridSuggester:
     def _together(self, note: str) -> dict[str, float]:
         """Notes that others link to together with what this note links to: each of those others counts the share that
         the note's links are of its links. The highest is 1."""
-        own = self._graph.links_from(note)
+        own_links = self._graph.links_from(note)
         counts: dict[str, float] = defaultdict(float)
-        sources = {source for target in own for source in self._graph.linking_to(target)} - {note}
+        sources = {source for target in own_links for source in self._graph.linking_to(target)} - {note}
         for source in sorted(sources):
             targets = self._graph.links_from(source)
             for target in sorted(targets):
-                counts[target] += len(own & targets) / len(targets)
+                counts[target] += len(own_links & targets) / len(targets)
         highest = max(counts.values(), default=1.0)
         return {target: count / highest for target, count in counts.items()}

@@ -27,11 +27,11 @@ class LexicalSuggester:
         return {"kind": "names", "n_names": len(names)}
 
     def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
-        found = []
+        suggestions = []
         for place in places:
             strengths = {note: mention.strength for note, mention in self._mentions(place).items()}
-            found.append(Suggestions(best_suggestions(strengths, place, depth)))
-        return found
+            suggestions.append(Suggestions(best_suggestions(strengths, place, depth)))
+        return suggestions
 
     def reason(self, place: Place, note: str) -> str:
         mention = self._mentions(place).get(note)

@@ -86,12 +86,12 @@ class SemanticSuggester:
         alone = best_suggestions(by_text, place, depth)
         if not self._links:
             return Suggestions(alone)
-        whole = {
+        confidences = {
             note: (by_text[note] + self.graph_weight * by_links[note]) / (1 + self.graph_weight)
             for note in [*by_text, *by_links]
         }
         best = tuple(
             replace(each, parts={"text": by_text[each.note], "links": by_links[each.note]})
-            for each in best_suggestions(whole, place, depth)
+            for each in best_suggestions(confidences, place, depth)
         )
         return Suggestions(best, {"no_graph": alone})

@@ -148,7 +148,7 @@ class CommandSystem:
             self._stderr.append(line.decode("utf-8", "replace").strip())
 
     async def _end(self, patience_s: float) -> None:
-        """Its input is closed; a process that does not end by itself is killed."""
+        """Close the input of the process, and kill it if it does not end by itself."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -56,25 +56,25 @@ class PythonSystem:
         function = self._load()
         if isinstance(function, Problem):
             raise InputError(str(function))
-        named = {name: values[name] for name in KNOWN[1:] if name in _parameters(function)}
-        arguments = {"question": values["question"], **named}
+        further = {name: values[name] for name in KNOWN[1:] if name in _parameters(function)}
+        arguments = {"question": values["question"], **further}
         request = {"target": self.target, "values": arguments, "code": self.provenance["code"]}
 
         async def send(toll: Toll, key: str) -> EndpointReply:
             try:
-                return await self._calls.make(lambda: self._call(function, query.text, named), toll)
+                return await self._calls.make(lambda: self._call(function, query.text, further), toll)
             except TimeoutError:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("function.late", setting="system.timeout_ms", limit=limit) from None
 
         return await self._service.ask(request, send, self._form, repeat)
 
-    async def _call(self, function: Callable[..., Any], question: str, named: Mapping[str, Any]) -> Any:
+    async def _call(self, function: Callable[..., Any], question: str, further: Mapping[str, Any]) -> Any:
         try:
             if inspect.iscoroutinefunction(function):
-                returned = await function(question, **named)
+                returned = await function(question, **further)
             else:
-                returned = await in_thread(lambda: function(question, **named))
+                returned = await in_thread(lambda: function(question, **further))
         except Exception as error:
             raise self._wrong("function.raised", error=describe_unexpected(error)) from error
         if isinstance(returned, str):
@@ -92,10 +92,10 @@ class PythonSystem:
     def _load(self) -> Callable[..., Any] | Problem:
         """The function, or what is wrong with its name."""
         if self._function is None:
-            found = self._resolve()
-            if isinstance(found, Problem):
-                return found
-            self._function = found
+            function = self._resolve()
+            if isinstance(function, Problem):
+                return function
+            self._function = function
         return self._function
 
     def _resolve(self) -> Callable[..., Any] | Problem:

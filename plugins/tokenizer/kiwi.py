@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from runner.errors import InputError, installing
+from runner.errors import InputError, install_command
 from runner.system.metadata import version_of
 from runner.text.tokens import HANGUL, by_script
 
@@ -56,6 +56,6 @@ def _kiwipiepy() -> Any:
         import kiwipiepy
     except ImportError as error:
         raise InputError(
-            f"tokenizer=kiwi needs the package kiwipiepy ({error}); install the extra: {installing('kiwi')}"
+            f"tokenizer=kiwi needs the package kiwipiepy ({error}); install the extra: {install_command('kiwi')}"
         ) from error
     return kiwipiepy

@@ -174,8 +174,8 @@ def _log_numbers(client: Any, run: Any, params: Mapping[str, str], entry: Entry)
 
 
 def _model(client: Any, run: Any, entry: Entry) -> dict[str, str]:
-    """What was measured, by which MLflow lists numbers beside models: the model of the run, and its data set. Nothing
-    where the store is one that knows no models: it keeps the run all the same."""
+    """The model of the run and its data set, by which MLflow lists numbers beside models. Nothing is logged where the
+    store has no models; the run itself is."""
     from mlflow.entities import LoggedModelOutput
     from mlflow.exceptions import MlflowException
 
@@ -220,7 +220,7 @@ def _log_files(client: Any, run_id: str, entry: Entry, figures_folder: Path | No
 
 
 def _write_tables(folder: Path, entry: Entry) -> Iterator[Path]:
-    """As mlflow.log_table writes them, which would append the rows to those of an earlier upload."""
+    """Write tables in the form of mlflow.log_table, which would append to the rows of an earlier upload."""
     for table in entry.tables:
         path = folder / f"{table.name}.json"
         text = json.dumps({"columns": table.columns, "data": table.rows}, ensure_ascii=False)
@@ -273,7 +273,7 @@ def _retry_race(insert: Callable[[], None]) -> None:
 
 
 def _log_traces(uri: str, experiment_id: str, run_id: str, traces: Sequence[CaseTrace]) -> None:
-    """By the ids that they always have, so that what was uploaded before is brought up to date.
+    """Log traces under fixed ids, so that an earlier upload is updated.
 
     MlflowClient.start_trace would draw ids, send each span by itself, and only log what the store refuses.
     """
@@ -294,9 +294,9 @@ def _span_batches(client: Any, experiment_id: str, run_id: str, traces: Sequence
         id = _hex(32, experiment_id, trace.run, trace.case)
         client.start_trace(_trace_info(trace, id, experiment_id, run_id))
         for span in trace.spans:
-            told = _span(span, id)
-            batch.append(MlflowSpan.from_dict(told))
-            size += sum(map(len, told["attributes"].values()))
+            span_fields = _span(span, id)
+            batch.append(MlflowSpan.from_dict(span_fields))
+            size += sum(map(len, span_fields["attributes"].values()))
         if size > BYTES_A_BATCH or len(batch) > SPANS_A_BATCH:
             yield batch
             batch, size = [], 0
@@ -325,7 +325,8 @@ def _trace_info(trace: CaseTrace, id: str, experiment_id: str, run_id: str) -> A
 
 
 def _span(span: Span, id: str) -> dict[str, Any]:
-    """As MLflow writes spans to files: times in nanoseconds, ids in base64, attributes as JSON."""
+    """A span in the form in which MLflow writes it to files: times in nanoseconds, ids in base64, attributes as
+    JSON."""
     values: dict[str, Any] = {
         "mlflow.traceRequestId": f"tr-{id}",
         "mlflow.spanType": span.kind,
@@ -418,7 +419,7 @@ def _shorten(text: str, limit: int) -> str:
 
 @contextmanager
 def _alone(uri: str) -> Iterator[None]:
-    """One process at a time makes the tables of a new sqlite database; the others wait."""
+    """Let one process at a time create the tables of a new sqlite database; the others wait."""
     database = sqlite_file(uri)
     if database is None:
         yield

@@ -90,19 +90,19 @@ class Command:
         placed: list[str] = []
         words: list[str] = []
         values: dict[str, Any] = {}
-        rest = iter(argv)
-        for word in rest:
+        remaining = iter(argv)
+        for word in remaining:
             key, equals, value = word.partition("=")
             if key == SPOKEN and not self.words:
                 key = self._language_option(value)
             option = next((option for option in self.options if key in (option.flag, option.name)), None)
             if word == "--" and not self.words:
-                placed += rest
+                placed += remaining
             elif option is not None and (equals or key == option.flag):
-                following = value if equals or not option.value else next(rest, "")
+                following = value if equals or not option.value else next(remaining, "")
                 values[option.name] = self._value(option, key, following, bool(equals))
             elif self.words and (key in FLAGS or (word[:1] != "-" and (equals or word[:1] in ("+", "~")))):
-                words += [word, *([next(rest, "")] if word in WITH_VALUE else [])]
+                words += [word, *([next(remaining, "")] if word in WITH_VALUE else [])]
             elif key == SPOKEN and not self.words:
                 continue  # the language of errors, which is read elsewhere
             elif word.startswith("-") and word != "-":
@@ -111,7 +111,7 @@ class Command:
             elif self.parts and not self.places:
                 self._refuse(f"no command '{self.name} {word}'{did_you_mean(word, self.parts)}")
             else:  # a surplus word is reported as the words of a run are
-                (words if self.words and len(placed) == self._most() else placed).append(word)
+                (words if self.words and len(placed) == self._most_places() else placed).append(word)
         return placed, values, words
 
     def _language_option(self, value: str) -> str:
@@ -119,7 +119,7 @@ class Command:
         self._value(LANGUAGE, SPOKEN, value, equals=True)
         return LANGUAGE.name if LANGUAGE in self.options else SPOKEN
 
-    def _most(self) -> float:
+    def _most_places(self) -> float:
         return math.inf if any(place.several for place in self.places) else len(self.places)
 
     def _value(self, option: Option, key: str, text: str, equals: bool) -> Any:
@@ -132,17 +132,17 @@ class Command:
             self._refuse(f"{key}: expected a value")
         return self._read(option, key, text)
 
-    def _read(self, argument: Place | Option, shown: str, text: str) -> Any:
+    def _read(self, argument: Place | Option, label: str, text: str) -> Any:
         try:
             return argument.read(text)
         except ValueError as error:
-            self._refuse(f"{shown}: {error}, found '{text[:80]}'")
+            self._refuse(f"{label}: {error}, found '{text[:80]}'")
 
     def _place_values(self, words: Sequence[str]) -> dict[str, Any]:
         required = [place.name.upper() for place in self.places if place.default is REQUIRED]
         if len(words) < len(required):
             self._refuse(f"missing: {', '.join(required[len(words) :])}")
-        if len(words) > self._most():
+        if len(words) > self._most_places():
             self._refuse(f"one argument too many: '{words[len(self.places)]}'")
         values: dict[str, Any] = {}
         for number, place in enumerate(self.places):
@@ -187,19 +187,19 @@ class Command:
 
 def _line(argument: Place | Option, meaning: str, say: Wording) -> str:
     """`  --seed N   of intervals and tests (default: 42)`."""
-    shown = argument.name.upper() if isinstance(argument, Place) else argument.shown
+    label = argument.name.upper() if isinstance(argument, Place) else argument.shown
     has_default = argument.default not in (None, REQUIRED, ()) and argument.default != []
     default = f" ({say('default', value=_value_text(argument.default))})" if has_default else ""
     column = " " * (WIDTH + 4)
     text = textwrap.fill(meaning + default, LINE, initial_indent=column, subsequent_indent=column)
-    return f"  {shown}\n{text}" if len(shown) > WIDTH else f"  {shown:<{WIDTH}}  {text.lstrip()}"
+    return f"  {label}\n{text}" if len(label) > WIDTH else f"  {label:<{WIDTH}}  {text.lstrip()}"
 
 
 def _value_text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+def whole_number_reader(least: int, most: int | None = None) -> Callable[[str], int]:
     """A reader of whole numbers within these bounds."""
     expected = f"from {least} to {most}" if most is not None else f"of at least {least}"
 
@@ -238,7 +238,7 @@ def one_of(*names: str) -> Callable[[str], str]:
     return read
 
 
-SEED = Option("seed", "N", whole(0, 2**32 - 1), 42)
+SEED = Option("seed", "N", whole_number_reader(0, 2**32 - 1), 42)
 LANGUAGE = Option("language", "|".join(sorted(LANGUAGES)), one_of(*sorted(LANGUAGES)))
 TRUST = Option("trust")
 URI = Option("uri", "URI")

@@ -36,7 +36,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runner.errors import InputError, did_you_mean, installing
+from runner.errors import InputError, did_you_mean, install_command
 from runner.records import Estimate
 
 if TYPE_CHECKING:
@@ -156,9 +156,11 @@ class Cases:
         return pd.DataFrame([_flat(row) for row in self])
 
     def _repr_html_(self) -> str:
-        shown = [_flat(row) for _, row in zip(range(20), self, strict=False)]
-        headers = list(dict.fromkeys(name for row in shown for name in row))
-        return _table(f"{len(self):,} cases", headers, [[_text_of(row.get(name)) for name in headers] for row in shown])
+        first_rows = [_flat(row) for _, row in zip(range(20), self, strict=False)]
+        headers = list(dict.fromkeys(name for row in first_rows for name in row))
+        return _table(
+            f"{len(self):,} cases", headers, [[_text_of(row.get(name)) for name in headers] for row in first_rows]
+        )
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,11 @@ class Sweep:
         pd = _pandas()
         return pd.DataFrame(
             [
-                {"run": run.path.name, "status": run.status, **{name: each.value for name, each in run.metrics.items()}}
+                {
+                    "run": run.path.name,
+                    "status": run.status,
+                    **{name: estimate.value for name, estimate in run.metrics.items()},
+                }
                 for run in self.runs
             ]
         )
@@ -253,7 +259,7 @@ def _in_grammar(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{name}:{_in_grammar(each)}" for name, each in value.items()) + "}"
+        return "{" + ",".join(f"{name}:{_in_grammar(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list | tuple):
         return f"[{','.join(map(_in_grammar, value))}]"
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
@@ -280,8 +286,8 @@ class Comparison:
     @property
     def metrics(self) -> Sequence[Mapping[str, Any]]:
         """The metrics with their values, difference, interval and p."""
-        found: Sequence[Mapping[str, Any]] = self.record["metrics"]
-        return found
+        rows: Sequence[Mapping[str, Any]] = self.record["metrics"]
+        return rows
 
     def _repr_html_(self) -> str:
         from markdown_it import MarkdownIt
@@ -289,8 +295,8 @@ class Comparison:
         from runner.report.comparison import render
         from runner.words.wording import LANGUAGES
 
-        shown = MarkdownIt("commonmark", {"html": False}).enable("table")
-        return str(shown.render(render([self.record], LANGUAGES["en"])))
+        markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+        return str(markdown.render(render([self.record], LANGUAGES["en"])))
 
 
 def compare(a: Place, b: Place, *, seed: int = 42) -> Comparison:
@@ -319,8 +325,8 @@ def compare(a: Place, b: Place, *, seed: int = 42) -> Comparison:
         finder = Finder(Path(scratch), None)
         candidate = finder.open(_reference(b))
         baseline = replace(finder, candidates=[candidate.snapshot.run]).open(_reference(a))
-        found = compared(baseline, candidate, rules_of_run(candidate.snapshot.config), seed=seed)
-    return Comparison(record_of(found, fail_on_regression=False))
+        comparison = compared(baseline, candidate, rules_of_run(candidate.snapshot.config), seed=seed)
+    return Comparison(record_of(comparison, fail_on_regression=False))
 
 
 def _reference(run: Place) -> str:
@@ -367,7 +373,9 @@ def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -
 
 
 def _encode(table: Mapping[str, Mapping[str, Any]]) -> dict[bytes, dict[bytes, Any]]:
-    return {query.encode(): {each.encode(): value for each, value in row.items()} for query, row in table.items()}
+    return {
+        query.encode(): {document.encode(): value for document, value in row.items()} for query, row in table.items()
+    }
 
 
 def _scores(documents: Mapping[str, float] | Sequence[str]) -> Mapping[str, float]:
@@ -482,20 +490,22 @@ def _run_of(
 
 
 def _case(case: Mapping[str, Any] | str, number: int) -> Mapping[str, Any]:
-    found = {"question": case} if isinstance(case, str) else dict(case)
-    question = found.get("question") or found.get("query")
+    fields = {"question": case} if isinstance(case, str) else dict(case)
+    question = fields.get("question") or fields.get("query")
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"cases: case {number} has no question; expected a text or {{'question': …, 'answers': […]}}")
-    return {"id": f"case-{number}", "answerable": True, **found, "question": question}
+    return {"id": f"case-{number}", "answerable": True, **fields, "question": question}
 
 
 def _has_gold(cases: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the cases say which documents are relevant."""
     needing = [case for case in cases if case["answerable"]]
-    known = [case for case in needing if case.get("expected_notes") or case.get("expected_chunks")]
-    if known and len(known) < len(needing):
-        raise InputError(f"cases: {len(known)} of {len(needing)} have expected_notes; expected all of them, or none")
-    return bool(known)
+    with_gold = [case for case in needing if case.get("expected_notes") or case.get("expected_chunks")]
+    if with_gold and len(with_gold) < len(needing):
+        raise InputError(
+            f"cases: {len(with_gold)} of {len(needing)} have expected_notes; expected all of them, or none"
+        )
+    return bool(with_gold)
 
 
 async def _answers(
@@ -517,15 +527,15 @@ async def _answers(
 
 
 async def _call(function: Callable[[str], Any], question: str) -> Any:
-    found = function(question) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, question)
-    return await found if inspect.isawaitable(found) else found
+    reply = function(question) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, question)
+    return await reply if inspect.isawaitable(reply) else reply
 
 
-def _output(said: Any) -> Output:
-    found = {"answer": said} if isinstance(said, str) else said
-    if not isinstance(found, Mapping) or not isinstance(found.get("answer"), str):
-        raise TypeError(f"expected a text, or a mapping with `answer`, got {type(said).__name__}")
-    return found
+def _output(reply: Any) -> Output:
+    output = {"answer": reply} if isinstance(reply, str) else reply
+    if not isinstance(output, Mapping) or not isinstance(output.get("answer"), str):
+        raise TypeError(f"expected a text, or a mapping with `answer`, got {type(reply).__name__}")
+    return output
 
 
 def _written_cases(
@@ -541,13 +551,17 @@ def _written_cases(
     for case in cases:
         output = outputs.get(case["id"], {})
         contexts = [
-            {"id": f"context-{number}", "text": each} if isinstance(each, str) else dict(each)
-            for number, each in enumerate(output.get("contexts") or (), start=1)
+            {"id": f"context-{number}", "text": context} if isinstance(context, str) else dict(context)
+            for number, context in enumerate(output.get("contexts") or (), start=1)
         ]
-        told = {"query": case["question"], **{name: case[name] for name in KEPT if name in case}, "contexts": contexts}
+        fields = {
+            "query": case["question"],
+            **{name: case[name] for name in KEPT if name in case},
+            "contexts": contexts,
+        }
         if not has_gold:
-            told["expected_notes"] = ["not known"] if case["answerable"] else []
-        lines.append(told | ({"answer": output["answer"]} if output else {}))
+            fields["expected_notes"] = ["not known"] if case["answerable"] else []
+        lines.append(fields | ({"answer": output["answer"]} if output else {}))
     write_bytes(path, b"".join(orjson.dumps(line) + b"\n" for line in lines))
     return path
 
@@ -557,10 +571,10 @@ def _estimates(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
     from runner.metrics.catalogue import catalogue_in
 
     catalogue = catalogue_in(run.head)
-    found = {name: catalogue.variant(name).metric for name in run.metrics}
+    metrics = {name: catalogue.variant(name).metric for name in run.metrics}
     return {
         name: run.metrics[name]
-        for name, metric in found.items()
+        for name, metric in metrics.items()
         if has_gold or metric is None or metric.group != "retrieval"
     }
 
@@ -590,12 +604,12 @@ def _mean_of(values: Sequence[float | bool | None]) -> Estimate:
 
     from runner.metrics.statistics import mean_intervals
 
-    known = np.array([[float(value)] for value in values if value is not None], dtype=np.float64)
-    if not len(known):
+    scores = np.array([[float(value)] for value in values if value is not None], dtype=np.float64)
+    if not len(scores):
         return Estimate(None, 0, 0, None, None)
-    bounds = np.array([[0.0, 1.0]]) if ((known >= 0) & (known <= 1)).all() else None
-    low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(known, ranges=bounds, seed=42)[0])
-    return Estimate(float(known.mean()), len(known), len(known), low, high)
+    bounds = np.array([[0.0, 1.0]]) if ((scores >= 0) & (scores <= 1)).all() else None
+    low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(scores, ranges=bounds, seed=42)[0])
+    return Estimate(float(scores.mean()), len(scores), len(scores), low, high)
 
 
 # --- inside -----------------------------------------------------------------------------------------
@@ -608,7 +622,7 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise InputError(f"frame() needs pandas: {installing('frames')}") from None
+        raise InputError(f"frame() needs pandas: {install_command('frames')}") from None
     return pandas
 
 
@@ -642,19 +656,25 @@ def _estimate(entry: Mapping[str, Any]) -> Estimate:
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     output = row.get("output") or {}
-    judged = {f"judge.{rubric}": each.get("score") for rubric, each in (row.get("judgements") or {}).items()}
+    judge_scores = {
+        f"judge.{rubric}": judgement.get("score") for rubric, judgement in (row.get("judgements") or {}).items()
+    }
     head = {name: row.get(name) for name in ("id", "status", "language", "difficulty", "error")}
     texts = {"question": output.get("query"), "answer": output.get("answer")}
-    return {**head, **texts, **(row.get("metrics") or {}), **judged, "latency_ms": row.get("latency_ms")}
+    return {**head, **texts, **(row.get("metrics") or {}), **judge_scores, "latency_ms": row.get("latency_ms")}
 
 
 def _rows(metrics: Mapping[str, Estimate]) -> list[list[str]]:
-    known = ((name, each) for name, each in metrics.items() if each.value is not None)
-    return [[name, _text_of(each.value), _interval_text(each), str(each.n)] for name, each in known]
+    with_value = ((name, estimate) for name, estimate in metrics.items() if estimate.value is not None)
+    return [
+        [name, _text_of(estimate.value), _interval_text(estimate), str(estimate.n)] for name, estimate in with_value
+    ]
 
 
-def _interval_text(each: Estimate) -> str:
-    return "" if each.ci_low is None or each.ci_high is None else f"{each.ci_low:.4f} – {each.ci_high:.4f}"
+def _interval_text(estimate: Estimate) -> str:
+    return (
+        "" if estimate.ci_low is None or estimate.ci_high is None else f"{estimate.ci_low:.4f} – {estimate.ci_high:.4f}"
+    )
 
 
 def _text_of(value: Any) -> str:

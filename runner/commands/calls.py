@@ -25,7 +25,7 @@ COMMAND = Command(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises InputError for a folder or a case without calls."""
+    """Print the calls of a case. Raises InputError for a folder or a case without calls."""
     options = COMMAND.read(argv)
     folder: Path = options.run
     if folder.is_dir() and is_sweep(folder):
@@ -50,11 +50,11 @@ def _of_role(calls: list[dict[str, Any]], role: str | None) -> list[dict[str, An
     if role is None:
         return calls
     name, _, rubric = role.partition(":")
-    found = [call for call in calls if call["role"] == name and rubric in ("", call["rubric"])]
-    if not found:
+    calls_of_role = [call for call in calls if call["role"] == name and rubric in ("", call["rubric"])]
+    if not calls_of_role:
         roles = dict.fromkeys(f"{call['role']}:{call['rubric']}".rstrip(":") for call in calls)
         raise InputError(f"--role: no call of the case has the role '{role}'; it has {', '.join(roles)}")
-    return found
+    return calls_of_role
 
 
 def _list(run: RunFolder, counts: dict[str, int], *, as_json: bool) -> None:

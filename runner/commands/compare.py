@@ -16,7 +16,7 @@ import orjson
 from runner.commands import LANGUAGE, SEED, URI, Command, Option, Place, one_of
 from runner.errors import ConfigError, InputError, did_you_mean
 from runner.system import terminal
-from runner.system.writing import from_here, make_folder
+from runner.system.writing import make_folder, relative_path
 from runner.words.bilingual import LABELS
 from runner.words.wording import LANGUAGES, Wording, wording_of
 
@@ -73,30 +73,30 @@ def main(argv: Sequence[str]) -> int:
         write_junit(options.junit, records, say)
     for record in records:
         terminal.show(*panels(record, say))
-    terminal.note(say("compare.report", path=from_here(folder)))
+    terminal.note(say("compare.report", path=relative_path(folder)))
     for record in records:
         if record["exit_code"]:
-            terminal.fail(_message(record, say.language))
+            terminal.fail(_message(record, folder / "compare.md", say.language))
     return max(int(record["exit_code"]) for record in records)
 
 
-def _message(record: Record, language: str) -> str:
+def _message(record: Record, file: Path, language: str) -> str:
     """Why the exit code is not 0, in English and in the language of the comparison."""
     from runner.run.comparing import reason_of
 
     label = record["candidate"]["label"]
-    beside = "" if language not in LABELS else f"\n{LABELS[language]}: {label}: {reason_of(record, language)}"
-    return f"{label}: {reason_of(record)}{beside}"
+    beside = "" if language not in LABELS else f"\n{LABELS[language]}: {label}: {reason_of(record, file, language)}"
+    return f"{label}: {reason_of(record, file)}{beside}"
 
 
 def rules_of(name: str) -> Regression:
     """The rules of conf/regression/NAME.yaml, or of a file of that form. Raises ConfigError and InputError."""
     from runner.config.frozen import read_mapping
 
-    known = {Path(path.name).stem: Path(str(path)) for path in files("conf").joinpath("regression").iterdir()}
-    source = known.get(name)
+    rule_files = {Path(path.name).stem: Path(str(path)) for path in files("conf").joinpath("regression").iterdir()}
+    source = rule_files.get(name)
     if source is None and not Path(name).is_file():
-        raise InputError(f"--rules: no rules '{name}' and no such file{did_you_mean(name, known)}")
+        raise InputError(f"--rules: no rules '{name}' and no such file{did_you_mean(name, rule_files)}")
     try:
         values = read_mapping(source or Path(name))
     except InputError as error:

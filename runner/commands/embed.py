@@ -64,24 +64,26 @@ def main(argv: Sequence[str]) -> int:
 
     words = [*(["dry_run=true"] if options.dry_run else []), *options.words]
     cfg = settings_of(CONFIG, words, CONFIG, absent=("dataset.queries",))
-    built = build(cfg.embed)
-    models, embedding = models_among(built.parts.values()), built.root
-    _check(built, models)
+    components = build(cfg.embed)
+    models, embedding = models_among(components.parts.values()), components.root
+    _check(components, models)
     if not embedding.dry_run:
-        announce(cfg, built, embedding.language)
-    store = Store(Path(str(cfg.cache_dir)), built.identities, cold=bool(cfg.cold_start))
-    embedders = [part for part in built.parts.values() if isinstance(part, CachedEmbedder)]
-    found = asyncio.run(embed_corpus(embedding, models, embedders, store))
-    _print_outcome(embedding, found, models)
+        announce(cfg, components, embedding.language)
+    store = Store(Path(str(cfg.cache_dir)), components.identities, cold=bool(cfg.cold_start))
+    embedders = [part for part in components.parts.values() if isinstance(part, CachedEmbedder)]
+    outcome = asyncio.run(embed_corpus(embedding, models, embedders, store))
+    _print_outcome(embedding, outcome, models)
     return 0
 
 
-def _check(built: BuiltComponents, models: Models | None) -> None:
-    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
-    if type(built.root.retrieval.dataset).__name__ == "NoDataset":
+def _check(components: BuiltComponents, models: Models | None) -> None:
+    problems = [
+        problem for part in components.parts.values() if isinstance(part, Preflight) for problem in part.preflight()
+    ]
+    if type(components.root.retrieval.dataset).__name__ == "NoDataset":
         own = "dataset=vault dataset.notes=FOLDER, dataset=jsonl dataset.corpus=FILE or dataset=faq_guide"
         problems.append(Problem("dataset", f"there are no documents to embed; choose {own}"))
-    if models is not None and models.cache_mode != "replay" and not built.root.dry_run:
+    if models is not None and models.cache_mode != "replay" and not components.root.dry_run:
         problems += models.keys_missing([model.name for model in models.used])
     if problems:
         raise ConfigError(problems)

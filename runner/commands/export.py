@@ -13,7 +13,7 @@ from runner.commands.serve.rendering import asset, display_names, environment, m
 from runner.commands.serve.runs import Run, Runs
 from runner.commands.serve.sides import FILTERS, Shelf, Sides, shown_case
 from runner.errors import InputError, RunnerError
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 from runner.report.document import Document
 from runner.report.page import write_page
 from runner.report.summary import report_of
@@ -89,7 +89,7 @@ def _sweeps(runs: Runs, reports: Mapping[str, str], site: Path, say: Wording) ->
         try:
             with legible(places[0].path.parent):
                 finished = [runs.run(place) for place in places]
-                rubric_name = rubric_names(together(runs.catalogues(finished)), say.language)
+                rubric_name = rubric_names(merge_catalogues(runs.catalogues(finished)), say.language)
                 n_pages += _side_pages(shelf.sides(places), finished, site / folder, say, rubric_name)
             first[sweep["id"]] = f"{folder}/changed-1.html"
         except RunnerError as error:
@@ -104,10 +104,10 @@ def _side_pages(
     labels = [run.label or run.id for run in runs]
     links = [f"../../runs/{_name(run.id)}.html" for run in runs]
     for show in FILTERS:
-        chosen = sides.numbers_of(show)
-        pages = min(PAGES, max(1, -(-len(chosen) // CASES)))
+        numbers = sides.numbers_of(show)
+        pages = min(PAGES, max(1, -(-len(numbers) // CASES)))
         for page in range(1, pages + 1):
-            cases = [shown_case(sides, int(n)) for n in chosen[(page - 1) * CASES : page * CASES]]
+            cases = [shown_case(sides, int(n)) for n in numbers[(page - 1) * CASES : page * CASES]]
             values = {
                 "cases": cases,
                 "labels": labels,

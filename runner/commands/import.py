@@ -42,10 +42,12 @@ def main(argv: Sequence[str]) -> int:
     out: Path = options.out
     demand_new_file(out, "out")
     log = ProblemLog(strict=options.strict)
-    named = {field: getattr(options, field) for field in FIELDS if field not in OF_ITS_OWN and getattr(options, field)}
+    columns = {
+        field: getattr(options, field) for field in FIELDS if field not in OF_ITS_OWN and getattr(options, field)
+    }
     separator = options.separator.replace("\\n", "\n").replace("\\t", "\t") if options.separator else None
     table = read_table(options.file, "FILE", log, DataError, encoding=options.encoding, sheet=options.sheet)
-    logs = logs_of(table, options.file, "FILE", log, DataError, columns=named, separator=separator)
+    logs = logs_of(table, options.file, "FILE", log, DataError, columns=columns, separator=separator)
     with replacing(out) as scratch, scratch.open("wb") as file:
         for _, case in logs.cases:
             file.write(orjson.dumps(case) + b"\n")
@@ -60,9 +62,9 @@ def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     """What was read, what was left out, what cannot be judged, and the command that evaluates the cases."""
     n, counts = len(logs.cases), logs.counts
     taken_lines = [
-        f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()
+        f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.column_names.items()
     ]
-    left_lines = [f"  {say('left'):<{WIDTH}} {', '.join(logs.left)}"] if logs.left else []
+    left_lines = [f"  {say('left'):<{WIDTH}} {', '.join(logs.unused_columns)}"] if logs.unused_columns else []
     remarks = [
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),

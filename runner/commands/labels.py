@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, whole
+from runner.commands import LANGUAGE, SEED, Command, Option, Place, one_of, whole_number_reader
 from runner.config.arguments import shell
 from runner.data.label_sheets import COLUMNS, sheet_row
 from runner.errors import InputError, did_you_mean
@@ -34,7 +34,7 @@ COMMAND = Command(
     (Place("run", Path),),
     (
         Option("out", "FILE.csv", Path, Path("labels.csv")),
-        Option("n", "N", whole(1), 50),
+        Option("n", "N", whole_number_reader(1), 50),
         Option("pick", "|".join(PICKS), one_of(*PICKS), "random"),
         Option("rubric", "NAME"),
         Option("raters", "NAME,…", lambda text: tuple(filter(None, map(str.strip, text.split(","))))),
@@ -60,18 +60,18 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(f"out: {out} is there, and may hold ratings of people; choose another file or remove it")
     with legible(folder):
         cases = read_cases(open_run(folder).path / "per_item.jsonl", writes=False)
-    picked = pick_answers(cases, folder, options.rubric, options.pick, options.n, options.seed)
-    rubric = picked.rubric
+    selection = pick_answers(cases, folder, options.rubric, options.pick, options.n, options.seed)
+    rubric = selection.rubric
     with legible(folder):
         say = words_of(open_run(folder).run) if options.language is None else LANGUAGES[options.language]
     lines = [
         _name_rater(sheet_row(row, rubric, options.pick), rater)
         for rater in options.raters or ("",)
-        for row in picked.rows
+        for row in selection.rows
     ]
     write_bytes(out, BOM + csv_of([COLUMNS, *lines]).encode())
     words = ["python", "-m", "runner", "calibrate", str(out), f"run={folder}", f"ratings={rubric}"]
-    told = {"n": len(picked.rows), "of": picked.n_judged, "out": out, "rubric": metric.rubric(rubric, say)}
+    told = {"n": len(selection.rows), "of": selection.n_judged, "out": out, "rubric": metric.rubric(rubric, say)}
     terminal.lines(say("labels.written", **told), say("labels.next", command=" ".join(map(shell, words))))
     if options.pick != "random":
         terminal.note(say("labels.not_random", pick=options.pick))
@@ -110,7 +110,7 @@ def _name_rater(cells: list[str], rater: str) -> list[str]:
 
 
 class Answer(NamedTuple):
-    """What decides whether an answer is picked. `number`: of its row; `right`: NaN where it is unknown."""
+    """The values by which answers are picked. `number`: of the row; `right`: NaN where it is unknown."""
 
     number: int
     language: str
@@ -141,13 +141,13 @@ def picked_answers(answers: Sequence[Answer], pick: str, n: int, seed: int) -> l
         if (value := worth(answer)) is not None:
             strata[answer.language, stratum(answer)].append((-value, generator.random(), answer))
     shares = _shares([len(strata[name]) for name in sorted(strata)], n)
-    picked = [
+    selected = [
         answer
         for name, share in zip(sorted(strata), shares, strict=True)
         for _, _, answer in heapq.nsmallest(share, strata[name], key=itemgetter(0, 1))
     ]
-    generator.shuffle(picked)
-    return picked
+    generator.shuffle(selected)
+    return selected
 
 
 def _uncertainty(answer: Answer) -> float | None:
@@ -174,7 +174,7 @@ ORDERS: Mapping[str, tuple[Callable[[Answer], str], Callable[[Answer], float | N
 
 
 def _shares(sizes: Sequence[int], n: int) -> list[int]:
-    """Proportional shares by largest remainder; every stratum gets one where `n` allows."""
+    """The shares of the strata, proportional by largest remainder; each gets at least one where `n` allows."""
     total = sum(sizes)
     if n >= total:
         return list(sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.commands import LANGUAGE, SEED, Command, Option, Place, demand_new_file, one_of, share, whole
+from runner.commands import LANGUAGE, SEED, Command, Option, Place, demand_new_file, one_of, share, whole_number_reader
 from runner.config.arguments import shell
 from runner.config.language import language_of
 from runner.data.notes import read_notes
@@ -24,7 +24,7 @@ COMMAND = Command(
         Option("remove_ratio", "0..1", share(above_zero=True), 0.3),
         SEED,
         Option("link_text", "none|alias|all", one_of("none", "alias", "all"), "alias"),
-        Option("context_chars", "N", whole(0), 400),
+        Option("context_chars", "N", whole_number_reader(0), 400),
         LANGUAGE,
     ),
 )

@@ -66,7 +66,7 @@ def record(plan: CommandPlan, hosts: Sequence[str], language: str) -> dict[str, 
 def _numbers(expected: ExpectedRequests) -> dict[str, Any]:
     return {
         "requests": expected.live,
-        "stored": expected.saved,
+        "stored": expected.n_saved,
         "input_tokens": expected.input_tokens,
         "output_tokens": expected.output_tokens,
         "usd": None if expected.nano_usd is None else expected.nano_usd / 1e9,

@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
 
         return dry_run(plan)
     is_verbose = bool(plan.cells[0].cfg.verbose)
-    with nullcontext() if is_verbose else terminal.held_back():
+    with nullcontext() if is_verbose else terminal.hold_back_results():
         folder, code = launch_in_folder(plan)
     if code not in HAS_RESULTS:
         say = wording(str(plan.cells[0].cfg.report.language), "outcomes")
@@ -85,8 +85,8 @@ def _compare(record: Record, plan: Plan, recorded_runs: Sequence[RecordRun], fol
         reproduction(recorded, open_place(Place(path, str(path))), path, seed=int(cell.cfg.seed))
         for recorded, path, cell in zip(recorded_runs, folders, plan.cells, strict=True)
     ]
-    found = Reproduction(str(record.folder), folder, runs, changes(record.environment))
+    comparison = Reproduction(str(record.folder), folder, runs, changes(record.environment))
     language = str(plan.cells[0].cfg.report.language)
-    write(found, language)
-    show(found, language, verbose=bool(plan.cells[0].cfg.verbose))
-    return found.exit_code
+    write(comparison, language)
+    show(comparison, language, verbose=bool(plan.cells[0].cfg.verbose))
+    return comparison.exit_code

@@ -39,11 +39,11 @@ def show(folder: Path) -> None:
     if is_sweep(folder):
         terminal.show(*report.sweep_panels(folder))
         return
-    opened = open_run(folder)
-    if not opened.summary:
-        reason = opened.run.get("error_message") or "it did not finish"
-        raise InputError(f"{folder}: the run has no results ({opened.run.get('status')}: {reason})")
-    terminal.show(*panels(opened), *report.comparison_view(folder, opened.run))
+    run = open_run(folder)
+    if not run.summary:
+        reason = run.run.get("error_message") or "it did not finish"
+        raise InputError(f"{folder}: the run has no results ({run.run.get('status')}: {reason})")
+    terminal.show(*panels(run), *report.comparison_view(folder, run.run))
 
 
 def _show_tracked(run_id: str, uri: str | None) -> None:

@@ -68,9 +68,9 @@ def evaluate(qrels: trec.Qrels, run: trec.Run, cutoffs: Sequence[int]) -> dict[s
     ideal = np.zeros_like(grades)
     n_relevant = np.zeros(len(qrels), dtype=np.int64)
     for row, (query, judged) in enumerate(qrels.items()):
-        found = [judged.get(document, 0) for document in rank_ids(run.get(query, {}))[:depth]]
+        ranked_grades = [judged.get(document, 0) for document in rank_ids(run.get(query, {}))[:depth]]
         best = sorted((grade for grade in judged.values() if grade > 0), reverse=True)
-        grades[row, : len(found)] = found
+        grades[row, : len(ranked_grades)] = ranked_grades
         ideal[row, : len(best[:depth])] = best[:depth]
         n_relevant[row] = len(best)
     return score_rankings(grades, n_relevant, ideal, cutoffs)

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from runner import report
-from runner.commands import TRUST, URI, Command, Option, Place, whole
+from runner.commands import TRUST, URI, Command, Option, Place, whole_number_reader
 from runner.errors import ConfigError, InputError
 from runner.protocols import Tracking, attribute_of
 from runner.system import terminal
 from runner.system.folder import is_sweep, legible, open_run, open_sweep
 from runner.tracking.mlflow_client import default_settings
 
-COMMAND = Command("track", (Place("run_dir", Path),), (Option("traces", "N", whole(0)), URI, TRUST))
+COMMAND = Command("track", (Place("run_dir", Path),), (Option("traces", "N", whole_number_reader(0)), URI, TRUST))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -79,13 +79,13 @@ def _tracking(folder: Path, uri: str | None, traces: int | None, *, trusts: bool
     settings = dict((open_run(folder).run.get("config") or {}).get("tracking") or {})
     if "uri" not in settings:  # tracking=none
         settings = default_settings()
-    given = {} if uri is None else {"uri": uri}
-    counted = {} if traces is None else {"traces": traces}
-    node = OmegaConf.create({"tracking": settings | given | counted}).tracking
-    if not trusts and (strange := strange_component(node, given)):
+    uri_setting = {} if uri is None else {"uri": uri}
+    traces_setting = {} if traces is None else {"traces": traces}
+    node = OmegaConf.create({"tracking": settings | uri_setting | traces_setting}).tracking
+    if not trusts and (strange := strange_component(node, uri_setting)):
         raise InputError(
-            f"{folder / 'run.json'} names what is neither of this program nor in its configuration; nothing was "
-            f"uploaded:{''.join(f'{chr(10)}  {part}' for part in strange)}\n--trust uploads with all of it; "
+            f"{folder / 'run.json'} names things that neither this program nor its configuration names; nothing "
+            f"was uploaded:{''.join(f'{chr(10)}  {part}' for part in strange)}\n--trust uploads them anyway; "
             "--uri names another store"
         )
     problems = check(node)

@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from runner.commands import LANGUAGE, URI, Command, Option, whole
+from runner.commands import LANGUAGE, URI, Command, Option, whole_number_reader
 from runner.config.language import language_of
-from runner.errors import InputError, installing
+from runner.errors import InputError, install_command
 from runner.system import terminal
 from runner.tracking.mlflow_client import (
     configured_uri,
@@ -30,7 +30,12 @@ from runner.words.wording import wording
 
 COMMAND = Command(
     "ui",
-    options=(URI, Option("host", "HOST", default="127.0.0.1"), Option("port", "PORT", whole(1, 65535), 5000), LANGUAGE),
+    options=(
+        URI,
+        Option("host", "HOST", default="127.0.0.1"),
+        Option("port", "PORT", whole_number_reader(1, 65535), 5000),
+        LANGUAGE,
+    ),
 )
 PAGES = "server/js/build/index.html"
 SHOWN = 5  # experiments
@@ -85,7 +90,7 @@ def _demand_pages() -> None:
     found = find_spec("mlflow")
     places = [Path(place) for place in (found.submodule_search_locations or ())] if found is not None else []
     if not any((place / PAGES).is_file() for place in places):
-        raise InputError(f"ui needs the pages of MLflow: {installing('ui')} (runs are tracked without them)")
+        raise InputError(f"ui needs the pages of MLflow: {install_command('ui')} (runs are tracked without them)")
 
 
 def _demand_store(uri: str) -> None:

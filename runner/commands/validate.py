@@ -59,10 +59,10 @@ def main(argv: Sequence[str]) -> int:
         failed = bool(dry_run(plan, demands_gold=True))
         say, runs = LANGUAGES[plan.language], [words.options]
     else:
-        told: set[str] = set()
-        failed = _check_notes(words, told)
+        printed: set[str] = set()
+        failed = _check_notes(words, printed)
         for file in words.files:
-            failed |= _check_file(words, file, told)
+            failed |= _check_file(words, file, printed)
         say, runs = (
             words.say,
             [[*_without_answers(words, file), *_choices(words.notes, file), *words.options] for file in words.files],

@@ -68,10 +68,10 @@ def _labelled_pairs(
     baseline: Snapshot, candidate: Snapshot, pairing: Pairing
 ) -> Iterator[tuple[int, tuple[ChunkGold, ChunkGold]]]:
     """Pairs with gold chunks labelled by id, with the same labels in both runs."""
-    one, other = baseline.cases.chunk_gold, candidate.cases.chunk_gold
+    baseline_gold, candidate_gold = baseline.cases.chunk_gold, candidate.cases.chunk_gold
     for pair, (left, right) in enumerate(zip(pairing.baseline.tolist(), pairing.candidate.tolist(), strict=True)):
-        if left in one and right in other and not pairing.new_gold[pair]:
-            yield pair, (one[left], other[right])
+        if left in baseline_gold and right in candidate_gold and not pairing.new_gold[pair]:
+            yield pair, (baseline_gold[left], candidate_gold[right])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,10 @@ class _Stretches:
 
     @classmethod
     def of(cls, baseline: ChunkGold, candidate: ChunkGold) -> _Stretches:
-        both = [(place, candidate.labels[id]) for id, place in baseline.labels.items()]
-        differ = [pair for pair in both if pair[0] != pair[1]]
+        label_pairs = [(place, candidate.labels[id]) for id, place in baseline.labels.items()]
+        differ = [pair for pair in label_pairs if pair[0] != pair[1]]
         vanished = sum(None in pair for pair in differ)
-        return cls([one or other for one, other in both], len(differ) - vanished, vanished)
+        return cls([one or other for one, other in label_pairs], len(differ) - vanished, vanished)
 
 
 def _metrics(

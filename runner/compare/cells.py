@@ -20,7 +20,7 @@ from runner.compare.pairing import Pairing, pair
 from runner.compare.sides import Place, open_place
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.errors import InputError
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
@@ -46,7 +46,7 @@ def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
         DataError: a snapshot cannot be used.
     """
     snapshots_of: dict[str, Snapshot] = {}
-    shared, catalogues = dict[bytes, Any](), list[Catalogue]()
+    known_values, catalogues = dict[bytes, Any](), list[Catalogue]()
     for folder in folders:
         if not _has_results(sweep / folder):
             continue
@@ -54,39 +54,40 @@ def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
         declared = snapshot.catalogue.metrics
         catalogue = next((each for each in catalogues if each.metrics == declared), snapshot.catalogue)
         catalogues += [] if any(each is catalogue for each in catalogues) else [catalogue]
-        parts: dict[str, Any] = {name: _shared_parts(getattr(snapshot, name), shared) for name in PARTS}
-        parts |= {name: _shared_value(getattr(snapshot, name), shared) for name in WHOLE}
+        parts: dict[str, Any] = {name: _shared_parts(getattr(snapshot, name), known_values) for name in PARTS}
+        parts |= {name: _shared_value(getattr(snapshot, name), known_values) for name in WHOLE}
         snapshots_of[folder] = replace(
-            snapshot, cases=_with_shared(snapshot.cases, shared), catalogue=catalogue, **parts
+            snapshot, cases=_with_shared(snapshot.cases, known_values), catalogue=catalogue, **parts
         )
     return snapshots_of
 
 
-def _shared_parts(record: Mapping[str, Any], shared: dict[bytes, Any]) -> dict[str, Any]:
-    """The record with the `shared` part in place of an equal one: runs of a sweep differ in few of their settings."""
+def _shared_parts(record: Mapping[str, Any], known_values: dict[bytes, Any]) -> dict[str, Any]:
+    """The record with equal parts taken from `known_values`: runs of a sweep differ in few of their settings."""
     return {
-        name: _shared_value(part, shared) if isinstance(part, dict | list) else part for name, part in record.items()
+        name: _shared_value(part, known_values) if isinstance(part, dict | list) else part
+        for name, part in record.items()
     }
 
 
-def _with_shared(cases: Cases, shared: dict[bytes, Any]) -> Cases:
-    """The cases with the `shared` column in place of an equal one; new columns are added to those."""
+def _with_shared(cases: Cases, known_values: dict[bytes, Any]) -> Cases:
+    """The cases with equal columns taken from `known_values`; new columns are added there."""
     columns = {field.name: getattr(cases, field.name) for field in fields(cases)}
     columns["values"] = {name: column for name, column in cases.values.items() if "/" not in name}
     for kind, column in columns.items():
         if kind == "chunk_gold":
             continue
         if isinstance(column, Mapping):
-            columns[kind] = {name: _shared_value(each, shared) for name, each in column.items()}
+            columns[kind] = {name: _shared_value(each, known_values) for name, each in column.items()}
         else:
-            columns[kind] = _shared_value(column, shared)
+            columns[kind] = _shared_value(column, known_values)
     return Cases(**columns)
 
 
-def _shared_value(value: Any, shared: dict[bytes, Any]) -> Any:
+def _shared_value(value: Any, known_values: dict[bytes, Any]) -> Any:
     is_json = isinstance(value, dict | list)
     data = orjson.dumps(value) if is_json else value.dtype.str.encode() + value.tobytes()
-    return shared.setdefault(blake2b(data, digest_size=16).digest(), value)
+    return known_values.setdefault(blake2b(data, digest_size=16).digest(), value)
 
 
 def _has_results(folder: Path) -> bool:
@@ -109,11 +110,11 @@ class Cells:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The metrics that the runs declare; of several declarations the first one."""
-        return together(snapshot.catalogue for snapshot in self.snapshots.values())
+        return merge_catalogues(snapshot.catalogue for snapshot in self.snapshots.values())
 
-    def runs(self, one: str, other: str) -> PairedRuns:
+    def runs(self, baseline: str, candidate: str) -> PairedRuns:
         """Two runs of the sweep, paired by case."""
-        left, right = self.snapshots[one], self.snapshots[other]
+        left, right = self.snapshots[baseline], self.snapshots[candidate]
         key = tuple(id(column) for cases in (left.cases, right.cases) for column in _pairing_columns(cases))
         if key not in self._pairings:
             self._pairings[key] = pair(left.cases, right.cases)
@@ -142,11 +143,11 @@ class Cells:
         """The differences `candidate` minus `baseline`, for each metric over its rows."""
         keys = {metric: self._key(metric, baseline, candidate, chosen) for metric, chosen in rows.items()}
         fresh = {metric: chosen for metric, chosen in rows.items() if keys[metric] not in self._differences}
-        found = self._between(baseline, candidate, fresh)
+        new_differences = self._between(baseline, candidate, fresh)
         if len(self._differences) > MOST_KNOWN:
             self._differences.clear()
-        self._differences.update((keys[metric], found.get(metric)) for metric in fresh)
-        differences = {metric: self._differences.get(keys[metric], found.get(metric)) for metric in rows}
+        self._differences.update((keys[metric], new_differences.get(metric)) for metric in fresh)
+        differences = {metric: self._differences.get(keys[metric], new_differences.get(metric)) for metric in rows}
         return {metric: numbers for metric, numbers in differences.items() if numbers is not None}
 
     def _key(self, metric: str, baseline: str, candidate: str, mask: Bools) -> tuple[object, ...]:
@@ -160,11 +161,11 @@ class Cells:
         return metric, blake2b(mask.tobytes(), digest_size=16).digest(), *map(id, columns)
 
     def _between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:
-        runs, together = self.runs(baseline, candidate), dict[bytes, list[str]]()
-        for metric, chosen in rows.items():
-            together.setdefault(chosen.tobytes(), []).append(metric)
+        runs, metrics_by_mask = self.runs(baseline, candidate), dict[bytes, list[str]]()
+        for metric, mask in rows.items():
+            metrics_by_mask.setdefault(mask.tobytes(), []).append(metric)
         differences = {}
-        for metrics in together.values():
+        for metrics in metrics_by_mask.values():
             cases = np.zeros(len(self.snapshots[baseline].cases), dtype=bool)
             cases[self._places_of[baseline][rows[metrics[0]]]] = True
             for metric, difference in runs.differences(metrics, cases[runs.pairing.baseline]).items():
@@ -184,7 +185,7 @@ class Cells:
 
 
 def _pairing_columns(cases: Cases) -> tuple[Any, ...]:
-    """What pairs of two runs depend on."""
+    """The columns on which the pairing of two runs depends."""
     return cases.ids, cases.content, cases.gold
 
 
@@ -192,9 +193,9 @@ def _places(columns: Sequence[Sequence[str]]) -> tuple[list[NDArray[np.intp]], i
     """The places of the common ids in each column, and their number."""
     distinct = {id(column): column for column in columns}
     first, *others = distinct.values()
-    shared = sorted(set(first).intersection(*others))
+    common_ids = sorted(set(first).intersection(*others))
     places: dict[int, NDArray[np.intp]] = {}
     for key, column in distinct.items():
         by_id = {case: place for place, case in enumerate(column)}
-        places[key] = np.array([by_id[case] for case in shared], dtype=np.intp)
-    return [places[id(column)] for column in columns], len(shared)
+        places[key] = np.array([by_id[case] for case in common_ids], dtype=np.intp)
+    return [places[id(column)] for column in columns], len(common_ids)

@@ -35,10 +35,10 @@ def _is_typed(cell: Cell) -> bool:
     return any(word.lstrip("+").startswith("baseline=") for word in cell.overrides)
 
 
-def _places(cells: Sequence[Cell], given: str) -> list[int]:
-    if given.isdecimal():
-        return [place for place in range(len(cells)) if place == int(given)]
-    wanted = _settings(re.split(r"[,\s]+", given)).items()
+def _places(cells: Sequence[Cell], words: str) -> list[int]:
+    if words.isdecimal():
+        return [place for place in range(len(cells)) if place == int(words)]
+    wanted = _settings(re.split(r"[,\s]+", words)).items()
     return [place for place, cell in enumerate(cells) if wanted <= _settings(cell.swept).items()]
 
 

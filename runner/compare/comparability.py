@@ -74,10 +74,10 @@ def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
         return lacking
     why = list(_other_k(runs, metric))
     depends = {*runs.baseline.depends.get(metric, ()), *runs.candidate.depends.get(metric, ())}
-    one, other = runs.baseline.identity, runs.candidate.identity
+    before, after = runs.baseline.identity, runs.candidate.identity
     if runs.anchored is not None:
         depends.discard("chunks")
-    differ = tuple(name for name in sorted(depends - PER_CASE.keys()) if one.get(name) != other.get(name))
+    differ = tuple(name for name in sorted(depends - PER_CASE.keys()) if before.get(name) != after.get(name))
     if not runs.strict and "documents" in differ:
         why.append(Reason("chunks") if "chunks" in differ else Reason("corpus"))
         differ = tuple(name for name in differ if name not in ("documents", "chunks"))
@@ -112,9 +112,9 @@ def comparable_pairs(runs: PairedRuns, reasons: Sequence[Reason]) -> Bools:
     Returns:
         bool [n_pairs]: pairs with the same question and labels, as far as the metric depends on them.
     """
-    chosen = np.ones(len(runs.pairing), dtype=bool)
+    mask = np.ones(len(runs.pairing), dtype=bool)
     masks = {"question": runs.pairing.new_question, "gold": runs.pairing.new_gold}
     for reason in reasons:
         if (kind := reason.kind.removeprefix("new_")) in masks:
-            chosen &= ~masks[kind]
-    return chosen
+            mask &= ~masks[kind]
+    return mask

@@ -105,8 +105,8 @@ class Comparison:
     @property
     def was_measured_differently(self) -> bool:
         """Whether a metric, or all, are incomparable for a reason that the experiment did not vary."""
-        found = any(reason.is_grave for entry in self.not_comparable for reason in entry.reasons)
-        return found or self.verdict == "not_comparable"
+        is_grave = any(reason.is_grave for entry in self.not_comparable for reason in entry.reasons)
+        return is_grave or self.verdict == "not_comparable"
 
     def exit_code(self, *, fail_on_regression: bool) -> int:
         """The exit code: 5 for incomparable runs, 4 for a regression, else 0."""
@@ -124,22 +124,7 @@ def compare(
     allow_incomparable: bool = False,
     strict: bool = False,
 ) -> Comparison:
-    """Compare two runs.
-
-    Args:
-        baseline: one run.
-        candidate: the other.
-        regression: the rules of the gate.
-        seed: of intervals and tests.
-        allow_incomparable: whether metrics that were measured differently are compared, too.
-        strict: whether runs with other questions, labels or documents are not comparable.
-
-    Returns:
-        The comparison.
-
-    Raises:
-        InputError: a rule of the gate names a metric that no run has.
-    """
+    """Compare one candidate with a baseline; arguments and errors are those of `compare_all`."""
     options = {"allow_incomparable": allow_incomparable, "strict": strict}
     return compare_all(baseline, [candidate], regression, seed=seed, **options)[0]
 
@@ -189,36 +174,37 @@ class _Numbers:
 
     def __init__(self, baseline: Side, candidate: Side, seed: int, allow_incomparable: bool, strict: bool) -> None:
         self._sides, self._seed, self._allow = (baseline, candidate), seed, allow_incomparable
-        one, other = baseline.snapshot, candidate.snapshot
-        self._runs = PairedRuns.of(one, other, seed=seed, strict=strict)
-        names = dict.fromkeys([*other.metrics, *one.metrics])
-        valued = {name for run in (one, other) for name in run.cases.values}
+        before, after = baseline.snapshot, candidate.snapshot
+        self._runs = PairedRuns.of(before, after, seed=seed, strict=strict)
+        names = dict.fromkeys([*after.metrics, *before.metrics])
+        valued = {name for run in (before, after) for name in run.cases.values}
         self._reasons = {name: tuple(comparability.reasons(self._runs, name)) for name in names if name in valued}
         self._differences = self._compare_metrics(self._usable())
-        self.numbers = {name: found.numbers for name, found in self._differences.items() if found.numbers is not None}
+        self.numbers = {
+            name: difference.numbers for name, difference in self._differences.items() if difference.numbers is not None
+        }
         self.catalogue = self._runs.catalogue
         self.main = main_metrics(self.numbers, self.catalogue, self._reasons)
 
     def _usable(self) -> list[str]:
         """The metrics that are comparable, or compared anyway."""
-        found = self._reasons.items()
         return [
             name
-            for name, reasons in found
+            for name, reasons in self._reasons.items()
             if all(reason.is_note or (self._allow and reason.is_grave) for reason in reasons)
         ]
 
     def _compare_metrics(self, names: Sequence[str], pairs_mask: Bools | None = None) -> dict[str, Difference]:
         """The differences of these metrics, in order, over the comparable pairs of `pairs_mask`."""
-        together: dict[bytes, list[str]] = {}
+        names_by_mask: dict[bytes, list[str]] = {}
         masks = {name: comparable_pairs(self._runs, self._reasons[name]) for name in names}
         for name, mask in masks.items():
-            together.setdefault(mask.tobytes(), []).append(name)
-        found: dict[str, Difference] = {}
-        for group in together.values():
+            names_by_mask.setdefault(mask.tobytes(), []).append(name)
+        differences: dict[str, Difference] = {}
+        for group in names_by_mask.values():
             mask = masks[group[0]]
-            found |= self._runs.differences(group, mask if pairs_mask is None else mask & pairs_mask)
-        return {name: found[name] for name in names}
+            differences |= self._runs.differences(group, mask if pairs_mask is None else mask & pairs_mask)
+        return {name: differences[name] for name in names}
 
     def of_family(self, family: Family) -> list[str]:
         return [name for name in self.numbers if family == ("first" if name in self.main[:1] else self._role(name))]
@@ -268,17 +254,17 @@ class _Numbers:
     def _verdict(self, metrics: Sequence[ComparedMetric], margin: float) -> Overall:
         if self.numbers and not any(self.catalogue.direction(name) for name in self._reasons):
             return "not_judged"
-        main = {each.difference.metric: each for each in metrics if each.role == "main" and each.verdict is not None}
-        found = [main[name] for name in self.main if name in main]
-        first_holds = bool(found) and holds(
-            self.catalogue.variant(found[0].difference.metric), found[0].numbers, margin
+        by_name = {each.difference.metric: each for each in metrics if each.role == "main" and each.verdict is not None}
+        mains = [by_name[name] for name in self.main if name in by_name]
+        first_holds = bool(mains) and holds(
+            self.catalogue.variant(mains[0].difference.metric), mains[0].numbers, margin
         )
-        return overall([each.verdict for each in found if each.verdict is not None], first_holds=first_holds)
+        return overall([each.verdict for each in mains if each.verdict is not None], first_holds=first_holds)
 
     def _compare(self, difference: Difference, numbers: PairedResult, p_holm: float, margin: float) -> ComparedMetric:
         name = difference.metric
-        found = verdict(self.catalogue.variant(name), numbers, p_holm, margin)
-        return ComparedMetric(difference, numbers, self._role(name), p_holm, found, self._reasons[name])
+        metric_verdict = verdict(self.catalogue.variant(name), numbers, p_holm, margin)
+        return ComparedMetric(difference, numbers, self._role(name), p_holm, metric_verdict, self._reasons[name])
 
     def _not_comparable(self) -> Iterator[NotComparable]:
         for name, reasons in self._reasons.items():
@@ -287,12 +273,12 @@ class _Numbers:
 
     def _slices(self, margin: float) -> list[SliceRow]:
         """The main metrics by slice, adjusted over all slices."""
-        found = [
+        slice_rows = [
             (dimension, value, difference, difference.numbers)
             for dimension, value, mask in slices_of(self._runs)
             for difference in self._compare_metrics(self.main, mask).values()
         ]
-        scored = [(*row[:3], row[3]) for row in found if row[3] is not None]
+        scored = [(*row[:3], row[3]) for row in slice_rows if row[3] is not None]
         chances = adjust([numbers for *_, numbers in scored])
         return [
             SliceRow(dimension, value, self._compare(difference, numbers, p_holm, margin))
@@ -315,16 +301,16 @@ class Setting:
 def config_difference(baseline: Snapshot, candidate: Snapshot) -> list[Setting]:
     """The settings that differ, chosen components first, then settings by dotted key; without folders, budgets and the
     like."""
-    one, other = _choices(baseline), _choices(candidate)
-    choices = _changed_settings(one, other)
+    before, after = _choices(baseline), _choices(candidate)
+    choices = _changed_settings(before, after)
     settings = _changed_settings(_settings(baseline.config), _settings(candidate.config))
-    told = {f"{choice.key}._target_" for choice in choices}
-    return [*choices, *(setting for setting in settings if setting.key not in told)]
+    choice_keys = {f"{choice.key}._target_" for choice in choices}
+    return [*choices, *(setting for setting in settings if setting.key not in choice_keys)]
 
 
-def _changed_settings(one: Mapping[str, str], other: Mapping[str, str]) -> list[Setting]:
-    keys = dict.fromkeys([*one, *other])
-    return [Setting(key, one.get(key), other.get(key)) for key in keys if one.get(key) != other.get(key)]
+def _changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> list[Setting]:
+    keys = dict.fromkeys([*before, *after])
+    return [Setting(key, before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)]
 
 
 def _choices(snapshot: Snapshot) -> dict[str, str]:
@@ -371,20 +357,20 @@ def corpus_change(baseline: Side, candidate: Side) -> CorpusChange | None:
     counts = len(added), len(removed), len(edited)
     if baseline.folder is None or candidate.folder is None:
         return CorpusChange(*counts)
-    found: tuple[set[str], set[str]] = set(), set()
+    affected: tuple[set[str], set[str]] = set(), set()
     for side in (baseline, candidate):
-        _collect(side, removed | added | edited, found)
-    gold, retrieved = (tuple(sorted(ids)[:NAMED]) for ids in found)
+        _collect(side, removed | added | edited, affected)
+    gold, retrieved = (tuple(sorted(ids)[:NAMED]) for ids in affected)
     return CorpusChange(*counts, gold, retrieved)
 
 
-def _collect(side: Side, changed: Set[str], affected: tuple[set[str], set[str]]) -> None:
+def _collect(side: Side, changed_ids: Set[str], affected: tuple[set[str], set[str]]) -> None:
     """Add the ids of cases with changed gold documents, and with changed retrieved documents."""
     assert side.folder is not None  # noqa: S101  its caller has looked
     for row in lines(side.folder / "per_item.jsonl"):
         output = row.get("output")
-        kept: Mapping[str, Any] = output if isinstance(output, Mapping) else {}
-        if not changed.isdisjoint(kept.get("expected") or ()):
+        fields: Mapping[str, Any] = output if isinstance(output, Mapping) else {}
+        if not changed_ids.isdisjoint(fields.get("expected") or ()):
             affected[0].add(row["id"])
-        if any(hit.get("id") in changed for hit in kept.get("retrieved") or ()):
+        if any(hit.get("id") in changed_ids for hit in fields.get("retrieved") or ()):
             affected[1].add(row["id"])

@@ -18,7 +18,7 @@ from runner.compare.anchoring import Anchoring, anchor_snapshots
 from runner.compare.pairing import Pairing, Places, pair
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.metrics import paired
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.metrics.statistics import Floats
@@ -60,7 +60,7 @@ class PairedRuns:
     seed: int
     anchored: Anchoring | None = None
     strict: bool = True
-    _done: dict[tuple[str, bytes], Difference] = field(default_factory=dict)
+    _computed: dict[tuple[str, bytes], Difference] = field(default_factory=dict)
 
     @classmethod
     def of(cls, baseline: Snapshot, candidate: Snapshot, *, seed: int, strict: bool = True) -> PairedRuns:
@@ -70,20 +70,20 @@ class PairedRuns:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The metrics that the runs declare; of two declarations that of the candidate."""
-        return together([self.candidate.catalogue, self.baseline.catalogue])
+        return merge_catalogues([self.candidate.catalogue, self.baseline.catalogue])
 
-    def differences(self, metrics: Iterable[str], chosen: Bools | None = None) -> dict[str, Difference]:
-        """The differences over all pairs, or those `chosen`, bool [n_pairs]. Metrics over the same pairs share their
-        resamples."""
-        mask = np.ones(len(self.pairing), dtype=bool) if chosen is None else chosen
+    def differences(self, metrics: Iterable[str], pairs_mask: Bools | None = None) -> dict[str, Difference]:
+        """The differences over all pairs, or those of `pairs_mask`, bool [n_pairs]. Metrics over the same pairs share
+        their resamples."""
+        mask = np.ones(len(self.pairing), dtype=bool) if pairs_mask is None else pairs_mask
         names, key = list(metrics), mask.tobytes()
-        found = self._differences([name for name in names if (name, key) not in self._done], mask)
-        self._done.update({(name, key): difference for name, difference in found.items()})
-        return {name: self._done[name, key] for name in names}
+        found = self._differences([name for name in names if (name, key) not in self._computed], mask)
+        self._computed.update({(name, key): difference for name, difference in found.items()})
+        return {name: self._computed[name, key] for name in names}
 
     def _differences(self, metrics: Sequence[str], mask: Bools) -> dict[str, Difference]:
         columns = {name: self._column(name, mask) for name in metrics}
-        together: dict[bytes, list[str]] = defaultdict(list)
+        names_by_mask: dict[bytes, list[str]] = defaultdict(list)
         differences: dict[str, Difference] = {}
         for name, column in columns.items():
             if column.is_weighted:
@@ -93,8 +93,8 @@ class PairedRuns:
             elif not column.counts.any():
                 differences[name] = column.difference(name, None)
             else:
-                together[column.counts.tobytes()].append(name)
-        for names in together.values():
+                names_by_mask[column.counts.tobytes()].append(name)
+        for names in names_by_mask.values():
             ranges = np.array([self.catalogue.variant(name).range for name in names])
             numbers = self._plain([columns[name] for name in names], ranges)
             differences |= {
@@ -188,28 +188,28 @@ class _Column:
         return bool(np.any(one != other) or np.any(one != 1))
 
     def difference(self, name: str, numbers: PairedResult | None) -> Difference:
-        one, other = self.baseline, self.candidate
+        baseline, candidate = self.baseline, self.candidate
         return Difference(
             metric=name,
             left_out=int(self.left_out.sum()),
-            failed_baseline=int((self.applies & (one.flagged | one.is_missing)).sum()),
-            failed_candidate=int((self.applies & (other.flagged | other.is_missing)).sum()),
+            failed_baseline=int((self.applies & (baseline.flagged | baseline.is_missing)).sum()),
+            failed_candidate=int((self.applies & (candidate.flagged | candidate.is_missing)).sum()),
             numbers=numbers,
             mcnemar=None if numbers is None or self.is_weighted else self._mcnemar(),
             judge_noise=self._judge_noise(),
         )
 
     def _mcnemar(self) -> McNemar | None:
-        one, other = self.baseline.values[self.counts], self.candidate.values[self.counts]
-        if not all(np.isin(values, (0.0, 1.0)).all() for values in (one, other)):
+        before, after = self.baseline.values[self.counts], self.candidate.values[self.counts]
+        if not all(np.isin(values, (0.0, 1.0)).all() for values in (before, after)):
             return None
-        lost, won = int((one > other).sum()), int((one < other).sum())
+        lost, won = int((before > after).sum()), int((before < after).sum())
         return McNemar(lost, won, paired.mcnemar_p(lost, won))
 
     def _judge_noise(self) -> float | None:
         """The standard error of a mean of n scores is the root of their summed squared errors over n."""
         errors = self.baseline.noise[self.counts] ** 2 + self.candidate.noise[self.counts] ** 2
-        known = errors[~np.isnan(errors)]
-        if len(known) == 0:
+        known_errors = errors[~np.isnan(errors)]
+        if len(known_errors) == 0:
             return None
-        return CONFIDENCE * float(np.sqrt(known.mean() / len(errors)))
+        return CONFIDENCE * float(np.sqrt(known_errors.mean() / len(errors)))

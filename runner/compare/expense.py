@@ -67,12 +67,12 @@ def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Exp
     Returns:
         `latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last.
     """
-    one, other = _stages(baseline), _stages(candidate)
+    baseline_stages, candidate_stages = _stages(baseline), _stages(candidate)
     expenses = []
-    for stage in sorted({*one, *other}, key=lambda stage: (stage == STAGE, stage)):
+    for stage in sorted({*baseline_stages, *candidate_stages}, key=lambda stage: (stage == STAGE, stage)):
         times = _times(baseline, candidate) if stage == STAGE else None
         for name, rank in PERCENTILES.items():
-            left, right = (_measurement(stages.get(stage), name) for stages in (one, other))
+            left, right = (_measurement(stages.get(stage), name) for stages in (baseline_stages, candidate_stages))
             compared = () if times is None else _compare(*times, rank, seed)
             expenses.append(Expense(f"latency.{stage}.{name}", left[0], right[0], left[1], right[1], *compared))
     return expenses

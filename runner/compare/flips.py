@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from runner.compare.differences import CONFIDENCE, PairedRuns
 from runner.compare.snapshots import Cases, Snapshot
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 
 CUTOFF = 10
 LABEL = "lost_at"
@@ -86,7 +86,7 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged_metrics: Sequence[
 
 def deciding_name(baseline: Snapshot, candidate: Snapshot) -> str | None:
     """The label or metric that decides between right and wrong in both runs."""
-    catalogue = together([candidate.catalogue, baseline.catalogue])
+    catalogue = merge_catalogues([candidate.catalogue, baseline.catalogue])
     both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]
     telling = [
         variant for variant in both if variant.metric is not None and variant.metric.tells_right and variant.is_whole
@@ -108,18 +108,18 @@ def states(cases: Cases, by: str) -> States:
     """RIGHT, WRONG or UNTOLD, int8 [n_cases]."""
     if by == LABEL:
         told = {"none": RIGHT, None: UNTOLD}
-        found = np.array([told.get(label, WRONG) for label in cases.labels[by]], dtype=np.int8)
+        case_states = np.array([told.get(label, WRONG) for label in cases.labels[by]], dtype=np.int8)
     else:
         values = cases.values[by]
-        found = np.where(np.isnan(values), UNTOLD, np.where(values >= 1, RIGHT, WRONG)).astype(np.int8)
-    return np.where(cases.failed, WRONG, found).astype(np.int8)
+        case_states = np.where(np.isnan(values), UNTOLD, np.where(values >= 1, RIGHT, WRONG)).astype(np.int8)
+    return np.where(cases.failed, WRONG, case_states).astype(np.int8)
 
 
 class _Table:
     """The values of the pairs."""
 
-    def __init__(self, runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> None:
-        self._runs, self._judged = runs, frozenset(judged)
+    def __init__(self, runs: PairedRuns, metrics: Sequence[str], judged_metrics: Sequence[str]) -> None:
+        self._runs, self._judged_metrics = runs, frozenset(judged_metrics)
         self._values = {name: runs.values(name) for name in metrics}
 
     def flips(self, pairs: Sequence[int], kind: Literal["lost", "won"]) -> list[Flip]:
@@ -145,11 +145,13 @@ class _Table:
             judge_noise=self._is_noise(changes, baseline_row, candidate_row),
         )
 
-    def _is_noise(self, changes: Mapping[str, tuple[float | None, float | None]], one: int, other: int) -> bool | None:
+    def _is_noise(
+        self, changes: Mapping[str, tuple[float | None, float | None]], baseline_place: int, candidate_place: int
+    ) -> bool | None:
         moved = {name: values for name, values in changes.items() if values[0] != values[1]}
-        if not moved.keys() <= self._judged:
+        if not moved.keys() <= self._judged_metrics:
             return False
-        errors = [self._error(name, one, other) for name in moved]
+        errors = [self._error(name, baseline_place, candidate_place) for name in moved]
         if None in errors or not moved:
             return None
         limits = [CONFIDENCE * error for error in errors if error is not None]

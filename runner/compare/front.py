@@ -106,33 +106,33 @@ def _dominators(
         pairs = [(one, two) for one, two in pairs if not timed(two.folder, one.folder)]
     leads = _leads(cells, names, [run.folder for run in runs], [(one.folder, two.folder) for one, two in pairs], margin)
     better_runs: dict[str, list[str]] = {run.folder: [] for run in runs}
-    for one, two in pairs:
-        is_cheaper = one.cost < two.cost and one.cost <= less * two.cost
-        faster = timed is not None and timed(one.folder, two.folder)
-        if is_cheaper or faster or (one.folder, two.folder) in leads:
-            better_runs[two.folder].append(one.folder)
+    for first, second in pairs:
+        is_cheaper = first.cost < second.cost and first.cost <= less * second.cost
+        faster = timed is not None and timed(first.folder, second.folder)
+        if is_cheaper or faster or (first.folder, second.folder) in leads:
+            better_runs[second.folder].append(first.folder)
     return better_runs
 
 
 def _leads(
     cells: Cells, names: Sequence[str], folders: Sequence[str], pairs: Sequence[tuple[str, str]], margin: float
 ) -> set[tuple[str, str]]:
-    """The pairs whose first run is better in quality beyond chance. All pairs of runs count as tests."""
+    """The pairs whose first run is significantly better in quality. All pairs of runs count as tests."""
     differing: dict[tuple[str, str, str], PairedResult] = {}
     rows = {name: cells.rows(name, folders) for name in names}
-    for one, two in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
-        for name, numbers in cells.between(one, two, rows).items():
+    for first, second in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
+        for name, numbers in cells.between(first, second, rows).items():
             if numbers.differs and numbers.n >= FEWEST:
-                differing[one, two, name] = numbers
+                differing[first, second, name] = numbers
     n_tests = len(names) * len(list(combinations(folders, 2)))
     chances = paired.holm([*(numbers.p for numbers in differing.values()), *([1.0] * (n_tests - len(differing)))])
     leads = set()
     for (key, numbers), p in zip(differing.items(), chances, strict=False):
-        one, two, name = key
+        first, second, name = key
         variant = cells.catalogue.variant(name)
         if p < ALPHA and numbers.leaves_out_zero and abs(numbers.difference) >= margin * variant.span:
             second_leads = (numbers.difference > 0) == (variant.direction == "higher")
-            leads.add((two, one) if second_leads else (one, two))
+            leads.add((second, first) if second_leads else (first, second))
     return leads
 
 

@@ -107,11 +107,11 @@ def gate_of(
     return Gate(_decide(results), cases)
 
 
-def demand_known(regression: Regression, known: Collection[str], side: str) -> None:
+def demand_known(regression: Regression, metrics: Collection[str], side: str) -> None:
     """Raises InputError for the first rule whose metric is unknown and similar to one of a run."""
     for number, rule in enumerate(regression.rules):
-        if rule.metric not in (MAIN, *known) and not is_expense(rule.metric):
-            _refuse_misspelt(rule.metric, known, f"regression.rules.{number}", side)
+        if rule.metric not in (MAIN, *metrics) and not is_expense(rule.metric):
+            _refuse_misspelt(rule.metric, metrics, f"regression.rules.{number}", side)
 
 
 def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -> None:
@@ -191,13 +191,13 @@ class _RuleCheck:
         loss = _loss(rule, expense.baseline, expense.candidate)
         return RuleResult(rule, "passed", n, expense.baseline, expense.candidate, loss, p)
 
-    def _choose(self, rule: Rule, found: Sequence[Reason]) -> Bools:
+    def _choose(self, rule: Rule, reasons: Sequence[Reason]) -> Bools:
         """The pairs of the slice, without those with changed questions or labels."""
-        chosen = comparable_pairs(self._runs, found)
+        pairs_mask = comparable_pairs(self._runs, reasons)
         for dimension, value in rule.slice.items():
             masks = {(name, label): mask for name, label, mask in slices_of(self._runs)}
-            chosen = chosen & masks.get((dimension, value), np.zeros(len(chosen), dtype=bool))
-        return chosen
+            pairs_mask = pairs_mask & masks.get((dimension, value), np.zeros(len(pairs_mask), dtype=bool))
+        return pairs_mask
 
     def case(self, id: str) -> CaseResult:
         by = deciding_name(self._runs.baseline, self._runs.candidate)

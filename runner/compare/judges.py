@@ -33,7 +33,7 @@ NOT_A_SYSTEM = ("judge", "evaluation", "models", "out")  # keys of a configurati
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a judge saw of one case, and its scores: rubric -> score, None where it failed."""
+    """The fields of one case that a judge saw, and its scores: rubric -> score, None where it failed."""
 
     question: str
     answer: str
@@ -70,17 +70,17 @@ def _judge(snapshot: Snapshot) -> dict[str, str]:
 def _system(snapshot: Snapshot) -> str:
     """The identity of a run without its judge."""
     evaluation = snapshot.config.get("evaluation")
-    rest = dict(evaluation) if isinstance(evaluation, Mapping) else {}
-    rest.pop("judge", None)
+    settings = dict(evaluation) if isinstance(evaluation, Mapping) else {}
+    settings.pop("judge", None)
     config = {name: value for name, value in snapshot.config.items() if name not in NOT_A_SYSTEM}
     identity = {name: digest for name, digest in snapshot.identity.items() if not name.startswith(SHARED)}
-    return fingerprint([config, rest, identity])
+    return fingerprint([config, settings, identity])
 
 
 def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
     answers = [dict(_answers(folder / name)) for name in names]
-    shared = [id for id in answers[0] if all(id in each for each in answers[1:])]
-    same = [id for id in shared if len({each[id].answer for each in answers}) == 1]
+    common_ids = [id for id in answers[0] if all(id in each for each in answers[1:])]
+    same = [id for id in common_ids if len({each[id].answer for each in answers}) == 1]
     ids_of = {name: ids for name in _rubrics(answers[0], same) if (ids := _common_cases(answers, same, name))}
     votes = {name: _votes(answers, ids, name) for name, ids in ids_of.items()}
     rubrics = [_agreement(name, scores, names) for name, scores in votes.items()]
@@ -88,7 +88,7 @@ def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
     return {
         "folders": list(names),
         "n": len(same),
-        "other_answers": len(shared) - len(same),
+        "other_answers": len(common_ids) - len(same),
         "rubrics": rubrics,
         "most": _largest_differences(answers, ids_of, votes),
     }
@@ -118,19 +118,19 @@ def _votes(answers: Sequence[Mapping[str, _Answer]], ids: Sequence[str], rubric:
 
 
 def _agreement(rubric: str, votes: Floats, names: Sequence[str]) -> dict[str, Any]:
-    whole = votes[~np.isnan(votes).any(axis=1)]
+    complete = votes[~np.isnan(votes).any(axis=1)]
     return {
         "name": rubric,
-        "n": len(whole),
+        "n": len(complete),
         "failed": {name: int(np.isnan(votes[:, place]).sum()) for place, name in enumerate(names)},
-        "means": {name: float(whole[:, place].mean()) for place, name in enumerate(names)} if len(whole) else {},
-        "alpha": krippendorff_alpha(whole) if len(whole) else None,
-        "beside": [_against_first(whole, place, names) for place in range(1, len(names))] if len(whole) else [],
+        "means": {name: float(complete[:, place].mean()) for place, name in enumerate(names)} if len(complete) else {},
+        "alpha": krippendorff_alpha(complete) if len(complete) else None,
+        "beside": [_against_first(complete, place, names) for place in range(1, len(names))] if len(complete) else [],
     }
 
 
 def _against_first(votes: Floats, place: int, names: Sequence[str]) -> dict[str, Any]:
-    """One judge compared with the first."""
+    """Compare one judge with the first."""
     first, other = votes[:, 0], votes[:, place]
     (bias,) = paired.compare_means(first[:, None], other[:, None], seed=0)
     rank = spearman(first, other)

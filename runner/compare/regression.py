@@ -60,14 +60,14 @@ class Regression:
     def within(self, margins: Mapping[str, float]) -> Regression:
         """The rules with the absolute margins of a domain profile, for the metrics that it lists. Rules for slices are
         unchanged."""
-        changed = copy(self)
-        changed.rules = [
+        adjusted = copy(self)
+        adjusted.rules = [
             rule
             if rule.slice or rule.metric not in margins
             else replace(rule, margin=float(margins[rule.metric]), relative=False)
             for rule in self.rules
         ]
-        return changed
+        return adjusted
 
 
 def margins_of(config: Mapping[str, Any]) -> Mapping[str, float]:

@@ -54,12 +54,12 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Finder:
     """Resolves references. `uri`: the MLflow store (default: that of conf); `downloads`: the folder for downloads;
-    `own`: the folder of the run or sweep to compare; `candidates`: run.json of the runs to compare. Neither of these
-    counts as the latest run."""
+    `own_folder`: the folder of the run or sweep to compare; `candidates`: run.json of the runs to compare. Neither of
+    these counts as the latest run."""
 
     downloads: Path
     uri: str | None = None
-    own: Path | None = None
+    own_folder: Path | None = None
     candidates: Sequence[Mapping[str, Any]] = ()
 
     def open(self, reference: str) -> Side:
@@ -81,7 +81,7 @@ class Finder:
         raise InputError(f"'{reference}' is no run: {WANTED}{_near(reference)}")
 
     def _folder(self, path: Path) -> Place:
-        if self.own is not None and path.resolve() == self.own.resolve():
+        if self.own_folder is not None and path.resolve() == self.own_folder.resolve():
             raise InputError(f"'{path}' is the folder of this run itself")
         if is_sweep(path):
             with legible(path):
@@ -110,51 +110,57 @@ class Finder:
     # --- the latest run ---------------------------------------------------------------------------
 
     def _latest(self, experiment: str) -> Place:
-        here = max(self._in_outputs(experiment), key=lambda found: found[0], default=None)
-        there = self._in_mlflow(experiment, fails=here is None)
-        if here is not None and (there is None or here[0] >= there[0]):
-            return Place(here[1], str(here[1]))
-        if there is not None:
-            return self._download(there[1])
+        local = max(self._in_outputs(experiment), key=lambda found: found[0], default=None)
+        remote = self._in_mlflow(experiment, fails=local is None)
+        if local is not None and (remote is None or local[0] >= remote[0]):
+            return Place(local[1], str(local[1]))
+        if remote is not None:
+            return self._download(remote[1])
         names = sorted({str(run.get("experiment")) for _, run in _runs_here()})
-        known = (
+        hint = (
             "; those in ./outputs did not complete, or are compared" if experiment in names else _runs_in_outputs(names)
         )
-        raise InputError(f"no completed run of the experiment '{experiment}' in ./outputs or MLflow{known}")
+        raise InputError(f"no completed run of the experiment '{experiment}' in ./outputs or MLflow{hint}")
 
     @property
     def _own_keys(self) -> set[tuple[str | None, int]]:
         """The ids of the runs to compare, including those in MLflow."""
-        folders = [] if self.own is None else [self.own, *(path.parent for path in self.own.glob("*/run.json"))]
+        folders = (
+            []
+            if self.own_folder is None
+            else [self.own_folder, *(path.parent for path in self.own_folder.glob("*/run.json"))]
+        )
         found = [run for folder in folders if (run := read_json(folder / "run.json")) is not None]
         return {_key(run) for run in (*found, *self.candidates) if _began_ms(run)}
 
     def _in_outputs(self, experiment: str) -> Iterator[tuple[int, Path]]:
         """(start in milliseconds, folder) of the newest completed run."""
-        own = self._own_keys
+        own_keys = self._own_keys
         for folder, run in _runs_here():
-            is_own = self.own is not None and folder.resolve().is_relative_to(self.own.resolve())
+            is_own = self.own_folder is not None and folder.resolve().is_relative_to(self.own_folder.resolve())
             one_case = (run.get("config") or {}).get("case") is not None
-            out = is_own or one_case or "reference" in run or _key(run) in own
+            out = is_own or one_case or "reference" in run or _key(run) in own_keys
             if run.get("experiment") == experiment and run.get("status") == "completed" and not out:
                 yield _began_ms(run), folder
 
     def _in_mlflow(self, experiment: str, *, fails: bool) -> tuple[int, str] | None:
         """(start in milliseconds, run id) of the newest completed run. An unreachable store is an error only without
         another run."""
-        own, database = self._own_keys, sqlite_file(self._store)
+        own_keys, database = self._own_keys, sqlite_file(self._store)
         if database is not None and not database.is_file():
             return None
         try:
             with reporting(self._store, f"cannot look for the latest run of '{experiment}'", "name a run instead"):
                 client = connect(self._store)
-                found = client.get_experiment_by_name(experiment)
+                tracked = client.get_experiment_by_name(experiment)
                 query = "tags.status = 'completed' and tags.evaluation != ''"
                 order = ["attributes.start_time DESC"]
-                n = 50 + len(own)
-                runs = client.search_runs([found.experiment_id], query, max_results=n, order_by=order) if found else []
+                n = 50 + len(own_keys)
+                runs = (
+                    client.search_runs([tracked.experiment_id], query, max_results=n, order_by=order) if tracked else []
+                )
                 runs = [run for run in runs if "reference" not in run.data.tags]
-                runs = [run for run in runs if (run.data.tags.get("fingerprint"), run.info.start_time) not in own]
+                runs = [run for run in runs if (run.data.tags.get("fingerprint"), run.info.start_time) not in own_keys]
         except TrackingError as error:
             if fails:
                 raise
@@ -179,13 +185,13 @@ def open_place(place: Place) -> Side:
     folder = place.path if (place.path / "per_item.jsonl").is_file() else None
     if (place.path / FILE).is_file():
         return _side(read_snapshot(place.path / FILE), place, folder)
-    opened = open_run(place.path)
-    if not opened.summary:
-        reason = opened.run.get("error_message") or "it did not finish"
-        raise InputError(f"{place.label}: the run has no results ({opened.run.get('status')}: {reason})")
+    run = open_run(place.path)
+    if not run.summary:
+        reason = run.run.get("error_message") or "it did not finish"
+        raise InputError(f"{place.label}: the run has no results ({run.run.get('status')}: {reason})")
     with legible(place.path):
-        made = encode(opened)
-    return _side(parse_snapshot(made, str(place.path)), place, folder)
+        data = encode(run)
+    return _side(parse_snapshot(data, str(place.path)), place, folder)
 
 
 def _side(snapshot: Snapshot, place: Place, folder: Path | None) -> Side:

@@ -81,10 +81,10 @@ def write_bytes(path: Path, data: bytes) -> None:
         scratch.write_bytes(data)
 
 
-def _parts(opened: RunFolder) -> Iterator[bytes]:
+def _parts(run: RunFolder) -> Iterator[bytes]:
     """The columns of cases are encoded one at a time."""
-    yield orjson.dumps(_head(opened)).removesuffix(b"}") + b',"cases":'
-    yield from _object(_cases(whole_rows(opened.path / ROWS), catalogue_in(opened.run)))
+    yield orjson.dumps(_head(run)).removesuffix(b"}") + b',"cases":'
+    yield from _object(_cases(whole_rows(run.path / ROWS), catalogue_in(run.run)))
     yield b"}\n"
 
 
@@ -137,11 +137,11 @@ def depends_on(
     Returns:
         The identities that must be equal for two values of the metric to be comparable.
     """
-    known = set(identity)
-    found = catalogue.variant(metric).depends
-    if found is None:
-        found = tuple(sorted(known - TREATMENTS - set(components)))
-    return tuple(name for name in found if name in known)
+    fields = set(identity)
+    depends = catalogue.variant(metric).depends
+    if depends is None:
+        depends = tuple(sorted(fields - TREATMENTS - set(components)))
+    return tuple(name for name in depends if name in fields)
 
 
 def content_hash(text: str) -> str:
@@ -268,11 +268,11 @@ class _Columns:
 
 def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
     output = row.get("output")
-    kept = output if isinstance(output, Mapping) else {}
-    question = kept.get("query", row["id"])
+    values = output if isinstance(output, Mapping) else {}
+    question = values.get("query", row["id"])
     return {
-        "content": note_once(output, "content", lambda: content_hash(str(question))) if kept else None,
-        "gold": kept.get("gold"),
+        "content": note_once(output, "content", lambda: content_hash(str(question))) if values else None,
+        "gold": values.get("gold"),
         **{name: row.get(name) for name in ("status", "language", "difficulty")},
         "tags": tuple(row.get("tags") or ()),
     }

@@ -218,10 +218,10 @@ def parse_snapshot(data: bytes, name: str) -> Snapshot:
 def _demand_ours(value: Any, name: str) -> None:
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind != KIND:
-        found = f"its kind is {kind!r}" if kind is not None else "it has no kind"
+        kind_text = f"its kind is {kind!r}" if kind is not None else "it has no kind"
         near = isinstance(value, dict) and any(key in value for key in OTHER_FILES)
         hint = "; give the run folder that it stands in" if near else ""
-        raise DataError(f"{name}: not a snapshot of a run ({found}; expected {KIND!r}){hint}")
+        raise DataError(f"{name}: not a snapshot of a run ({kind_text}; expected {KIND!r}){hint}")
     schema = value.get("schema")
     if isinstance(schema, bool) or not isinstance(schema, int):
         raise DataError(f"{name}: damaged: schema: expected a number, found {schema!r}; {AGAIN}")

@@ -87,9 +87,9 @@ def compare_sweep(
     Returns:
         JSON values; None where fewer than two runs have results, unless references do.
     """
-    opened = open_cells(folder, statuses)
-    references = {name: snapshot for name, snapshot in opened.items() if name in NAMES}
-    snapshots = {name: snapshot for name, snapshot in opened.items() if name not in NAMES}
+    all_snapshots = open_cells(folder, statuses)
+    references = {name: snapshot for name, snapshot in all_snapshots.items() if name in NAMES}
+    snapshots = {name: snapshot for name, snapshot in all_snapshots.items() if name not in NAMES}
     completed = {name: snapshot for name, snapshot in snapshots.items() if statuses[name] == "completed"}
     compared = completed if baseline in completed and len(completed) > 1 else snapshots
     if len(compared) < (1 if references else 2):
@@ -137,7 +137,7 @@ def compare_on(
     cells = Cells(open_cells(folder, [baseline, *folders]), seed)
     if baseline not in cells.snapshots or len(cells.snapshots) < 2:
         return []
-    names = [name for name in metrics if all(name in each.cases.values for each in cells.snapshots.values())]
+    names = [name for name in metrics if all(name in snapshot.cases.values for snapshot in cells.snapshots.values())]
     return [_record(swept_metric) for swept_metric in _metrics(cells, baseline, names, margin)]
 
 
@@ -217,18 +217,22 @@ def _sweep_metric(
     return SweptMetric(name, int(metric.rows.sum()), best, same, entries, metric.apart)
 
 
-def _differences(cells: Cells, one: str, folders: Sequence[str], name: str, rows: Bools) -> dict[str, PairedResult]:
-    """The differences of all other runs from `one`."""
-    found = {other: cells.between(one, other, {name: rows}).get(name) for other in folders if other != one}
-    return {other: numbers for other, numbers in found.items() if numbers is not None}
+def _differences(
+    cells: Cells, reference: str, folders: Sequence[str], name: str, rows: Bools
+) -> dict[str, PairedResult]:
+    """The differences of all other runs from `reference`."""
+    differences = {
+        other: cells.between(reference, other, {name: rows}).get(name) for other in folders if other != reference
+    }
+    return {other: numbers for other, numbers in differences.items() if numbers is not None}
 
 
 def adjust_p_over_pairs(leads: Mapping[str, PairedResult], n_runs: int) -> dict[str, float]:
     """Adjusted p of the lead of the best run over the others, by folder."""
     tests = [folder for folder, numbers in leads.items() if numbers.differs]
-    others = n_runs * (n_runs - 1) // 2 - len(tests)
-    found = paired.holm([*(leads[folder].p for folder in tests), *([1.0] * others)])
-    return {**dict.fromkeys(leads, 1.0), **dict(zip(tests, found[: len(tests)], strict=True))}
+    n_further = n_runs * (n_runs - 1) // 2 - len(tests)
+    adjusted = paired.holm([*(leads[folder].p for folder in tests), *([1.0] * n_further)])
+    return {**dict.fromkeys(leads, 1.0), **dict(zip(tests, adjusted[: len(tests)], strict=True))}
 
 
 def _is_far(lead: PairedResult, p: float, matters: float) -> bool:
@@ -244,20 +248,20 @@ def _front(cells: Cells, baseline: str, margin: float, rows: Mapping[str, Rows],
     if len(one_judge) < 2 or not values:
         return None
 
-    def faster(one: str, other: str) -> bool:
-        return is_faster(rows[one].live_ms, rows[other].live_ms, seed=seed)
+    def faster(first: str, second: str) -> bool:
+        return is_faster(rows[first].live_ms, rows[second].live_ms, seed=seed)
 
-    found = front(cells, values, margin=margin, is_faster=faster)
+    pareto_front = front(cells, values, margin=margin, is_faster=faster)
     is_same = all(len(set(means.values())) == 1 for means in values.values())
-    return None if is_same and not any(cell["dominated_by"] for cell in found["cells"]) else found
+    return None if is_same and not any(cell["dominated_by"] for cell in pareto_front["cells"]) else pareto_front
 
 
 def _qualities(cells: Cells, baseline: str) -> dict[str, dict[str, float]]:
     """Metric -> folder -> mean, of the metrics that represent quality: those of the first rank with values in two runs.
     Each run has them at its own k, which may be the cost."""
-    others = [other for other in cells.snapshots if other != baseline]
-    apart = {name: _measured_otherwise(cells, baseline, name) for name in cells.snapshots[baseline].cases.values}
-    names = main_metrics([name for name, folders in apart.items() if len(folders) < len(others)], cells.catalogue)
+    other_runs = [other for other in cells.snapshots if other != baseline]
+    apart = {name: _incomparable_runs(cells, baseline, name) for name in cells.snapshots[baseline].cases.values}
+    names = main_metrics([name for name, folders in apart.items() if len(folders) < len(other_runs)], cells.catalogue)
     by_value: dict[int, list[str]] = {}
     for name in names:
         variant = cells.catalogue.variant(name)
@@ -267,17 +271,17 @@ def _qualities(cells: Cells, baseline: str) -> dict[str, dict[str, float]]:
             and (variant.fixed is None or _one_k(cells))
         ):
             by_value.setdefault(variant.metric.quality, []).append(name)
-    for lowest, found in sorted(by_value.items()):
-        chosen = found[:1] if lowest == LAST_QUALITY else found
-        values = {name: _means(cells, name, apart[name]) for name in chosen}
+    for lowest, equal_metrics in sorted(by_value.items()):
+        representatives = equal_metrics[:1] if lowest == LAST_QUALITY else equal_metrics
+        values = {name: _means(cells, name, apart[name]) for name in representatives}
         if all(len(means) > 1 for means in values.values()):
             return values
     return {}
 
 
-def _measured_otherwise(cells: Cells, baseline: str, name: str) -> set[str]:
+def _incomparable_runs(cells: Cells, baseline: str, name: str) -> set[str]:
     reasons = {other: cells.reasons(baseline, other, name) for other in cells.snapshots if other != baseline}
-    return {other for other, found in reasons.items() if any(reason.kind != "k" for reason in found)}
+    return {other for other, of_pair in reasons.items() if any(reason.kind != "k" for reason in of_pair)}
 
 
 def _means(cells: Cells, name: str, apart: Collection[str]) -> dict[str, float]:
@@ -324,7 +328,7 @@ def _cell(cell: Against) -> dict[str, Any]:
 def gaps(
     systems: Mapping[str, Snapshot], references: Mapping[str, Snapshot], metrics: Sequence[str], *, seed: int
 ) -> list[dict[str, Any]]:
-    """How much of the gap between floor and ceiling each run of a sweep closes.
+    """The share of the gap between floor and ceiling that each run of a sweep closes.
 
     Floor: the better one of the scores without context and with random chunks. Ceiling: the score with the gold
     documents. Share: (score - floor) / (ceiling - floor), over the cases that all of these runs have finished; below 0
@@ -341,8 +345,8 @@ def gaps(
         JSON values, without metrics that the ceiling or all floors lack; empty where one of the two is missing.
     """
     cells = Cells({**systems, **references}, seed)
-    found = (_gap(cells, list(systems), list(references), metric) for metric in metrics)
-    return [gap for gap in found if gap is not None]
+    gaps = (_gap(cells, list(systems), list(references), metric) for metric in metrics)
+    return [gap for gap in gaps if gap is not None]
 
 
 def _gap(cells: Cells, systems: Sequence[str], references: Sequence[str], metric: str) -> dict[str, Any] | None:

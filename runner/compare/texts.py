@@ -34,16 +34,16 @@ def _texts(
     """The texts of a flip; a side without a row is None, and texts that need both rows are empty."""
     before, after = (_output(row) for row in (baseline_row, candidate_row))
     chunks = [_chunks(output, depth) for output, depth in zip((before, after), k, strict=True)]
-    both = baseline_row is not None and candidate_row is not None
+    has_both = baseline_row is not None and candidate_row is not None
     return {
         "question": after.get("query") or before.get("query"),
         "expected": list(after.get("expected") or before.get("expected") or ()),
-        "ranks": [_rank(before), _rank(after)] if both else [],
+        "ranks": [_rank(before), _rank(after)] if has_both else [],
         "answers": list(after.get("answers") or before.get("answers") or ()),
         "baseline": _side(baseline_row),
         "candidate": _side(candidate_row),
-        "came": [chunk for chunk in chunks[1] if both and chunk["id"] not in {each["id"] for each in chunks[0]}],
-        "went": [chunk for chunk in chunks[0] if both and chunk["id"] not in {each["id"] for each in chunks[1]}],
+        "came": [chunk for chunk in chunks[1] if has_both and chunk["id"] not in {each["id"] for each in chunks[0]}],
+        "went": [chunk for chunk in chunks[0] if has_both and chunk["id"] not in {each["id"] for each in chunks[1]}],
         "judges": _judges(baseline_row.get("judgements") or {}, candidate_row.get("judgements") or {})
         if baseline_row and candidate_row
         else {},
@@ -82,14 +82,14 @@ def _rank(output: Mapping[str, Any]) -> int | None:
     return next((rank for rank, document in found if document.get("id") in expected), None)
 
 
-def _judges(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _judges(before_judgements: Mapping[str, Any], after_judgements: Mapping[str, Any]) -> dict[str, Any]:
     """Rubric -> scores and reasons of both runs, where the score changed."""
-    found = {}
-    for rubric in dict.fromkeys([*one, *other]):
-        before, after = (_judgement(judgements.get(rubric)) for judgements in (one, other))
+    changes = {}
+    for rubric in dict.fromkeys([*before_judgements, *after_judgements]):
+        before, after = (_judgement(judgements.get(rubric)) for judgements in (before_judgements, after_judgements))
         if before["score"] != after["score"]:
-            found[rubric] = {"baseline": before, "candidate": after}
-    return found
+            changes[rubric] = {"baseline": before, "candidate": after}
+    return changes
 
 
 def _judgement(judgement: Mapping[str, Any] | None) -> dict[str, Any]:

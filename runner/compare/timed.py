@@ -29,7 +29,7 @@ DRAWN = 4_000_000  # most latencies that are drawn
 
 
 def is_faster(first: Floats, second: Floats, *, seed: int) -> bool:
-    """Whether p95 of the first run is lower beyond chance and beyond the effect of load.
+    """Whether p95 of the first run is significantly lower, and by more than the effect of load.
 
     Args:
         first: ms of the live cases of a run in the order of time, float64 [n].
@@ -64,7 +64,8 @@ def chance_not_slower(first: Floats, second: Floats, rank: float, *, seed: int) 
 
 
 def interval(first: Floats, second: Floats, rank: float, *, seed: int) -> tuple[float, float]:
-    """By how much the percentile of the second run is higher. Does not include the load of the machine during the runs.
+    """The interval of the difference by which the percentile of the second run is higher. It does not include the load
+    of the machine during the runs.
 
     Args:
         first: ms of the live cases of a run in the order of time, float64 [n], n >= 1.

@@ -40,17 +40,17 @@ ALPHA = 0.05
 FAMILIES: tuple[Family, ...] = ("first", "main", "other", "leg")
 
 
-def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Collection[str] = ()) -> list[str]:
+def main_metrics(comparable: Collection[str], catalogue: Catalogue, all_metrics: Collection[str] = ()) -> list[str]:
     """Args:
         comparable: names of comparable metrics.
         catalogue: their records.
-        known: names of all metrics of the runs.
+        all_metrics: names of all metrics of the runs.
 
     Returns:
         The main metrics among the comparable ones, in order.
     """
     found = _main(comparable, catalogue)
-    if found or _main(known, catalogue):
+    if found or _main(all_metrics, catalogue):
         return found
     return sorted(name for name in comparable if catalogue.direction(name) is not None)
 
@@ -58,12 +58,12 @@ def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Colle
 def _main(comparable: Collection[str], catalogue: Catalogue) -> list[str]:
     variants = [catalogue.variant(name) for name in comparable]
     main = [variant for variant in variants if variant.is_main and _stands_with(variant, comparable)]
-    whole = [variant for variant in main if variant.fixed is None and not variant.is_own_k]
-    cut = [variant for variant in main if variant.is_own_k]
-    if not cut:
+    full_depth = [variant for variant in main if variant.fixed is None and not variant.is_own_k]
+    at_k = [variant for variant in main if variant.is_own_k]
+    if not at_k:
         largest = max((variant.fixed or 0 for variant in main), default=0)
-        cut = [variant for variant in main if variant.fixed == largest]
-    return catalogue.in_order(variant.name for variant in (*cut, *whole))
+        at_k = [variant for variant in main if variant.fixed == largest]
+    return catalogue.in_order(variant.name for variant in (*at_k, *full_depth))
 
 
 def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
@@ -73,11 +73,11 @@ def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
     return not beside or beside in comparable
 
 
-def adjust(found: Sequence[PairedResult]) -> list[float]:
+def adjust(results: Sequence[PairedResult]) -> list[float]:
     """The p values adjusted together (Holm), in order; 1 where no case differs."""
-    tests = [place for place, numbers in enumerate(found) if numbers.differs]
-    chances = [1.0] * len(found)
-    for place, p in zip(tests, paired.holm([found[place].p for place in tests]), strict=True):
+    tests = [place for place, numbers in enumerate(results) if numbers.differs]
+    chances = [1.0] * len(results)
+    for place, p in zip(tests, paired.holm([results[place].p for place in tests]), strict=True):
         chances[place] = p
     return chances
 

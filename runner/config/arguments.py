@@ -47,7 +47,7 @@ ASKS_HYDRA = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "--pac
 MULTIRUN = ("--multirun", "-m")
 CONFIG_FOLDER = ("--config-dir", "-cd")
 CONFIG_NAME = ("--config-name", "-cn")
-TRUST = "--trust"  # in what somebody else's record names
+TRUST = "--trust"  # load the classes that someone else's record names
 FLAGS = (*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, *ASKS_HYDRA, TRUST, "--help", "-h")
 
 
@@ -83,11 +83,11 @@ def read(words: Sequence[str]) -> Line:
 
 def split_flags(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str]]:
     """The values of the flags, and the other words."""
-    values, remaining, rest = [], [], iter(words)
-    for word in rest:
+    values, remaining, upcoming = [], [], iter(words)
+    for word in upcoming:
         name, equals, value = word.partition("=")
         if name in flags:
-            values.append(value if equals else next(rest, ""))
+            values.append(value if equals else next(upcoming, ""))
         else:
             remaining.append(word)
     return values, remaining
@@ -121,7 +121,7 @@ def parse(argument: str) -> Override:
 
 
 def _parse_simple(argument: str, match: re.Match[str]) -> Override:
-    """What Hydra's grammar makes of nearly all words, in a hundredth of the time."""
+    """Parse the common forms of overrides as Hydra's grammar does, in a hundredth of the time."""
     from hydra.core.override_parser.types import Override, OverrideType, Quote, QuotedString, ValueType
 
     kind = (OverrideType.CHANGE, OverrideType.ADD, OverrideType.FORCE_ADD)[len(match["plus"])]
@@ -245,11 +245,11 @@ def as_typed(override: str) -> str:
     return plain if plain != override and _reads_alike(plain, override) else override
 
 
-def _reads_alike(plain: str, written: str) -> bool:
+def _reads_alike(plain: str, typed: str) -> bool:
     from hydra.errors import HydraException
 
     try:
-        return bool(parse(plain).value() == parse(written).value())
+        return bool(parse(plain).value() == parse(typed).value())
     except (HydraException, *UNREAD):
         return False
 
@@ -333,10 +333,10 @@ def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Seq
     """The command that repeats a run, without folders of results and caches, and without the overrides that the program
     added. `frozen`: the file that the overrides modify."""
     theirs = (word for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word))
-    kept = [without_additions(word) for word in theirs]
+    overrides_left = [without_additions(word) for word in theirs]
     base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
     folders = [word for folder in config_folders for word in ("--config-dir", folder)]
-    return " ".join(map(shell, ["python", "-m", "runner", *base, *folders, *kept]))
+    return " ".join(map(shell, ["python", "-m", "runner", *base, *folders, *overrides_left]))
 
 
 def shell(word: str) -> str:

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from runner.errors import Problem, did_you_mean, installing, similar
+from runner.errors import Problem, did_you_mean, install_command, similar
 
 LAUNCHER = "hydra/launcher"
 LAUNCHERS = {  # choice -> its extra and its module among Hydra's plugins
@@ -46,7 +46,7 @@ def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
     if group == LAUNCHER and not override.is_delete() and (problem := launcher_problem(str(override.value()))):
         return problem
     if group == SWEEPER and str(override.value()) == SEARCH and find_spec(SEARCH) is None:
-        return Problem(SWEEPER, f"{SEARCH} needs the extra `{SEARCH}`: {installing(SEARCH)}")
+        return Problem(SWEEPER, f"{SEARCH} needs the extra `{SEARCH}`: {install_command(SEARCH)}")
     if group in groups:
         return None if override.is_delete() else choice_problem(group, override.value(), groups[group])
     if group.startswith("hydra/") or override.package is not None:
@@ -60,7 +60,7 @@ def launcher_problem(choice: str) -> Problem | None:
     extra, module = LAUNCHERS.get(choice, ("", ""))
     if not extra or _is_installed(module):
         return None
-    return Problem(LAUNCHER, f"{choice} needs the extra `{extra}`: {installing(extra)}")
+    return Problem(LAUNCHER, f"{choice} needs the extra `{extra}`: {install_command(extra)}")
 
 
 def _is_installed(launcher: str) -> bool:
@@ -142,11 +142,11 @@ def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]
 
 
 def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
-    """What is wrong with the choice, or list of choices, of a group; None where all are known."""
-    for one in choice if isinstance(choice, list) else [choice]:
-        if isinstance(one, dict):
+    """The problem of the choice, or list of choices, of a group; None where all are known."""
+    for entry in choice if isinstance(choice, list) else [choice]:
+        if isinstance(entry, dict):
             return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")
-        name = "null" if one is None else str(one)
+        name = "null" if entry is None else str(entry)
         if name not in options:
             from runner.system.metadata import without_credentials
 
@@ -166,12 +166,12 @@ def of_all_jobs(jobs: Sequence[tuple[Sequence[str], Sequence[Problem]]]) -> list
         without, with_it = sorted(lacking - having), sorted(having - lacking)
         if without and with_it:
             by_text = {text: each for text, each in by_text.items() if each.key != key or not _is_unknown(each)}
-            one = Problem(
+            combined = Problem(
                 key,
                 f"a setting of {', '.join(with_it)}, not of {', '.join(without)}; sweep those apart, or "
                 f"{_as_choice(key, with_it[0], without)}",
             )
-            by_text[str(one)] = one
+            by_text[str(combined)] = combined
     return list(_explain_swept_lists(by_text.values(), [overrides for overrides, _ in jobs]))
 
 
@@ -196,10 +196,10 @@ def _as_choice(key: str, having: str, without: Sequence[str]) -> str:
     group, _, choice = having.lstrip("+").partition("=")
     *outer, last = key.removeprefix(_path(having)).split(".")
     setting = "".join(f"{name}: {{" for name in outer) + f"{last}: VALUE" + "}" * len(outer)
-    others = ",".join(each.partition("=")[2] for each in without)
+    other_choices = ",".join(each.partition("=")[2] for each in without)
     return (
         f"write 'defaults: [{choice}]' and '{setting}' into FOLDER/{group}/NAME.yaml and sweep "
-        f"--config-dir=FOLDER {group}={others},NAME"
+        f"--config-dir=FOLDER {group}={other_choices},NAME"
     )
 
 

@@ -103,11 +103,11 @@ def _groups(folders: Sequence[str], conf: Path) -> dict[str, dict[str, Path]]:
         for path in sorted(folder.glob("*/**/*.yaml")):
             by_group.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
     if conf.name != "config.yaml":
-        own = re.findall(r"^  - ([a-z/]+):", conf.read_text(encoding="utf-8"), re.M)
+        config_groups = re.findall(r"^  - ([a-z/]+):", conf.read_text(encoding="utf-8"), re.M)
         return {
             name: choices
             for name, choices in by_group.items()
-            if any(f"{name}/".startswith(f"{each}/") for each in own)
+            if any(f"{name}/".startswith(f"{each}/") for each in config_groups)
         }
     return by_group
 
@@ -116,12 +116,12 @@ def _options(conf: Path) -> dict[str, list[str]]:
     """The options of conf/config.yaml, or the settings of a command, with the values in their comments."""
     text = conf.read_text(encoding="utf-8")
     body = COMPOSED.split(text.partition("\n\n")[2])[0]
-    found: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     outer = ""
     for indent, name, value, comment in re.findall(r"^( *)([a-z]\w*): *([^#\n]*)(.*)$", body, re.M):
         outer = outer if indent else name
-        found[f"{outer}.{name}" if indent else name] = _choices(value.strip(), comment.strip("# "))
-    return found
+        options[f"{outer}.{name}" if indent else name] = _choices(value.strip(), comment.strip("# "))
+    return options
 
 
 def _choices(default: str, comment: str) -> list[str]:

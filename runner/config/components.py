@@ -25,7 +25,7 @@ from runner.errors import ConfigError, Problem, describe_unexpected, did_you_mea
 from runner.llm.address import NOT_SHOWN
 from runner.protocols import ABSENT, attribute_of
 from runner.system import terminal
-from runner.system.redaction import as_it_is, mark_secrets, marking
+from runner.system.redaction import mark_secrets, marking, without_marks
 from runner.system.shared import settle
 from runner.system.sources import code_digest, data_digest, data_files, modules_of
 from runner.system.store import fingerprint
@@ -74,7 +74,7 @@ class Walk(Generic[T]):
         """The result of `visit` for a node; each node is visited once."""
         if id(node) not in self.memo:
             key = key_of(node)
-            with as_it_is():
+            with without_marks():
                 target = str(value_of(node, "_target_") if holds(node, "_target_") else None)
             arguments = {str(name): self._item(node, name) for name in names_in(node) if name != "_target_"}
             self.memo[id(node)] = self.visit(key, target, arguments)
@@ -120,16 +120,16 @@ class Component:
     key: str
     cls: type | None
 
-    def problem(self, wanted: tuple[type, ...]) -> Problem | None:
+    def problem(self, types: tuple[type, ...]) -> Problem | None:
         """The problem of a component with the wrong type, with the choices that would fit."""
-        fault = None if self.cls is None else type_fault(self.cls, wanted)
+        fault = None if self.cls is None else type_fault(self.cls, types)
         if fault is None:
             return None
-        choices = [f"{self.key}={name}" for name in _fitting(self.key, wanted)]
+        choices = [f"{self.key}={name}" for name in _fitting_choices(self.key, types)]
         return Problem(f"{self.key}._target_", fault + (f"; expected {' or '.join(choices)}" if choices else ""))
 
 
-def _fitting(group: str, types: tuple[type, ...]) -> Iterator[str]:
+def _fitting_choices(group: str, types: tuple[type, ...]) -> Iterator[str]:
     """The choices of the program that fit."""
     for path in sorted(CONF.joinpath(*group.split(".")).glob("*.yaml")):
         try:
@@ -169,7 +169,7 @@ def note_misspelt(attributes: Iterable[Misspelt], language: object) -> None:
 
 
 def misspelt_attributes(node: DictConfig) -> list[Misspelt]:
-    """Of the components that `node` reaches, which must have passed `check`."""
+    """The misspelt attributes of the components that `node` reaches, which must have passed `check`."""
     targets: dict[str, str] = {}
     roles: dict[str, set[type]] = defaultdict(set)
 
@@ -345,7 +345,7 @@ def _misplaced_components(key: str, schema: Schema, arguments: Mapping[str, Any]
         components = list(_components_in(value))
         if components and not schema.takes_components(name):
             problems.append(Problem(f"{key}.{name}", f"no component belongs here ({components[0].key} is one)"))
-        problems += [component.problem(schema.wanted.get(name, ())) for component in components]
+        problems += [component.problem(schema.accepted.get(name, ())) for component in components]
     return [problem for problem in problems if problem is not None]
 
 
@@ -366,11 +366,11 @@ def _data_problems(key: str, target: str) -> list[Problem]:
     return []
 
 
-def _violations(key: str, model: type[BaseModel], given: dict[str, Any], known_bad: set[str]) -> list[Problem]:
+def _violations(key: str, model: type[BaseModel], settings: dict[str, Any], known_bad: set[str]) -> list[Problem]:
     from pydantic import ValidationError
 
     try:
-        model.model_validate(given)
+        model.model_validate(settings)
     except ValidationError as error:
         found = [violation(key, dict(item), _settings_at(model, item["loc"])) for item in error.errors()]
         return [problem for problem in found if problem.key not in known_bad]

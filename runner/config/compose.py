@@ -28,7 +28,7 @@ from runner.config.choices import (
 from runner.config.choices import SWEEPER as SWEEPER_GROUP
 from runner.config.components import Misspelt, misspelt_attributes, note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
-from runner.config.frozen import FrozenConfig, unfolding
+from runner.config.frozen import FrozenConfig, unfolded_folder
 from runner.config.hydra_internals import (
     LAUNCHER,
     SWEEPER,
@@ -171,10 +171,10 @@ def plan_of(line: arguments.Line) -> Plan:
     if frozen is not None:
         vet = Vetting(frozen, line.overrides, folders, line.trusts).of
         keys = [str(arguments.parse(override).key_or_group) for override in overrides]
-        overrides = arguments.check_overrides(frozen.over(overrides, keys))
+        overrides = arguments.check_overrides(frozen.overrides_with(overrides, keys))
     if is_search(overrides):
         return _search(with_search_path(overrides, folders, frozen), folders, frozen, vet)
-    with composable(folders), unfolding(frozen) as main:
+    with composable(folders), unfolded_folder(frozen) as main:
         overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main, vet)
         references = {
             name: replace(compose_cells(changed, main, vet)[1][0], swept=oracle_overrides(name))
@@ -198,7 +198,7 @@ def _search(
     fixed, axes, problems = axes_of(overrides)
 
     def compose(words: Sequence[str]) -> tuple[list[str], list[Cell]]:
-        with composable(list(folders)), unfolding(frozen) as main:
+        with composable(list(folders)), unfolded_folder(frozen) as main:
             return compose_cells(words, main, vet)
 
     checked: list[Cell] = []
@@ -239,12 +239,12 @@ def frozen_of(line: arguments.Line) -> tuple[FrozenConfig | None, list[str]]:
     if line.config_name is None:
         return None, line.config_folders
     name = f"{line.config_name.removesuffix('.yaml')}.yaml"
-    found = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
-    if not found:
+    holders = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
+    if not holders:
         raise InputError(f"--config-name: no {name} in {', '.join(line.config_folders)}")
     frozen, folders = (
-        FrozenConfig.read(Path(found[0]) / name),
-        [each for each in line.config_folders if each != found[0]],
+        FrozenConfig.read(Path(holders[0]) / name),
+        [each for each in line.config_folders if each != holders[0]],
     )
     Vetting(frozen, line.overrides, folders, line.trusts).before_composing()
     return frozen, folders
@@ -264,10 +264,10 @@ def compose_cells(
         jobs = arguments.cells(overrides)
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
         for job in jobs:
-            both, found = _compose(job, vet)
-            problems.append((job, found))
-            if both is not None and not found:
-                cfg, hydra = both
+            composed, job_problems = _compose(job, vet)
+            problems.append((job, job_problems))
+            if composed is not None and not job_problems:
+                cfg, hydra = composed
                 cells.append(_cell(cfg, hydra, job, [override for override in job if override in swept]))
                 if len(cells) > OPENED and str(hydra.launcher.get("_target_")) == LAUNCHER:
                     cells[-1].nodes.pack()
@@ -301,10 +301,10 @@ def initialise(folder: Path | None) -> Iterator[None]:
 def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
     """`+key=value` as `++key=value`: adding a key that exists, and setting a new key in a free mapping, are both
     allowed."""
-    known = known_groups(search_path(overrides))
+    group_choices = known_groups(search_path(overrides))
 
     def full_override(override: str) -> str:
-        if _is_added(override) and str(arguments.parse(override).key_or_group) not in known:
+        if _is_added(override) and str(arguments.parse(override).key_or_group) not in group_choices:
             return f"+{override}"
         if re.fullmatch(rf"\+?{LISTED}=\w+", override):
             return "{}=[{}]".format(*override.split("="))
@@ -315,12 +315,12 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
 
 def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
     """The profiles of the user, for evaluations that hold all profiles by name."""
-    known = known_groups(search_path(overrides))
+    group_choices = known_groups(search_path(overrides))
     shipped = {path.name for path in (resources.files("conf") / "profile").iterdir()}
-    profiles = [name for name in known.get("profile", ()) if f"{name}.yaml" not in shipped]
+    profiles = [name for name in group_choices.get("profile", ()) if f"{name}.yaml" not in shipped]
     place = "profile@evaluation.profiles"
     for job in arguments.cells(overrides) if profiles else ():
-        cfg = _compose_bare(job, known)
+        cfg = _compose_bare(job, group_choices)
         if cfg is None or f"{place}.default" not in _choices(cfg.hydra):
             return []
     named = {override.lstrip("+").partition("=")[0] for override in overrides}
@@ -334,10 +334,10 @@ def _is_added(override: str) -> bool:
 def unused_settings(cells: Sequence[Cell]) -> list[str]:
     """Problems of components that were chosen or set on the command line although no cell uses them."""
     named = {re.split(r"[=./]", override.lstrip("+"))[0] for cell in cells for override in cell.overrides}
-    used = set().union(*(cell.used for cell in cells))
+    used_components = set().union(*(cell.used for cell in cells))
     nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
     components = {name for name, node in nodes.items() if isinstance(node, DictConfig) and "_target_" in node}
-    return sorted(components - used - set(NOT_COMPONENTS))
+    return sorted(components - used_components - set(NOT_COMPONENTS))
 
 
 def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
@@ -345,9 +345,9 @@ def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
     swept = (override.lstrip("+~").partition("=")[0] for cell in cells for override in cell.swept)
     for key in dict.fromkeys(swept):
         group = re.split(r"[./@]", key)[0]
-        used = set().union(*(cell.used for cell in cells))
-        if group in GROUPS_BESIDE and group not in used:
-            name, uses = evaluation_name(cells[0].cfg), ", ".join(sorted(used - set(NOT_COMPONENTS)))
+        used_components = set().union(*(cell.used for cell in cells))
+        if group in GROUPS_BESIDE and group not in used_components:
+            name, uses = evaluation_name(cells[0].cfg), ", ".join(sorted(used_components - set(NOT_COMPONENTS)))
             yield Problem(
                 key, f"{name} does not use it, so its values change nothing; sweep one of {uses}, or an option"
             )
@@ -362,7 +362,7 @@ def _compose(
     groups, values, problems = _sort_words(job)
     try:
         cfg = compose_config([*groups, *values])
-        problems += _of_sweeper(cfg.hydra)
+        problems += _sweeper_problems(cfg.hydra)
         learn(as_written(cfg))
         if problem := growth_problem(cfg):
             return None, [problem]
@@ -387,7 +387,7 @@ def _of_component(cfg: DictConfig, path: Sequence[str]) -> list[Problem]:
     return [with_other_choices(problem, path) for problem in place_problems(problems_of(cfg), path)]
 
 
-def _of_sweeper(hydra: DictConfig) -> list[Problem]:
+def _sweeper_problems(hydra: DictConfig) -> list[Problem]:
     """Raises ConfigError for another sweeper, which would run other jobs than those that were checked."""
     if str(OmegaConf.select(hydra, "sweeper._target_")) != SWEEPER:
         choice = hydra.runtime.choices.get("hydra/sweeper")
@@ -411,20 +411,20 @@ def _sort_words(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
     choices_of = known_groups(path)
     groups, values, problems = [], [], []
     for override in job:
-        parsed = arguments.parse(override)
-        key, value = str(parsed.key_or_group), None if parsed.is_delete() else parsed.value()
-        if parsed.is_delete() and key in RunOptions.model_fields:
+        parsed_override = arguments.parse(override)
+        key, value = str(parsed_override.key_or_group), None if parsed_override.is_delete() else parsed_override.value()
+        if parsed_override.is_delete() and key in RunOptions.model_fields:
             problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
         elif key.startswith(PARAMS):
             problems.append(Problem(PARAMS, NO_PARAMS))
-        elif problem := nested_problem(key, value, choices_of) or group_problem(parsed, path):
+        elif problem := nested_problem(key, value, choices_of) or group_problem(parsed_override, path):
             problems.append(problem)
-        elif key in choices_of and not parsed.is_delete():
+        elif key in choices_of and not parsed_override.is_delete():
             groups.append(override)
         elif key.startswith("hydra/"):
             values.append(override.lstrip("+"))
         else:
-            keep = key.startswith("hydra") or parsed.is_delete()
+            keep = key.startswith("hydra") or parsed_override.is_delete()
             values.append(override if keep else f"++{override.lstrip('+')}")
     return groups, values, problems
 

@@ -96,10 +96,10 @@ class Door:
 
     def crash_error(self, error: BaseException) -> ComponentError:
         """The error for an exception that the component should not have raised; its traceback goes into the log."""
-        found = self.wrong(describe_unexpected(error))
+        error_found = self.wrong(describe_unexpected(error))
         if len(self.log) < LOGGED:
-            self.log.setdefault(str(found), "".join(traceback.format_exception(error)))
-        return found
+            self.log.setdefault(str(error_found), "".join(traceback.format_exception(error)))
+        return error_found
 
     def ours(self) -> bool:
         """Whether the class is part of this program."""
@@ -205,14 +205,14 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
     state: dict[tuple[str, int], Any] = {}
     body: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
     body |= {"__doc__": cls.__doc__, "_doors": door_names | methods.keys()}
-    for method, declared in methods.items():
-        door = Door(key, name, method, log, state, inspect.iscoroutinefunction(declared))
+    for method, signature in methods.items():
+        door = Door(key, name, method, log, state, inspect.iscoroutinefunction(signature))
         check = CHECKS.get((protocol.__name__ if protocol is not None else "", method))
-        own = inspect.getattr_static(cls, method, None)
-        if own is None or method in getattr(component, "__dict__", {}):
-            _on_the_object(component, method, door, declared, check)
+        attribute = inspect.getattr_static(cls, method, None)
+        if attribute is None or method in getattr(component, "__dict__", {}):
+            _on_the_object(component, method, door, signature, check)
         else:
-            body[method] = _around(own, method, door, declared, check)
+            body[method] = _around(attribute, method, door, signature, check)
     if protocol is None:
         provenance = inspect.getattr_static(cls, "provenance", None)
         if provenance is not None and hasattr(type(provenance), "__get__"):
@@ -281,21 +281,21 @@ def _methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
 Check = Callable[..., Any]
 
 
-def _around(own: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> Any:
-    if inspect.isfunction(own):
-        return _door(door, declared, check, functools.partial(types.MethodType, own), own)
+def _around(attribute: Any, method: str, door: Door, signature: Callable[..., Any], check: Check | None) -> Any:
+    if inspect.isfunction(attribute):
+        return _door(door, signature, check, functools.partial(types.MethodType, attribute), attribute)
 
     def bind(self: Any) -> Callable[..., Any]:
-        found = own.__get__(self, type(self)) if hasattr(own, "__get__") else own
-        return typing.cast(Callable[..., Any], found)
+        method = attribute.__get__(self, type(self)) if hasattr(attribute, "__get__") else attribute
+        return typing.cast(Callable[..., Any], method)
 
-    return _door(door, declared, check, bind, own)
+    return _door(door, signature, check, bind, attribute)
 
 
-def _on_the_object(component: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> None:
+def _on_the_object(component: Any, method: str, door: Door, signature: Callable[..., Any], check: Check | None) -> None:
     """The door of a method that is set on the object, not on its class."""
-    own = getattr(component, method)
-    through = _door(door, declared, check, lambda self: own, own)
+    attribute = getattr(component, method)
+    through = _door(door, signature, check, lambda self: attribute, attribute)
     try:
         object.__setattr__(component, method, functools.partial(through, component))
     except AttributeError:
@@ -303,44 +303,44 @@ def _on_the_object(component: Any, method: str, door: Door, declared: Callable[.
 
 
 def _door(
-    door: Door, declared: Callable[..., Any], check: Check | None, bound: Callable[[Any], Any], own: Any
+    door: Door, signature: Callable[..., Any], check: Check | None, bound: Callable[[Any], Any], attribute: Any
 ) -> Callable[..., Any]:
-    checked = _checking(door, _return_type(declared), check)
-    if inspect.iscoroutinefunction(declared):
+    checked = _checking(door, _return_type(signature), check)
+    if inspect.iscoroutinefunction(signature):
 
-        async def waits(self: Any, *arguments: Any, **named: Any) -> Any:
+        async def waits(self: Any, *arguments: Any, **keywords: Any) -> Any:
             try:
-                pending = bound(self)(*arguments, **named)
+                pending = bound(self)(*arguments, **keywords)
                 if not inspect.isawaitable(pending):
                     raise door.wrong(f"is not async: expected `async def {door.method}`")
                 result = await pending
-                return checked(self, result, arguments, named)
+                return checked(self, result, arguments, keywords)
             except BaseException as error:
                 raise_at_door(door, error)
 
-        return _wrap(waits, own)
+        return _wrap(waits, attribute)
 
-    def calls(self: Any, *arguments: Any, **named: Any) -> Any:
+    def calls(self: Any, *arguments: Any, **keywords: Any) -> Any:
         try:
-            result = bound(self)(*arguments, **named)
+            result = bound(self)(*arguments, **keywords)
             if inspect.isawaitable(result):
                 getattr(result, "close", lambda: None)()
                 raise door.wrong(f"is async: expected `def {door.method}`, whose result is there when it returns")
-            return checked(self, result, arguments, named)
+            return checked(self, result, arguments, keywords)
         except BaseException as error:
             raise_at_door(door, error)
 
-    return _wrap(calls, own)
+    return _wrap(calls, attribute)
 
 
 def _checking(door: Door, hint: Any, check: Check | None) -> Callable[..., Any]:
     """A function that returns a valid result and raises for an invalid one."""
     wrong = None if check is not None and check in WHOLE else _checker(hint, True)
 
-    def check_result(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    def check_result(self: Any, result: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         if wrong is not None and (problem := wrong(result)) is not None:
             raise door.wrong(problem)
-        return result if check is None else check(door, self, result, *arguments, **named)
+        return result if check is None else check(door, self, result, *arguments, **keywords)
 
     return check_result
 
@@ -357,29 +357,29 @@ def _return_type(declared: Callable[..., Any]) -> Any:
         return Any
 
 
-def _provenance(own: Any, door: Door) -> property:
+def _provenance(attribute: Any, door: Door) -> property:
     """The door of `provenance`. The core reads it with `getattr(…, {})`, which would hide an AttributeError in the
     property."""
 
     def provenance(self: Any) -> Any:
         with guard(door):
-            return _check_provenance(door, own.__get__(self, type(self)))
+            return _check_provenance(door, attribute.__get__(self, type(self)))
 
     return property(provenance)
 
 
-def _check_provenance(door: Door, found: Any) -> Any:
-    if not isinstance(found, Mapping):
-        raise door.wrong(f"expected a mapping of JSON values, got {_short_repr(found)}")
-    _json(door, found)
-    return found
+def _check_provenance(door: Door, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise door.wrong(f"expected a mapping of JSON values, got {_short_repr(value)}")
+    _json(door, value)
+    return value
 
 
 # --- types, by the annotations of the protocol ----------------------------------------------------
 
 
 def wrong_type(value: Any, hint: Any) -> str | None:
-    """What is wrong with a value or a part of it (`field: expected …`); None where it fits the annotation. Elements of
+    """The problem of a value or a part of it (`field: expected …`); None where it fits the annotation. Elements of
     lazy sequences, and fields of records in sequences, are not checked."""
     return _checker(hint, True)(value)
 
@@ -400,12 +400,12 @@ def _checker(hint: Any, deep: bool) -> Problem:
 def _quick(hint: Any, thorough: Problem) -> Problem:
     """The checker with a shortcut for values of built-in types, which nearly all are."""
     exact, kind = _exact(hint), typing.get_origin(hint)
-    given = [each for each in typing.get_args(hint) if each is not Ellipsis]
-    arguments = list(map(_exact, given))
+    hints = [each for each in typing.get_args(hint) if each is not Ellipsis]
+    arguments = list(map(_exact, hints))
     if exact:
         return lambda value: None if type(value) in exact else thorough(value)
     is_mapping = (kind is Mapping or kind is dict) and len(arguments) == 2
-    if is_mapping and arguments[0] and (arguments[1] or given[1] is Any):
+    if is_mapping and arguments[0] and (arguments[1] or hints[1] is Any):
         names, parts = arguments
 
         def check_mapping(value: Any) -> str | None:
@@ -628,11 +628,11 @@ def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query
         raise door.wrong(f"expected list[Ranking], got {_short_repr(rankings)}")
     if len(rankings) != len(queries):
         raise door.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
-    known = door.state.get(("corpus", id(retriever)))
-    if known is not None and (not known.documents or protocols.attribute_of(retriever, "foreign_ids")):
-        known = None
+    corpus = door.state.get(("corpus", id(retriever)))
+    if corpus is not None and (not corpus.documents or protocols.attribute_of(retriever, "foreign_ids")):
+        corpus = None
     of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
-    checked = [_ranking(door, *each, known) for each in zip(rankings, of, strict=False)]
+    checked = [_ranking(door, *each, corpus) for each in zip(rankings, of, strict=False)]
     return rankings if all(map(_same, checked, rankings)) else checked
 
 
@@ -656,9 +656,9 @@ def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Rankin
             f"{of}expected as many ids as scores and relevance, got {len(ids)}, {len(scores)} and {len(relevance)}"
         )
     _check_ids(door, ids, of, corpus)
-    named = list(zip(ids, relevance, strict=True))
+    pairs = list(zip(ids, relevance, strict=True))
     scores = _finite(door, scores, ids, f"{of}score")
-    relevance = tuple([_share(door, number, f"{of}relevance of {id!r}") for id, number in named])
+    relevance = tuple([_share(door, number, f"{of}relevance of {id!r}") for id, number in pairs])
     for before, after in pairwise(scores):
         if after > before:
             raise door.wrong(f"{of}scores are not in descending order: {before!r} stands before {after!r}")
@@ -740,10 +740,10 @@ def _legs(door: Door, legs: Any, of: str, corpus: Corpus | None) -> Any:
     return legs if all(checked[name] is leg for name, leg in legs.items()) else checked
 
 
-def _one_answer_each(door: Door, component: Any, result: Any, asked: Sequence[Any], *_: Any, **__: Any) -> Any:
+def _one_answer_each(door: Door, component: Any, result: Any, inputs: Sequence[Any], *_: Any, **__: Any) -> Any:
     """Check that there is one result for each argument."""
-    if len(result) != len(asked):
-        raise door.wrong(f"returned {len(result)} values for {len(asked)}")
+    if len(result) != len(inputs):
+        raise door.wrong(f"returned {len(result)} values for {len(inputs)}")
     return result
 
 
@@ -923,12 +923,12 @@ def _assessment(
     return assessment
 
 
-def _suggestions(door: Door, suggester: Any, found: Any, places: Sequence[Any], *_: Any, **__: Any) -> Any:
-    _one_answer_each(door, suggester, found, places)
-    for suggestions, place in zip(found, places, strict=True):
+def _suggestions(door: Door, suggester: Any, suggestions_of: Any, places: Sequence[Any], *_: Any, **__: Any) -> Any:
+    _one_answer_each(door, suggester, suggestions_of, places)
+    for suggestions, place in zip(suggestions_of, places, strict=True):
         for name, listed in (("best", suggestions.best), *suggestions.legs.items()):
             _check_suggestions(door, listed, place, f"{place.note}: {name}: ")
-    return found
+    return suggestions_of
 
 
 def _check_suggestions(door: Door, suggestions: Sequence[Any], place: Any, of: str) -> None:

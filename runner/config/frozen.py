@@ -79,7 +79,7 @@ class FrozenConfig:
             "(a frozen file is not edited: give OPTION=VALUE and GROUP=CHOICE on top of it)"
         )
 
-    def over(self, overrides: Sequence[str], keys: Sequence[str]) -> list[str]:
+    def overrides_with(self, overrides: Sequence[str], keys: Sequence[str]) -> list[str]:
         """The overrides of a command line (with these `keys`) on top of this: the axes of the sweep are swept again,
         unless the command line sets them or their group."""
         added = [
@@ -108,7 +108,7 @@ class FrozenConfig:
 
 
 @contextmanager
-def unfolding(frozen: FrozenConfig | None) -> Iterator[Path | None]:
+def unfolded_folder(frozen: FrozenConfig | None) -> Iterator[Path | None]:
     """A temporary configuration folder with the unfolded files; None for None."""
     if frozen is None:
         yield None
@@ -121,19 +121,19 @@ def unfolding(frozen: FrozenConfig | None) -> Iterator[Path | None]:
 def unfold(frozen: FrozenConfig, folder: Path) -> None:
     """Write the files of a configuration folder. Options that are newer than the record get their defaults."""
     main = read_mapping(CONF / "config.yaml")
-    shared = {group for entry in main["defaults"] if isinstance(entry, dict) for group in entry}
+    main_groups = {group for entry in main["defaults"] if isinstance(entry, dict) for group in entry}
     groups = {name: choice for name, choice in frozen.choices.items() if name != "experiment" and "@" not in name}
     nodes = {f"{group}/{choice}": _value_at(frozen.values, group.split("/")) for group, choice in groups.items()}
     if missing := [place for place, node in {**frozen.others, **nodes}.items() if not isinstance(node, Mapping)]:
         raise InputError(f"{frozen.name}: damaged: {missing[0]} is chosen and does not stand there")
-    parts = {group: choice for group, choice in groups.items() if group not in shared and "/" not in group}
+    parts = {group: choice for group, choice in groups.items() if group not in main_groups and "/" not in group}
     for place, node in {**frozen.others, **nodes}.items():
         group = place.rpartition("/")[0]
         inner = {name.rpartition("/")[2]: choice for name, choice in groups.items() if name.rpartition("/")[0] == group}
-        own = _parts_of(place, frozen, parts) if group == "evaluation" else []
+        parts_here = _parts_of(place, frozen, parts) if group == "evaluation" else []
         nested = [{name: choice} for name, choice in inner.items()]
         rest = {name: value for name, value in node.items() if name not in inner}
-        _write(folder, place, {"defaults": [*own, *nested, "_self_"], **rest})
+        _write(folder, place, {"defaults": [*parts_here, *nested, "_self_"], **rest})
     for path in (CONF / "evaluation").glob("*.yaml"):
         if f"evaluation/{path.stem}" not in {**frozen.others, **nodes}:
             _write(folder, f"evaluation/{path.stem}", _with_choices(read_mapping(path), parts))
@@ -189,10 +189,10 @@ def _with_choices(evaluation: dict[str, Any], choices: Mapping[str, str]) -> dic
 
 def _value_at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
     """The value at a path; None where it is missing."""
-    found: Any = values
+    node: Any = values
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        node = node.get(name) if isinstance(node, Mapping) else None
+    return node
 
 
 def _write(folder: Path, place: str, values: Mapping[str, Any], package: str | None = None) -> None:

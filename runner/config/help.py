@@ -67,12 +67,12 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
     """The help of `retriever=hybrid`, or of `retriever` with one line a choice. `folders`: configuration folders of the
     user. Raises InputError for an unknown group or choice."""
     group, equals, choice = word.lstrip("+").partition("=")
-    found = groups(folders)
-    if group not in found and group in _options():
+    choices_by_group = groups(folders)
+    if group not in choices_by_group and group in _options():
         raise InputError(f"--help: {group} is an option, not a group; --help alone lists all options")
-    if group not in found:
-        raise InputError(f"--help: no group '{group}'{did_you_mean(group, found)}")
-    choices = found[group]
+    if group not in choices_by_group:
+        raise InputError(f"--help: no group '{group}'{did_you_mean(group, choices_by_group)}")
+    choices = choices_by_group[group]
     if not equals:
         width = max(map(len, choices))
         return "\n".join([f"Choices of {group}", *(f"  {n:<{width}}  {_first(p)}" for n, p in choices.items()), ""])
@@ -89,11 +89,11 @@ def _options() -> Collection[str]:
 
 def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
     """Group -> choice -> YAML file, of the program, of installed packages, and of `folders`."""
-    found: dict[str, dict[str, Path]] = {}
+    choices_by_group: dict[str, dict[str, Path]] = {}
     for folder in _conf_folders(folders):
         for path in sorted(folder.glob("*/**/*.yaml")):
-            found.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
-    return found
+            choices_by_group.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
+    return choices_by_group
 
 
 def choice_file(group: str, choice: str, folders: Sequence[str] = ()) -> Path | None:

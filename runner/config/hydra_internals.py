@@ -166,12 +166,12 @@ def _size(node: Any, sizes: dict[int, int]) -> int:
     value = None if node is None else node._value()
     if isinstance(value, str):
         matches = REFERENCE.finditer(value) if "${" in value else ()
-        found = len(value) + sum(_size(_follow(node, *match.groups()), sizes) for match in matches)
+        size = len(value) + sum(_size(_follow(node, *match.groups()), sizes) for match in matches)
     elif OmegaConf.is_config(node):
-        found = 1 + sum(_size(inner, sizes) for inner in _inner(node))
+        size = 1 + sum(_size(inner, sizes) for inner in _inner(node))
     else:
-        found = 1
-    sizes[id(node)] = min(found, MOST_REFERRED + 1)
+        size = 1
+    sizes[id(node)] = min(size, MOST_REFERRED + 1)
     return sizes[id(node)]
 
 
@@ -513,11 +513,11 @@ class RememberingLoader:
         if not override.startswith("++") or override.startswith("++hydra"):
             return False
         try:
-            parsed, files = arguments.parse(override), self.repository
+            parsed_override, files = arguments.parse(override), self.repository
         except HydraException:  # Hydra raises its own error
             return False
-        is_plain = parsed.package is None and not parsed.is_sweep_override()
-        return is_plain and not files.group_exists(str(parsed.key_or_group))
+        is_plain = parsed_override.package is None and not parsed_override.is_sweep_override()
+        return is_plain and not files.group_exists(str(parsed_override.key_or_group))
 
     def _state(self, choices: Sequence[str]) -> tuple[Any, ...] | None:
         """The state of all configuration files; None where some are in an archive, or where there are too many."""
@@ -570,10 +570,10 @@ def _set_task(cfg: DictConfig, overrides: Sequence[str]) -> None:
     from hydra._internal.config_loader_impl import get_overrides_dirname
 
     words = [parsed for override in overrides if not (parsed := arguments.parse(override)).is_hydra_override()]
-    job, named = cfg.hydra.job, cfg.hydra.job.config.override_dirname
+    job, name_form = cfg.hydra.job, cfg.hydra.job.config.override_dirname
     cfg.hydra.overrides.task = [word.input_line for word in words]
     cfg.hydra.runtime.cwd = os.getcwd()  # noqa: PTH109 - as Hydra writes it
-    job.override_dirname = get_overrides_dirname(words, named.exclude_keys, named.item_sep, named.kv_sep)
+    job.override_dirname = get_overrides_dirname(words, name_form.exclude_keys, name_form.item_sep, name_form.kv_sep)
     with open_dict(cfg.hydra):
         for name in job.env_copy:
             job.env_set[name] = os.environ[name]
@@ -703,15 +703,15 @@ class ComposedLoader:
                 config_name, overrides, run_mode, from_shell, validate_sweep_overrides
             )
         cfg = self._copy(cell)
-        parsed = [arguments.parse(override) for override in overrides]
-        for override in parsed:
+        parsed_overrides = [arguments.parse(override) for override in overrides]
+        for override in parsed_overrides:
             if override.key_or_group in LATE:
                 OmegaConf.update(cfg, str(override.key_or_group), override.value(), force_add=True)
         places = {source.provider: source.path for source in self.loader.get_sources()}
         for source in cfg.hydra.runtime.config_sources:  # files of a frozen configuration are in another folder by now
             source.path = places.get(source.provider, source.path)
-        cfg.hydra.overrides.hydra = [each.input_line for each in parsed if each.is_hydra_override()]
-        cfg.hydra.overrides.task = [each.input_line for each in parsed if not each.is_hydra_override()]
+        cfg.hydra.overrides.hydra = [each.input_line for each in parsed_overrides if each.is_hydra_override()]
+        cfg.hydra.overrides.task = [each.input_line for each in parsed_overrides if not each.is_hydra_override()]
         with open_dict(cfg):
             cfg.hydra.job.config_name = config_name
         OmegaConf.set_struct(cfg, True)

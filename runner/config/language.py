@@ -23,10 +23,10 @@ def language_of(words: Sequence[str]) -> str:
     if named:
         return named[-1]
     try:
-        found = [*map(_of_folder, words), _of_experiment(words)]
+        languages = [*map(_of_folder, words), _of_experiment(words)]
     except (OSError, ValueError, InputError):
         return "en"
-    return next((language for language in found if language in SUPPORTED), "en")
+    return next((language for language in languages if language in SUPPORTED), "en")
 
 
 def _of_folder(word: str) -> Any:

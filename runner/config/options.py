@@ -155,7 +155,7 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
     problems += _metric_problems(cfg)
     problems += _model_problems(cfg)
     problems += thresholds_of(cfg)[1]
-    problems += _beyond(as_written(cfg))
+    problems += _too_large_numbers(as_written(cfg))
     return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
 
 
@@ -165,24 +165,24 @@ def thresholds_of(cfg: DictConfig) -> tuple[list[Threshold], list[Problem]]:
     return thresholds.read(given) if isinstance(given, Mapping) else ([], [])  # which is a problem of its own
 
 
-def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
+def _too_large_numbers(value: Any, key: str = "") -> Iterator[Problem]:
     """Problems of numbers that are too large."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for name, inner in items:
-            yield from _beyond(inner, f"{key}.{name}" if key else str(name))
+            yield from _too_large_numbers(inner, f"{key}.{name}" if key else str(name))
     elif isinstance(value, int | float) and abs(value) > LARGEST:
         yield Problem(key, "expected a number from -1e15 to 1e15")
 
 
 def _metric_problems(cfg: DictConfig) -> Iterator[Problem]:
     """Problems of chosen metrics where the evaluation takes none."""
-    chosen = plain_value(cfg, "metric") if "metric" in cfg else {}
-    if not isinstance(chosen, Mapping):
-        yield not_a_mapping("metric", f", got {'nothing' if chosen is None else chosen!r}", ())
-    elif "_target_" in chosen:
+    metrics = plain_value(cfg, "metric") if "metric" in cfg else {}
+    if not isinstance(metrics, Mapping):
+        yield not_a_mapping("metric", f", got {'nothing' if metrics is None else metrics!r}", ())
+    elif "_target_" in metrics:
         yield Problem("metric._target_", "expected metrics by name")
-    elif chosen and not any(key.startswith("metric.") for key in keys(cfg.evaluation)):
+    elif metrics and not any(key.startswith("metric.") for key in keys(cfg.evaluation)):
         yield Problem("metric", f"{evaluation_name(cfg)} takes no further metrics")
 
 

@@ -36,10 +36,11 @@ def reference_overrides(cfg: DictConfig, overrides: Sequence[str]) -> dict[str, 
     if "system" in used_keys(cfg) and not attribute_of(load(str(cfg.system._target_)), "is_within"):
         what = "a running system retrieves and answers by itself, so no other contexts can be put before it"
         raise ConfigError([Problem("baselines", f"{what}; expected baselines=none")])
-    kept = [override for override in overrides if not _is_of_retriever(override)]
+    shared_overrides = [override for override in overrides if not _is_of_retriever(override)]
     required = OmegaConf.select(cfg, "evaluation.require") is not None  # a floor would not reach it
     return {
-        name: [*kept, *oracle_overrides(name), *(["evaluation.require=null"] if required else [])] for name in NAMES
+        name: [*shared_overrides, *oracle_overrides(name), *(["evaluation.require=null"] if required else [])]
+        for name in NAMES
     }
 
 

@@ -61,10 +61,10 @@ def _nowhere(groups: Sequence[str]) -> list[Problem]:
         places = compose_config([each for each in groups if each not in elsewhere]).hydra.runtime.choices
     except (HydraException, OmegaConfBaseException):
         return []
-    asked = {f"{parsed.key_or_group}@{parsed.package}": each for each, parsed in elsewhere.items()}
+    overrides_by_place = {f"{parsed.key_or_group}@{parsed.package}": each for each, parsed in elsewhere.items()}
     return [
         Problem(place, f"there is no component here; +{override} adds one{did_you_mean(place, _places(places))}")
-        for place, override in asked.items()
+        for place, override in overrides_by_place.items()
         if place not in places and not override.startswith("+")
     ]
 
@@ -74,25 +74,25 @@ def _places(choices: Mapping[str, Any]) -> list[str]:
 
 
 def _misplaced_override(override: str, cfg: DictConfig) -> Problem | None:
-    parsed = arguments.parse(override)
-    key = str(parsed.key_or_group)
+    parsed_override = arguments.parse(override)
+    key = str(parsed_override.key_or_group)
     node: Any = cfg
     path = key.split(".")
     for place, name in enumerate(path):
         if isinstance(node, ListConfig) and not (name.isdecimal() and int(name) < len(node)):
             whole = ".".join(path[:place])
             return Problem(key, f"expected the list as a whole: {whole}=[…]")
-        if isinstance(node, DictConfig) and name not in node and parsed.is_delete():
+        if isinstance(node, DictConfig) and name not in node and parsed_override.is_delete():
             return Problem(key, f"there is nothing of this name to take out{did_you_mean(name, _names(node))}")
         if not isinstance(node, DictConfig | ListConfig) or (isinstance(node, DictConfig) and name not in node):
             return None
         node = node_of(node, int(name) if isinstance(node, ListConfig) else name)
-    if parsed.is_delete():
-        return None if parsed.value() in (None, "") else Problem(key, f"expected ~{key}, without a value")
-    return _misshapen(key, node, parsed.value())
+    if parsed_override.is_delete():
+        return None if parsed_override.value() in (None, "") else Problem(key, f"expected ~{key}, without a value")
+    return _shape_problem(key, node, parsed_override.value())
 
 
-def _misshapen(key: str, node: Any, value: Any) -> Problem | None:
+def _shape_problem(key: str, node: Any, value: Any) -> Problem | None:
     """Whether a value replaces a mapping by a list or a list by a mapping; among Hydra's own settings, a mapping by
     anything else."""
     if isinstance(node, DictConfig) and (isinstance(value, list) or key.startswith("hydra")):

@@ -52,12 +52,12 @@ def load(target: str) -> Any:
         raise ImportError(f"no class has a name of more than {LONGEST} characters")
     if not module:
         raise ImportError(f"'{target}' is not of the form package.module.Class")
-    loaded = getattr(importlib.import_module(module), name)
-    if not inspect.isclass(loaded):
+    cls = getattr(importlib.import_module(module), name)
+    if not inspect.isclass(cls):
         raise TypeError("it is no class")
-    if loaded.__module__.partition(".")[0] in sys.stdlib_module_names:
+    if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
         raise TypeError("a class of Python itself is no component")
-    return loaded
+    return cls
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ class Schema:
     components: frozenset[str]
     groups: frozenset[str]  # arguments that take components by name
     optional: frozenset[str]  # arguments of both kinds that may be null or empty
-    wanted: Mapping[str, tuple[type, ...]]  # argument -> accepted types of its components
+    accepted: Mapping[str, tuple[type, ...]]  # argument -> accepted types of its components
 
     @property
     def roles(self) -> Mapping[str, type]:
         """The protocol of each argument that takes components."""
-        protocols = {name: [each for each in kinds if _is_protocol(each)] for name, kinds in self.wanted.items()}
+        protocols = {name: [each for each in kinds if _is_protocol(each)] for name, kinds in self.accepted.items()}
         return {name: kinds[0] for name, kinds in protocols.items() if kinds}
 
     def takes_components(self, name: str) -> bool:
@@ -81,18 +81,18 @@ class Schema:
         return name not in self.model.model_fields or self.model.model_fields[name].annotation is Any
 
 
-def type_fault(cls: type, wanted: tuple[type, ...]) -> str | None:
-    """Why a class is none of the wanted types; None where it is a subclass of one of them, or has the methods of a
+def type_fault(cls: type, accepted: tuple[type, ...]) -> str | None:
+    """Why a class has none of the accepted types; None where it is a subclass of one of them, or has the methods of a
     protocol."""
-    faults = [fault for each in wanted if (fault := _type_fault(cls, each))]
-    return faults[0] if wanted and len(faults) == len(wanted) else None
+    faults = [fault for each in accepted if (fault := _type_fault(cls, each))]
+    return faults[0] if accepted and len(faults) == len(accepted) else None
 
 
-def _type_fault(cls: type, wanted: type) -> str | None:
+def _type_fault(cls: type, expected: type) -> str | None:
     name = f"{cls.__module__}.{cls.__qualname__}"
-    if not getattr(wanted, "_is_protocol", False):
-        return None if issubclass(cls, wanted) else f"expected {wanted.__name__}; {name} is none"
-    return protocol_fault(cls, wanted, name)
+    if not getattr(expected, "_is_protocol", False):
+        return None if issubclass(cls, expected) else f"expected {expected.__name__}; {name} is none"
+    return protocol_fault(cls, expected, name)
 
 
 @lru_cache(maxsize=1000)  # attributes of a class do not change; a class that was loaded again is another class
@@ -100,15 +100,15 @@ def similar_attributes(cls: type, settings: frozenset[str], roles: frozenset[typ
     """Public attribute of a class -> similar optional attribute (runner.protocols) that the class lacks. Names of
     settings, and of attributes of protocols that the class fits, are left out."""
     fitting = {*roles, *(role for role in protocols.OPTIONAL if _type_fault(cls, role) is None)}
-    own = {*settings, *(name for role in fitting for name in get_protocol_members(role))}
+    role_names = {*settings, *(name for role in fitting for name in get_protocol_members(role))}
     optional = [*protocols.ANY, *(each for role in fitting for each in protocols.optional_of(role))]
-    known = {name for each in (*optional, *fitting) for name in get_protocol_members(each)}
-    there = _public_names(cls) | {*settings}
-    found: dict[str, str] = {}
-    for name in sorted(there - own - known):
-        if near := similar(name, sorted(known - there), cutoff=ALIKE):
-            found[name] = near
-    return found
+    known_names = {name for each in (*optional, *fitting) for name in get_protocol_members(each)}
+    names = _public_names(cls) | {*settings}
+    similar_names: dict[str, str] = {}
+    for name in sorted(names - role_names - known_names):
+        if near := similar(name, sorted(known_names - names), cutoff=ALIKE):
+            similar_names[name] = near
+    return similar_names
 
 
 def _public_names(cls: type) -> set[str]:

@@ -61,24 +61,30 @@ def _leave_out(cfg: DictConfig, absent: Sequence[str]) -> None:
             node[name] = None
 
 
-def _sort_words(command: str, overrides: Sequence[str], known: DictConfig) -> tuple[list[str], list[Problem]]:
+def _sort_words(command: str, overrides: Sequence[str], composed: DictConfig) -> tuple[list[str], list[Problem]]:
     """The choices of groups, the values as `++key=value` (so that our own check gets unknown keys), and the
     problems."""
     groups = known_groups(search_path(overrides))
-    there = [group for group in groups if OmegaConf.select(known, group.replace("/", ".")) is not None]
-    uses = [group for group in there if not all(f"{group}/{inner}" in groups for inner in known.get(group) or "-")]
+    used_groups = [group for group in groups if OmegaConf.select(composed, group.replace("/", ".")) is not None]
+    uses = [
+        group for group in used_groups if not all(f"{group}/{inner}" in groups for inner in composed.get(group) or "-")
+    ]
     words, problems = [], []
     for override in overrides:
-        parsed = arguments.parse(override)
-        key = str(parsed.key_or_group)
-        if problem := nested_problem(key, None if parsed.is_delete() else parsed.value(), groups):
+        parsed_override = arguments.parse(override)
+        key = str(parsed_override.key_or_group)
+        if problem := nested_problem(key, None if parsed_override.is_delete() else parsed_override.value(), groups):
             problems.append(problem)
-        elif key in groups and key not in uses and not parsed.is_delete():
+        elif key in groups and key not in uses and not parsed_override.is_delete():
             problems.append(Problem(key, f"{command} has no {key}; it uses {', '.join(_outermost(uses))}"))
-        elif key in groups and not parsed.is_delete() and (problem := choice_problem(key, parsed.value(), groups[key])):
+        elif (
+            key in groups
+            and not parsed_override.is_delete()
+            and (problem := choice_problem(key, parsed_override.value(), groups[key]))
+        ):
             problems.append(problem)
         else:
-            plain = key in groups or key == "hydra.searchpath" or parsed.is_delete()
+            plain = key in groups or key == "hydra.searchpath" or parsed_override.is_delete()
             words.append(override if plain else f"++{override.lstrip('+')}")
     return words, problems
 

@@ -63,7 +63,7 @@ class Axis:
 
     @property
     def ends(self) -> list[str]:
-        """The values that are checked in place of all."""
+        """The values that are checked in place of the whole axis."""
         return list(self.words) or list(dict.fromkeys([self.word(self.low), self.word(self.high)]))
 
     def each(self) -> list[str]:
@@ -142,14 +142,14 @@ def axes_of(overrides: Sequence[str]) -> tuple[list[str], list[Axis], list[Probl
 
 
 def _axis(word: str) -> Axis:
-    parsed: Any = arguments.parse(word)
-    key, value = str(parsed.get_key_element()), parsed.value()
-    if parsed.is_interval_sweep():
+    parsed_axis: Any = arguments.parse(word)
+    key, value = str(parsed_axis.get_key_element()), parsed_axis.value()
+    if parsed_axis.is_interval_sweep():
         whole = isinstance(value.start, int) and isinstance(value.end, int)
         return Axis(key, word, (), value.start, value.end, None, whole, "log" in value.tags)
     words = tuple(cell[0] for cell in arguments.cells([word]))
     numbers: list[Any] = [arguments.parse(each).value() for each in words]
-    if not parsed.is_range_sweep() or len(numbers) < 2:
+    if not parsed_axis.is_range_sweep() or len(numbers) < 2:
         return Axis(key, word, words)
     low, high, step = min(numbers), max(numbers), abs(numbers[1] - numbers[0])
     if value.shuffle:

@@ -74,7 +74,7 @@ class Vetting:
     overrides: Sequence[str]
     folders: Sequence[str]
     is_trusted: bool
-    shown: set[Strange] = field(default_factory=set)
+    refused: set[Strange] = field(default_factory=set)
 
     def before_composing(self) -> None:
         """Check settings for Hydra. Raises InputError unless trusted."""
@@ -90,21 +90,21 @@ class Vetting:
         self._demand((part for part in strange_values(cfg, self._own) if part.why == FOREIGN), "en")
 
     @cached_property
-    def _own(self) -> Own:
+    def _own(self) -> Allowed:
         return own_values(self.overrides, self.folders)
 
     def _demand(self, parts: Iterator[Strange], language: str) -> None:
-        strange = [part for part in dict.fromkeys(parts) if part not in self.shown]
+        strange = [part for part in dict.fromkeys(parts) if part not in self.refused]
         if not strange:
             return
         lines = "".join(f"\n  {part}" for part in strange)
         if not self.is_trusted:
             raise InputError(
-                f"{self.frozen.name} names what is neither of this program nor in your own configuration; nothing "
-                f"was run:{lines}\n--trust runs the record of somebody that you trust with all of it; what you type "
-                "yourself needs none"
+                f"{self.frozen.name} names things that neither this program nor your own configuration names; "
+                f"nothing was run:{lines}\n--trust runs a record of someone you trust as it is; options that you type "
+                "yourself need no --trust"
             )
-        self.shown.update(strange)
+        self.refused.update(strange)
         terminal.note(LANGUAGES[language]("progress.trusted", record=self.frozen.name) + lines)
 
 
@@ -112,12 +112,12 @@ class Vetting:
 
 
 @dataclass(frozen=True)
-class Own:
-    """The values that the user's own files name. `texts`: values of any setting; `named`: (name of a setting, value);
-    `servers`: (base_url, api_key_env)."""
+class Allowed:
+    """The values that the user's own files name. `texts`: values of any setting; `variables`: (name of a setting,
+    value); `servers`: (base_url, api_key_env)."""
 
     texts: frozenset[str]
-    named: frozenset[tuple[str, str]]
+    variables: frozenset[tuple[str, str]]
     servers: frozenset[tuple[str | None, str | None]]
 
     def knows_server(self, url: str | None, variable: str | None) -> bool:
@@ -131,7 +131,7 @@ class Own:
         return _normalise(address) in self.texts
 
 
-def own_values(overrides: Sequence[str], folders: Sequence[str]) -> Own:
+def own_values(overrides: Sequence[str], folders: Sequence[str]) -> Allowed:
     """The values that the program, installed packages, `folders` and the command line name. Only while Hydra is
     initialised."""
     typed = [_nest(override) for job in arguments.cells(overrides) for override in job]
@@ -141,7 +141,7 @@ def own_values(overrides: Sequence[str], folders: Sequence[str]) -> Own:
     servers = {pair for tree in trees for pair in _servers(tree)}
     for provider in {str(name) for tree in typed for name in tree.get("provider") or ()}:
         servers |= _addresses_of(provider, trees)
-    return Own(frozenset(texts), frozenset(leaves), frozenset(servers))
+    return Allowed(frozenset(texts), frozenset(leaves), frozenset(servers))
 
 
 def _files(folders: Sequence[str]) -> Iterator[Path]:
@@ -247,19 +247,19 @@ def _hydras(frozen: FrozenConfig) -> Iterator[Strange]:
             yield Strange(
                 f"frozen.sweep.{key}", _short_repr(value), "a sweep of a record varies settings and choices alone"
             )
-    yield from _composing({**frozen.values, **frozen.others})
+    yield from _strange_compositions({**frozen.values, **frozen.others})
 
 
-def _composing(value: Any, key: str = "") -> Iterator[Strange]:
+def _strange_compositions(value: Any, key: str = "") -> Iterator[Strange]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             place = f"{key}.{name}".lstrip(".")
             if name == "defaults":
                 yield Strange(place, _short_repr(inner), "a record has its choices written out")
-            yield from _composing(inner, place)
+            yield from _strange_compositions(inner, place)
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _composing(inner, f"{key}.{number}")
+            yield from _strange_compositions(inner, f"{key}.{number}")
     elif isinstance(value, str) and "${" in REFERENCE.sub("", value) and not _is_of_program(key, value):
         yield Strange(key, _short_repr(value), COMPUTES)
 
@@ -272,65 +272,65 @@ def _is_of_program(key: str, value: str) -> bool:
     return any(read_mapping(path).get(name) == value for path in (CONF / group.replace(".", "/")).glob("*.yaml"))
 
 
-def strange_values(cfg: DictConfig, own: Own) -> Iterator[Strange]:
-    """Everything in a composed configuration that neither the program nor `own` names."""
+def strange_values(cfg: DictConfig, own: Allowed) -> Iterator[Strange]:
+    """Everything in a composed configuration that neither the program nor `allowed` names."""
     yield from _in_mapping(cfg, "", own)
 
 
-def _in_mapping(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
+def _in_mapping(node: DictConfig, key: str, allowed: Allowed) -> Iterator[Strange]:
     skipped: tuple[str, ...] = ()
     if key.endswith(".prices") and {"usd_per_million"} <= {*node} <= {"date", "base_url", "usd_per_million"}:
         skipped = ("base_url",)  # of the prices; nothing is sent there
     elif any(node.get(name) is not None for name in SERVER_KEYS if name in node):
         skipped = SERVER_KEYS
         url, variable = (_value(node, name) if name in node else None for name in SERVER_KEYS)
-        if not own.knows_server(url, variable):
+        if not allowed.knows_server(url, variable):
             with_key = "" if variable is None else f" with the key in {_short_repr(variable)}"
             yield Strange(f"{key}.base_url", ("null" if url is None else _short_repr(url)) + with_key, NO_PROVIDER)
     target = str(_value(node, "_target_")) if "_target_" in node else ""
-    if "_target_" in node and (why := _why_misplaced(target, own)):
+    if "_target_" in node and (why := _why_misplaced(target, allowed)):
         settings = (f"{name!s}={_short_repr(_raw(node, name))}" for name in node if name != "_target_")
         yield Strange(key, printable(f"{target}({', '.join(settings)})")[:SHOWN], why)
     if target.startswith(SYSTEMS):
-        yield from _code(node, key, own)
+        yield from _code(node, key, allowed)
         skipped = (*skipped, *CODE_KEYS)
     for name in node:
         if name not in ("_target_", *skipped):
-            yield from _inside(node, name, f"{key}.{name!s}".lstrip("."), str(name), own)
+            yield from _inside(node, name, f"{key}.{name!s}".lstrip("."), str(name), allowed)
 
 
-def _code(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
+def _code(node: DictConfig, key: str, allowed: Allowed) -> Iterator[Strange]:
     """Programs and functions of a system; the words of a command count as one."""
     for name in CODE_KEYS:
         value = _value(node, name) if name in node else None
         words = list(value) if isinstance(value, ListConfig) else [] if value is None else [value]
-        if any((name, str(word)) not in own.named for word in words):
+        if any((name, str(word)) not in allowed.variables for word in words):
             yield Strange(f"{key}.{name}".lstrip("."), _short_repr(words[0] if len(words) == 1 else words), NO_CODE)
 
 
-def _inside(parent: DictConfig | ListConfig, place: Any, key: str, name: str, own: Own) -> Iterator[Strange]:
+def _inside(parent: DictConfig | ListConfig, place: Any, key: str, name: str, allowed: Allowed) -> Iterator[Strange]:
     """Check values inside a setting called `name`, which may be a list or a mapping."""
     value = _value(parent, place)
     if OmegaConf.is_interpolation(parent, place) and OmegaConf.is_config(value):
         return  # it is checked at its own place
     if isinstance(value, DictConfig):
-        yield from _in_mapping(value, key, own)
+        yield from _in_mapping(value, key, allowed)
     elif isinstance(value, ListConfig):
         for number in range(len(value)):
-            yield from _inside(value, number, f"{key}.{number}", name, own)
-    elif isinstance(value, str) and (why := _why_not(name, value, own)):
+            yield from _inside(value, number, f"{key}.{number}", name, allowed)
+    elif isinstance(value, str) and (why := _why_not(name, value, allowed)):
         yield Strange(key, repr(value)[:SHOWN], why)
 
 
-def _why_not(name: str, text: str, own: Own) -> str | None:
+def _why_not(name: str, text: str, allowed: Allowed) -> str | None:
     """Why a setting must not have this text; empty where it may."""
     if name.endswith("_env"):
-        return None if (name, text) in own.named else NO_VARIABLE
+        return None if (name, text) in allowed.variables else NO_VARIABLE
     if ADDRESS_KEY.fullmatch(name) or ADDRESS.fullmatch(text.strip()):
-        is_own = own.knows_address(text) or (DATABASE.fullmatch(text) and ".." not in Path(text).parts)
+        is_own = allowed.knows_address(text) or (DATABASE.fullmatch(text) and ".." not in Path(text).parts)
         return None if is_own else NO_ADDRESS
     if ELSEWHERE.match(text.strip()) or name in FILE_KEYS or _leads_out(text):
-        return None if text in own.texts else NO_FILE
+        return None if text in allowed.texts else NO_FILE
     return None
 
 
@@ -342,18 +342,18 @@ def _leads_out(text: str) -> bool:
         return False
 
 
-def _why_misplaced(target: str, own: Own) -> str | None:
+def _why_misplaced(target: str, allowed: Allowed) -> str | None:
     """Why a class must not be built; empty where it may. A class of an allowed package is loaded, since the name may
     stand for a class of another one."""
-    if target in own.texts:
+    if target in allowed.texts:
         return None
     if not is_installed(target):
         return FOREIGN
     try:
-        found = load(target)
+        cls = load(target)
     except (ImportError, AttributeError, TypeError):  # the check reports it
         return None
-    return None if is_installed(f"{found.__module__}.{found.__name__}") else FOREIGN
+    return None if is_installed(f"{cls.__module__}.{cls.__name__}") else FOREIGN
 
 
 def is_installed(target: str) -> bool:
@@ -392,10 +392,10 @@ def _packages(point: EntryPoint) -> Iterator[str]:
 
 def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
     """The components in an untrusted file, such as that of a run, that must not be built."""
-    known = own_values((), ())
+    allowed = own_values((), ())
     typed = {**typed, "environment": by_form(os.environ.get("MLFLOW_TRACKING_URI", ""))}
-    texts = known.texts | set(typed.values()) | {_normalise(text) for text in typed.values()}
-    found = _in_mapping(node, key_of(node), replace(known, texts=texts))
+    texts = allowed.texts | set(typed.values()) | {_normalise(text) for text in typed.values()}
+    found = _in_mapping(node, key_of(node), replace(allowed, texts=texts))
     return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing is sent
 
 

@@ -182,16 +182,18 @@ class Column:
 
 
 def chosen_columns(
-    rows: Sequence[Row], named: Mapping[str, str], key: str, error: type[RunnerError], *, guesses: bool = True
+    rows: Sequence[Row], column_of: Mapping[str, str], key: str, error: type[RunnerError], *, guesses: bool = True
 ) -> dict[str, Column]:
     """The columns by field: the given ones, then guessed ones. Raises `error` for an unknown name."""
-    known = column_names(rows)
-    columns = {field: _find_column(field, name, known, rows, key, error) for field, name in named.items()}
-    taken = {column.name for column in columns.values()}
+    names = column_names(rows)
+    columns = {field: _find_column(field, name, names, rows, key, error) for field, name in column_of.items()}
+    used_names = {column.name for column in columns.values()}
     for field in FIELDS if guesses else ():
-        if field not in columns and (guessed := guess(field, [name for name in known if not _within(name, taken)])):
+        if field not in columns and (
+            guessed := guess(field, [name for name in names if not _within(name, used_names)])
+        ):
             columns[field] = Column(guessed, _reader(guessed))
-            taken.add(guessed)
+            used_names.add(guessed)
     return {field: columns[field] for field in FIELDS if field in columns}
 
 
@@ -210,16 +212,16 @@ def _members(row: Row, prefix: str, depth: int) -> Iterator[str]:
             yield from _members(value, f"{prefix}{name}.", depth - 1)
 
 
-def guess(field: str, known: Sequence[str], names: Mapping[str, Sequence[str]] = NAMES) -> str | None:
+def guess(field: str, columns: Sequence[str], names: Mapping[str, Sequence[str]] = NAMES) -> str | None:
     """The column with the first matching name of NAMES. A whole name precedes the end of a name, such as
     `inputs.question`."""
-    whole = {_bare(name): name for name in reversed(known)}
-    ends = {_bare(re.split(r"[./]", name.removesuffix("/value"))[-1]): name for name in reversed(known)}
-    for wanted in map(_bare, names[field]):
-        if wanted in whole:
-            return whole[wanted]
-        if wanted in ends and (field not in TOP_LEVEL):
-            return ends[wanted]
+    full_names = {_bare(name): name for name in reversed(columns)}
+    ends = {_bare(re.split(r"[./]", name.removesuffix("/value"))[-1]): name for name in reversed(columns)}
+    for alias in map(_bare, names[field]):
+        if alias in full_names:
+            return full_names[alias]
+        if alias in ends and (field not in TOP_LEVEL):
+            return ends[alias]
     return None
 
 

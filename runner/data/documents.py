@@ -43,12 +43,12 @@ def documents_in(paths: Iterable[str], key: str, log: ProblemLog, records: Recor
         raise CorpusError(f"{key}: expected at least one file, found an empty list")
 
 
-def is_new(fields: Fields, id: str, seen: dict[str, str]) -> bool:
-    """Whether an id is new; `seen` maps ids to their places."""
-    if id in seen:
-        fields.error("id", f"'{id}' is already the id at {seen[id]}; the first one counts")
+def is_new(fields: Fields, id: str, places: dict[str, str]) -> bool:
+    """Whether an id is new; `places` maps ids to their places."""
+    if id in places:
+        fields.error("id", f"'{id}' is already the id at {places[id]}; the first one counts")
         return False
-    seen[id] = fields.place
+    places[id] = fields.place
     return True
 
 

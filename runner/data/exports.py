@@ -90,7 +90,7 @@ TEMPLATE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 
 
 def _promptfoo_results(table: Table) -> Rows:
-    whole = table.whole
+    whole = table.document
     if isinstance(whole, dict):
         results = whole.get("results")
         results = results.get("results") if isinstance(results, dict) else results
@@ -130,13 +130,13 @@ def _provider(row: Row) -> str:
 
 
 def _is_promptfoo_tests(table: Table) -> bool:
-    if isinstance(table.whole, dict):
-        return isinstance(table.whole.get("tests"), list) and bool({"prompts", "providers"} & set(table.whole))
+    if isinstance(table.document, dict):
+        return isinstance(table.document.get("tests"), list) and bool({"prompts", "providers"} & set(table.document))
     return "vars" in _first(table) or ("assert" in _first(table) and table.kind in ("yaml", "json"))
 
 
 def _read_promptfoo_tests(table: Table) -> Export:
-    whole = table.whole if isinstance(table.whole, dict) else {}
+    whole = table.document if isinstance(table.document, dict) else {}
     default = whole.get("defaultTest") if isinstance(whole.get("defaultTest"), dict) else {}
     tests = [(None, test) for test in whole["tests"] if isinstance(test, dict)] if whole else table.rows
     rows_read = []
@@ -345,7 +345,7 @@ def _once(outputs: Sequence[Any]) -> list[Any]:
 
 
 def _read_runs(table: Table) -> Export:
-    """One case a root run; its contexts are those that its retrievers returned."""
+    """One case for each root run; its contexts are those that its retrievers returned."""
     rows = [(line, row) for line, row in table.rows]
     roots = [(line, row) for line, row in rows if not row.get("parent_run_id")] or rows
     retrieved: dict[Any, list[Any]] = {}
@@ -364,12 +364,12 @@ def _read_runs(table: Table) -> Export:
         contexts = retrieved.get(row.get("trace_id") or row.get("id")) or _inner(outputs, "contexts")
         cells |= {"tags": row.get("tags"), **({"contexts": _once(contexts)} if contexts else {})}
         rows_read.append((line, row, {name: value for name, value in cells.items() if value is not None}))
-    shown = {
+    fields = {
         "question": "inputs of root runs",
         "answer": "outputs of root runs",
         "contexts": "outputs of retriever runs",
     }
-    return Export("LangSmith runs", rows_read, _sources(rows_read, shown))
+    return Export("LangSmith runs", rows_read, _sources(rows_read, fields))
 
 
 def _inner(outputs: Any, field: str) -> list[Any]:
@@ -403,7 +403,7 @@ LANGFUSE = frozenset(
 
 def _langfuse_rows(table: Table) -> Rows:
     """The rows of a single downloaded trace: the trace and its observations."""
-    whole = table.whole
+    whole = table.document
     if isinstance(whole, dict) and isinstance(whole.get("trace"), dict):
         return [(None, {**whole["trace"], "observations": whole.get("observations") or []})]
     return table.rows

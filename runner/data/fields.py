@@ -179,11 +179,11 @@ class Fields:
             else:
                 self.wrong(f"{name}[{index}]", "an object", item)
 
-    def warn_of_misspellings(self, known: frozenset[str]) -> None:
+    def warn_of_misspellings(self, known_keys: frozenset[str]) -> None:
         """Warn of unknown keys that are similar to an absent known one; other unknown keys are allowed."""
         for name in self.data:
-            if name not in known:
-                meant = _similar_name(name, known)
+            if name not in known_keys:
+                meant = _similar_name(name, known_keys)
                 if meant is not None and meant not in self.data:
                     self.log.warn_once(self.path, f"unknown, ignored; did you mean '{meant}'?", self.line, name)
 

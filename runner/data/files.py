@@ -109,7 +109,7 @@ class _Zstd:
         self._packed = self._plain = b""
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; none at the end. Raises OSError for damaged data."""
+        """Read at most `size` bytes; empty at the end. Raises OSError for damaged data."""
         from zstandard import ZstdError
 
         while not self._plain:
@@ -140,12 +140,12 @@ def missing_folder(path: str, key: str, error: type[RunnerError]) -> list[Proble
 
 
 def _problems(
-    paths: Iterable[str], key: str, error: type[RunnerError], opened: Callable[[str], object]
+    paths: Iterable[str], key: str, error: type[RunnerError], open_path: Callable[[str], object]
 ) -> list[Problem]:
     problems = []
     for path in paths:
         try:
-            opened(path)
+            open_path(path)
         except error as found:
             problems.append(Problem(key, str(found).removeprefix(f"{key}: "), error.exit_code))
     return problems

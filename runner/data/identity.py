@@ -27,7 +27,7 @@ class DocumentsDigest:
         self._digest = hashlib.sha256()
 
     def add(self, document: Document) -> None:
-        """Take in the next document."""
+        """Add the next document to the hash."""
         for part in (document.id, document.title, document.text):
             data = part.encode("utf-8", "surrogatepass")
             self._digest.update(b"%d:" % len(data))
@@ -53,7 +53,7 @@ def documents_identity(corpus: Corpus) -> str:
 
 def queries_identity(queries: Sequence[Query]) -> dict[str, str]:
     """The hashes of all parts of queries, by name: queries, gold, slices and given, and checks where there are some.
-    Each query is read once, since a large data set makes its queries anew each time."""
+    Each query is read once, since a large data set builds its queries again on each read."""
     texts, gold, slices, given_results = (ListFingerprint() for _ in range(4))
     checks: list[tuple[str, list[object]]] = []
     last, is_in_order = "", True

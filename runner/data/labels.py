@@ -76,10 +76,10 @@ def read_labels(path: str, spec: RatingSpec, log: ProblemLog, rows: Rows | None 
     rating. `rows`: of the run whose answers a spreadsheet holds."""
     if expand(path).is_dir():
         spec = replace(spec, scale=spec.scale or SCALE)
-        found = read_mtrag(path, KEY, spec, log)
+        rated_answers = read_mtrag(path, KEY, spec, log)
     else:
-        found = _read(path, spec, log, rows)
-    answers = tuple(answer for answer in found if answer.ratings)
+        rated_answers = _read(path, spec, log, rows)
+    answers = tuple(answer for answer in rated_answers if answer.ratings)
     log.stop_if_strict()
     rubrics = tuple(name for name in spec.names if any(name in answer.ratings for answer in answers))
     if not rubrics:

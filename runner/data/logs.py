@@ -16,13 +16,13 @@ from runner.errors import RunnerError
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """`cases`: (line of the file or None, case for runner.data.queries). `taken`: field -> column or place in the form;
-    `left`: unused columns. `repeated_ids`: ids that got a number. `left_checks`: counts of assertions without a check
-    here, by type."""
+    """`cases`: (line of the file or None, case for runner.data.queries). `column_names`: field -> column or place in
+    the form. `repeated_ids`: ids that got a number. `left_checks`: counts of assertions without a check here, by
+    type."""
 
     form: str
-    taken: Mapping[str, str]
-    left: Sequence[str]
+    column_names: Mapping[str, str]
+    unused_columns: Sequence[str]
     cases: Sequence[tuple[int | None, dict[str, Any]]]
     counts: Mapping[str, int]
     blank_answers: int
@@ -67,10 +67,12 @@ def logs_of(
     log.stop_if_strict()
     if not usable:
         raise error(f"{key}: no row of {path} can be used{why_empty(log, path)}")
-    left = [] if export else left_columns(originals, column_of.values())
+    unused_columns = [] if export else left_columns(originals, column_of.values())
     form = export.name if export else table.shown
     left_checks = Counter(name for _, _, cells in rows for name in cells.get(LEFT, ()))
-    return Logs(form, sources, left, usable, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks)
+    return Logs(
+        form, sources, unused_columns, usable, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks
+    )
 
 
 def _cells(row: Row, columns: Mapping[str, Column]) -> dict[str, Any]:

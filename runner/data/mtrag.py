@@ -30,16 +30,16 @@ SCALE = Scale(1.0, 4.0)
 
 
 def read_mtrag(path: str, key: str, spec: RatingSpec, log: ProblemLog) -> Iterator[RatedAnswer]:
-    """A bad line and a repeated id are errors and left out. Raises DataError or CorpusError for a missing or unreadable
-    file."""
+    """Read answers with ratings. A bad line or a repeated id is an error and left out. Raises DataError or CorpusError
+    for a missing or unreadable file."""
     folder = expand(path)
     corpus = {document.id: document for document in read_documents([str(folder / "corpus.jsonl")], key, log)}
     responses = str(folder / "responses.jsonl")
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     for line, data in read_jsonl(responses, key, log, DataError):
         fields = Fields(data, responses, line, log)
         answer = _answer(fields, corpus, spec)
-        if answer is not None and is_new(fields, answer.id, seen):
+        if answer is not None and is_new(fields, answer.id, places):
             yield answer
 
 

@@ -58,10 +58,10 @@ def read_notes(
             log.error(str(place), f"the name is already the id of another note: '{note[0]}'")
         elif note is not None:
             texts[note[0]] = (place, note[1])
-    made = outlines([text for _, text in texts.values()])
+    note_outlines = outlines([text for _, text in texts.values()])
     documents = {
         note: _document(note, text, outline, str(place), log)
-        for (note, (place, text)), outline in zip(texts.items(), made, strict=True)
+        for (note, (place, text)), outline in zip(texts.items(), note_outlines, strict=True)
     }
     log.stop_if_strict()
     if not documents:

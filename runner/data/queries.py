@@ -72,11 +72,11 @@ def queries_in(
     records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, log: ProblemLog
 ) -> Iterator[tuple[LineT, Query]]:
     """The usable queries, one at a time."""
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     for line, data in records:
         fields = Fields(data, path, line, log)
         query = _query(fields)
-        if query is not None and is_new(fields, query.id, seen):
+        if query is not None and is_new(fields, query.id, places):
             yield line, query
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from runner.data.files import PACKED, parsed_yaml, read_bytes
 from runner.data.jsonl import describe_value, read_json, read_jsonl
 from runner.data.problems import ProblemLog
-from runner.errors import RunnerError, did_you_mean, installing
+from runner.errors import RunnerError, did_you_mean, install_command
 
 Kind = Literal["csv", "tsv", "xlsx", "parquet", "json", "jsonl", "yaml"]
 Row = Mapping[str, Any]
@@ -56,12 +56,12 @@ KOREAN = range(0xAC00, 0xD7A4)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`rows`: (first line or None, row). `whole`: the value of a JSON or YAML file that holds more than rows.
+    """`rows`: (first line or None, row). `document`: the value of a JSON or YAML file that holds more than rows.
     `encoding`: of a text that is not UTF-8."""
 
     kind: Kind
     rows: Sequence[tuple[int | None, Row]]
-    whole: Any = None
+    document: Any = None
     encoding: str | None = None
 
     @property
@@ -192,7 +192,9 @@ def _excel_rows(
     try:
         import openpyxl
     except ImportError:
-        raise error(f"{key}: {path} is an Excel file, and reading one needs openpyxl: {installing('xlsx')}") from None
+        raise error(
+            f"{key}: {path} is an Excel file, and reading one needs openpyxl: {install_command('xlsx')}"
+        ) from None
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         names = book.sheetnames
@@ -214,7 +216,7 @@ def _parquet_rows(content: bytes, path: str, key: str, error: type[RunnerError])
         from pyarrow import parquet
     except ImportError:
         needs = f"{path} is a Parquet file, and reading one needs pyarrow"
-        raise error(f"{key}: {needs}: {installing('parquet')}") from None
+        raise error(f"{key}: {needs}: {install_command('parquet')}") from None
     try:
         rows = parquet.read_table(io.BytesIO(content)).to_pylist()
     except (OSError, pyarrow.ArrowException) as problem:
@@ -243,43 +245,43 @@ def plain(value: Any) -> Any:
 def _parse(kind: Kind, content: bytes, path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Table:
     if kind == "yaml":
         text, _ = decode(content, path, key, error, "utf-8-sig")
-        whole = plain(parsed_yaml(text, path, key, error))
+        document = plain(parsed_yaml(text, path, key, error))
     elif kind == "jsonl":
         return Table(kind, list(read_jsonl(path, key, log, error)))
     else:
         try:
-            whole = read_json(path, key, log, error)
+            document = read_json(path, key, log, error)
         except RunnerError:
             lines = ProblemLog()
             rows = list(read_jsonl(path, key, lines, error))  # JSON Lines with the suffix of JSON
             if lines.errors or not rows:
                 raise
             return Table("jsonl", rows)
-    rows_of_whole = _rows(whole)
+    rows_of_whole = _rows(document)
     for place, row in enumerate(rows_of_whole):
         if not isinstance(row, dict):
             log.error(path, f"expected an object, found {describe_value(row)}", None, f"[{place}]")
-    return Table(kind, [(None, row) for row in rows_of_whole if isinstance(row, dict)], whole)
+    return Table(kind, [(None, row) for row in rows_of_whole if isinstance(row, dict)], document)
 
 
-def _rows(whole: Any) -> Sequence[Any]:
+def _rows(document: Any) -> Sequence[Any]:
     """The rows of a list, of a table of pandas or MLflow, of columns, or of the only list in an object."""
-    if isinstance(whole, list):
-        return whole
-    if not isinstance(whole, dict):
-        return [whole]
-    columns, data = whole.get("columns"), whole.get("data")
+    if isinstance(document, list):
+        return document
+    if not isinstance(document, dict):
+        return [document]
+    columns, data = document.get("columns"), document.get("data")
     if isinstance(columns, list) and isinstance(data, list):
         names = _header(columns)
         return [dict(zip(names, row, strict=False)) if isinstance(row, list) else row for row in data]
-    values = list(whole.values())
+    values = list(document.values())
     if _are_columns(values):
-        return _across(whole, range(len(values[0])))
+        return _across(document, range(len(values[0])))
     if values and all(isinstance(value, dict) and value for value in values) and len({tuple(v) for v in values}) == 1:
         numbered = [place for place in values[0] if str(place).isdecimal()]
         if len(numbered) == len(values[0]):
-            return _across(whole, numbered)
-    return next((whole[name] for name in LISTS if isinstance(whole.get(name), list)), [whole])
+            return _across(document, numbered)
+    return next((document[name] for name in LISTS if isinstance(document.get(name), list)), [document])
 
 
 def _are_columns(values: Sequence[Any]) -> bool:

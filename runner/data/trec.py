@@ -46,13 +46,13 @@ def read_topics(path: str, key: str, field: str, log: ProblemLog) -> list[Topic]
     """
     text = read_text(path, key, DataError)
     if text.lstrip().startswith("{"):
-        parsed = _from_jsonl(path, key, log)
+        topics_read = _from_jsonl(path, key, log)
     elif _TOPIC.search(text):
-        parsed = _from_blocks(text, field, path, log)
+        topics_read = _from_blocks(text, field, path, log)
     else:
-        parsed = _from_lines(text, path, log)
+        topics_read = _from_lines(text, path, log)
     topics: dict[str, Topic] = {}
-    for topic in parsed:
+    for topic in topics_read:
         if topic.id in topics:
             first = f"{path}:{topics[topic.id].line}"
             log.error(path, f"'{topic.id}' is already the id at {first}; the first one counts", topic.line, "id")

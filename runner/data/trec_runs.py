@@ -62,7 +62,7 @@ def read_qrels(path: Path) -> Qrels:
     A judgement may be repeated. Raises DataError for two different grades of a document, and for an invalid line.
     """
     with _open(path) as lines:
-        return judgements(lines, _raising(path))[0]
+        return judgements(lines, _raiser_for(path))[0]
 
 
 def judgements(lines: Iterable[bytes], refuse: Refuse, repeated: str = REPEATED) -> tuple[Qrels, dict[bytes, int]]:
@@ -88,7 +88,7 @@ def read_run(path: Path) -> Run:
     """Scores by query and document; a repeated document has its best score. Raises DataError for an invalid line."""
     run: Run = {}
     with _open(path) as lines:
-        for stretch in _stretches(lines, RUN_COLUMNS, _raising(path)):
+        for stretch in _stretches(lines, RUN_COLUMNS, _raiser_for(path)):
             scores = dict(zip(stretch.documents, stretch.values, strict=True))
             if stretch.query in run or len(scores) < len(stretch.values):
                 scores = run.get(stretch.query, {})
@@ -113,7 +113,7 @@ def _open(path: Path) -> Iterator[Iterable[bytes]]:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _raising(path: Path) -> Refuse:
+def _raiser_for(path: Path) -> Refuse:
     def refuse(number: int, column: str, message: str) -> NoReturn:
         raise DataError(str(DataProblem("error", str(path), message, number, column)))
 

@@ -121,11 +121,11 @@ class ReplyCache:
         """Mark the replies to these requests as useless."""
         if not self.stores:
             return
-        asked = [(request_digest(request), request) for request in requests]
+        digests = [(request_digest(request), request) for request in requests]
         sweep, command = self._own_sweep(), self._command()
 
         def write(rows: sqlite3.Connection) -> None:
-            for digest, request in asked:
+            for digest, request in digests:
                 if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
                     encoded = orjson.dumps({**found, USELESS: command})
                     checksum = _checksum(digest, request, encoded)
@@ -154,7 +154,7 @@ class ReplyCache:
         return _is_of_use(reply) or self.mode == "replay" or reply[USELESS] == self._command()
 
     def _own_sweep(self) -> str:
-        """Empty where replies of all sweeps are accepted."""
+        """The sweep whose replies are accepted; empty for those of all sweeps."""
         return self._sweep() if self.mode == "refresh" else ""
 
 

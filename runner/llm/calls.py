@@ -33,7 +33,7 @@ from runner.llm.messages import ChatReply, Digest, request_digest
 from runner.llm.metering import owner_of
 from runner.system import terminal
 from runner.system.redaction import redacted_bytes, redacted_value
-from runner.system.writing import in_words
+from runner.system.writing import os_error_text
 from runner.words.wording import current_wording
 
 if TYPE_CHECKING:
@@ -102,13 +102,13 @@ class CallLog:
         self.path, self._keep, self._has_row = path, keep, has_row
         self._compressor = _compressor()
         self._waiting: dict[str, list[bytes]] = {}  # by case
-        self._known: dict[str, set[str]] = {}  # ids of requests noted so far, of cases without a row
+        self._noted_ids: dict[str, set[str]] = {}  # ids of requests noted so far, of cases without a row
         self._file: BinaryIO | None = None
         self._end = 0
         if keep != "none" and path.exists():
             self._end = _usable_length(path)
             for call in read_calls(path, lambda case: not has_row(case)):
-                self._known.setdefault(call["case"], set()).add(call["id"])
+                self._noted_ids.setdefault(call["case"], set()).add(call["id"])
 
     # --- what is asked ----------------------------------------------------------------------------
 
@@ -144,15 +144,19 @@ class CallLog:
             by_case.setdefault(owner_of(text.removeprefix(outcome.prefix)), []).append(text)
         by_case.pop("", None)
         ms = _ms(outcome.began)
-        for case, own in by_case.items():
-            request = {**body, "input": own}
-            key = whole_request.key + "\0".join(own).encode("utf-8", "surrogatepass")
-            reply = {"vectors": len(own), "dimensions": outcome.length or None, "texts_of_the_request": len(texts)}
+        for case, case_texts in by_case.items():
+            request = {**body, "input": case_texts}
+            key = whole_request.key + "\0".join(case_texts).encode("utf-8", "surrogatepass")
+            reply = {
+                "vectors": len(case_texts),
+                "dimensions": outcome.length or None,
+                "texts_of_the_request": len(texts),
+            }
             facts = {
                 "attempts": outcome.attempts,
                 "cached": not outcome.attempts,
                 "reply": reply,
-                **_cost(outcome.cost(own)),
+                **_cost(outcome.cost(case_texts)),
             }
             own_request = CallRequest(whole_request.role, whole_request.model, request, key)
             self._note(
@@ -163,13 +167,13 @@ class CallLog:
 
     def _note(self, case: str, request: CallRequest, outcome: Mapping[str, Any]) -> None:
         id = request_digest(request.key).hex()[:16]
-        if outcome["cached"] and (self._has_row(case) or id in self._known.get(case, ())):
+        if outcome["cached"] and (self._has_row(case) or id in self._noted_ids.get(case, ())):
             return
         about = {"case": case, "role": request.role, "rubric": _rubric.get() if request.role == "judge" else ""}
         order = {"repeat": request.repeat, "again": request.again}
         call = {**about, "model": request.model, **outcome, **order, "request": request.request, "id": id}
         if not outcome["error"]:
-            self._known.setdefault(case, set()).add(id)
+            self._noted_ids.setdefault(case, set()).add(id)
         self._waiting.setdefault(case, []).append(_encode(call))
 
     # --- what is written --------------------------------------------------------------------------
@@ -178,7 +182,7 @@ class CallLog:
         """Write the calls of a case; call it before the row is written. Raises StopRunError where they cannot be
         written."""
         lines = self._waiting.pop(case, [])
-        self._known.pop(case, None)
+        self._noted_ids.pop(case, None)
         if lines and not (is_whole and self._keep == "failed"):
             self._write(case, lines)
 
@@ -203,7 +207,7 @@ class CallLog:
         except OSError as error:
             if self._file is not None:
                 self._file.truncate(self._end)
-            raise StopRunError(in_words(error, self.path)) from error
+            raise StopRunError(os_error_text(error, self.path)) from error
         self._end += len(group)
 
 
@@ -257,10 +261,10 @@ def _encode(call: Mapping[str, Any]) -> bytes:
     request = call["request"]
     if not isinstance(request, orjson.Fragment):
         return redacted_bytes(_without_secrets(call)) + b"\n"
-    rest = {**call, "request": None}
-    if _may_hold_secrets(orjson.dumps(rest)):
-        rest = redacted_value(rest)
-    return redacted_bytes(orjson.dumps({**rest, "request": request})) + b"\n"
+    fields = {**call, "request": None}
+    if _may_hold_secrets(orjson.dumps(fields)):
+        fields = redacted_value(fields)
+    return redacted_bytes(orjson.dumps({**fields, "request": request})) + b"\n"
 
 
 def _without_secrets(value: Any) -> bytes:
@@ -332,11 +336,11 @@ def call_counts(path: Path) -> dict[str, int]:
 
 
 def calls_of(path: Path, cases: Collection[str]) -> dict[str, list[dict[str, Any]]]:
-    """By case."""
-    found: dict[str, list[dict[str, Any]]] = {case: [] for case in cases}
-    for call in read_calls(path, found.__contains__):
-        found[call["case"]].append(call)
-    return found
+    """The calls by case."""
+    calls: dict[str, list[dict[str, Any]]] = {case: [] for case in cases}
+    for call in read_calls(path, calls.__contains__):
+        calls[call["case"]].append(call)
+    return calls
 
 
 def _groups(file: BinaryIO) -> Iterator[_Group]:

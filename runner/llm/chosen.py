@@ -34,26 +34,26 @@ UNCHECKED = "judge_unchecked"  # rubrics without control items
 
 class ChosenMetrics:
     """`choices` by name; None (a record older than `metric`) means all that the evaluation offers. `offered`: the
-    metrics of the evaluation that can be chosen; `shown`: the fields of a case that it can show to a judge. The judge
+    metrics of the evaluation that can be chosen; `fields`: the fields of a case that it can show to a judge. The judge
     learns the rubrics of the choices."""
 
     def __init__(
         self,
         choices: Mapping[str, Scorer] | None,
-        offered: Iterable[Metric],
+        metrics: Iterable[Metric],
         *,
         judge: Judge | None = None,
-        shown: Collection[str] = (),
+        fields: Collection[str] = (),
     ) -> None:
-        self.choices, self.judge, self.shown = dict(choices or {}), judge, frozenset(shown)
-        self._offered = Catalogue(offered)
+        self.choices, self.judge, self.fields = dict(choices or {}), judge, frozenset(fields)
+        self._catalogue = Catalogue(metrics)
         for name, choice in self.choices.items():
             if isinstance(choice, Named):
                 choice.set_name(name)
         offering = [choice.offered_metrics for choice in self.choices.values() if isinstance(choice, Offering)]
         self.names = frozenset(name for names in offering for name in names)
         if choices is None:
-            self.names = frozenset(metric.name for metric in self._offered.metrics)
+            self.names = frozenset(metric.name for metric in self._catalogue.metrics)
         self._scoring = [  # a choice that only names metrics of the evaluation scores nothing itself
             choice
             for choice in self.choices.values()
@@ -96,7 +96,7 @@ class ChosenMetrics:
 
     def problems(self) -> Iterator[Problem]:
         """Why what was chosen cannot be measured."""
-        names = [metric.name for metric in self._offered.metrics]
+        names = [metric.name for metric in self._catalogue.metrics]
         for name, choice in self.choices.items():
             for wish in choice.offered_metrics if isinstance(choice, Offering) else ():
                 if not names:
@@ -118,8 +118,8 @@ class ChosenMetrics:
             )
         for rubric in choice.rubrics.values():
             for field in rubric.fields:
-                if self.judge is not None and field not in self.shown:
-                    known = ", ".join(sorted(self.shown))
+                if self.judge is not None and field not in self.fields:
+                    known = ", ".join(sorted(self.fields))
                     yield Problem(f"{key}.fields", f"the evaluation shows no '{field}' to a judge; known: {known}")
 
     def judge_fields(self, shown: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -131,11 +131,11 @@ class ChosenMetrics:
             if isinstance(choice, Preparing):
                 await in_thread(choice.prepare, cases, workspace)
 
-    async def add_own(self, case: Any, shown: Mapping[str, Any], judgements: MutableMapping[str, Judgement]) -> None:
+    async def add_own(self, case: Any, fields: Mapping[str, Any], judgements: MutableMapping[str, Judgement]) -> None:
         """Add the judgements that choices make without a judge, unless an earlier command left them."""
         for choice in self._self_judging:
             if judgements.keys().isdisjoint(self._names_of[id(choice)]):
-                judgements.update(await choice.judge_case(case, shown))
+                judgements.update(await choice.judge_case(case, fields))
 
     @property
     def identity(self) -> dict[str, str]:
@@ -145,15 +145,15 @@ class ChosenMetrics:
 
     def merge_scores(
         self,
-        own: Scores,
+        own_scores: Scores,
         case: Any,
         output: Any,
         judgements: Judgements,
         rubrics: Collection[str] = (),
     ) -> Scores:
-        """The chosen metrics of `own`, and the scores of the choices. `rubrics`: those of the choices that apply to the
-        case; `output` None: it failed."""
-        scores = [self._choose(own)]
+        """The chosen metrics of `own_scores`, and the scores of the choices. `rubrics`: those of the choices that apply
+        to the case; `output` None: it failed."""
+        scores = [self._choose(own_scores)]
         if output is None:
             scores.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
         else:
@@ -168,16 +168,21 @@ class ChosenMetrics:
             labels={name: label for each in scores for name, label in each.labels.items()},
         )
 
-    def _choose(self, own: Scores) -> Scores:
+    def _choose(self, own_scores: Scores) -> Scores:
         is_wanted = self._is_wanted
-        if not (own.values.keys() <= is_wanted.keys() and is_wanted.keys() >= {*own.unscored}):
-            for name in {*own.values, *own.unscored} - is_wanted.keys():
-                metric = self._offered.variant(name).metric
+        if not (own_scores.values.keys() <= is_wanted.keys() and is_wanted.keys() >= {*own_scores.unscored}):
+            for name in {*own_scores.values, *own_scores.unscored} - is_wanted.keys():
+                metric = self._catalogue.variant(name).metric
                 is_wanted[name] = metric is None or metric.name in self.names
         if False not in is_wanted.values():
-            return own
-        values = {name: value for name, value in own.values.items() if is_wanted[name]}
-        return Scores(values, tuple(name for name in own.unscored if is_wanted[name]), own.weights, own.labels)
+            return own_scores
+        values = {name: value for name, value in own_scores.values.items() if is_wanted[name]}
+        return Scores(
+            values,
+            tuple(name for name in own_scores.unscored if is_wanted[name]),
+            own_scores.weights,
+            own_scores.labels,
+        )
 
     def _failed_scores(self, judgements: Judgements, asked: Collection[str]) -> Scores:
         """Scores of rubrics without a judgement: the worst one, or none at all."""

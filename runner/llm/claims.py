@@ -59,13 +59,13 @@ def claims_of(references: Sequence[str]) -> list[list[str]]:
 # --- reading ------------------------------------------------------------------------------------------
 
 
-def on_claims(verdicts: Any, stated: Sequence[str], n_chunks: int | None, place: str = "verdicts") -> list[Detail]:
+def on_claims(verdicts: Any, claim_texts: Sequence[str], n_chunks: int | None, place: str = "verdicts") -> list[Detail]:
     """One verdict for each claim, in the order of the claims. `n_chunks` None: no verdict names a chunk."""
 
     def read(entry: Mapping[str, Any], number: int, at: str) -> Detail:
-        return _on_claim(entry, stated[number - 1], n_chunks, at)
+        return _on_claim(entry, claim_texts[number - 1], n_chunks, at)
 
-    return reconcile(verdicts, "claim", len(stated), place, read)
+    return reconcile(verdicts, "claim", len(claim_texts), place, read)
 
 
 def on_chunks(verdicts: Any, n_chunks: int) -> list[Detail]:

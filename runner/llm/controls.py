@@ -73,8 +73,8 @@ def answer_controls(rubrics: Sequence[str]) -> list[Controls]:
 
 
 def _items(rubric: str) -> Iterator[ControlItem]:
-    seen = {"language", *(field.name for field in built_in_rubric(rubric).modes["score"].fields_)}
+    field_names = {"language", *(field.name for field in built_in_rubric(rubric).modes["score"].fields_)}
     for control in controls():
         if rubric in control.expected:
-            fields = {name: value for name, value in control.fields.items() if name in seen}
+            fields = {name: value for name, value in control.fields.items() if name in field_names}
             yield ControlItem(control.id, fields, control.expected[rubric], control.without)

@@ -123,7 +123,7 @@ class Criteria:
         sentences = [sentence.strip() for sentence in split_sentences(answer)]
         return [each for each in sentences if each and (self.unit == "sentences" or citations(each))]
 
-    def nothing(self, fields: Mapping[str, Any]) -> Judgement:
+    def missing_judgement(self, fields: Mapping[str, Any]) -> Judgement:
         """The judgement of an answer without such a part."""
         return Judgement(None, error=_TEXTS[self.language(fields)]["nothing"])
 
@@ -202,7 +202,7 @@ class Criteria:
             reason = str(entry.get("reason") or "") or None
             if verdict not in VERDICTS:
                 raise ValueError(f"{place}.verdict: expected {' or '.join(VERDICTS)}, got {verdict!r}")
-            if beyond := self._beyond(part, fields):
+            if beyond := self._unknown_citation(part, fields):
                 verdict, reason = "unmet", words["no_context"].format(beyond)
             return {"claim": part, "verdict": verdict, "reason": reason}
 
@@ -216,7 +216,7 @@ class Criteria:
         text = " ".join([words["met"].format(met, len(claims)), *wrong])
         return Judgement(met / len(claims), text, details={"claims": claims})
 
-    def _beyond(self, part: str, fields: Mapping[str, Any]) -> int | None:
+    def _unknown_citation(self, part: str, fields: Mapping[str, Any]) -> int | None:
         """The first number that a part cites although no context has it."""
         if self.unit != "citations" or "contexts" not in self.fields:
             return None

@@ -34,7 +34,7 @@ class Door:
         self.calls: CallLog | None = None
         self._folder, self._budget = folder, budget
         self._tasks: set[asyncio.Task[ChatReply]] = set()
-        self._shared: dict[bytes, asyncio.Task[ChatReply]] = {}
+        self._requests: dict[bytes, asyncio.Task[ChatReply]] = {}
         self._under_way: dict[int, tuple[str, float]] = {}
         self._numbers = count()
         self._tokens = self._nano_usd = self._unpriced = 0
@@ -47,12 +47,12 @@ class Door:
     async def once(self, request: bytes, fetch: Callable[[], Coroutine[Any, Any, ChatReply]]) -> tuple[ChatReply, bool]:
         """The reply, and whether it came from an identical request in flight. When its caller is cancelled, a request
         stays in flight and its reply is stored."""
-        if (shared := self._shared.get(request)) is not None:
+        if (shared := self._requests.get(request)) is not None:
             return await asyncio.shield(shared), True
         task = asyncio.create_task(fetch())
         self._tasks.add(task)
         if self.cache.stores:
-            self._shared[request] = task
+            self._requests[request] = task
         task.add_done_callback(lambda done: self._finish(request, done))
         return await asyncio.shield(task), False
 
@@ -77,12 +77,12 @@ class Door:
 
     def _finish(self, request: bytes, task: asyncio.Task[ChatReply]) -> None:
         self._tasks.discard(task)
-        self._shared.pop(request, None)
+        self._requests.pop(request, None)
         if not task.cancelled():
             task.exception()  # the callers that waited have the error of the task; perhaps there were none
 
     @contextmanager
-    def under_way(self, label: str) -> Iterator[None]:
+    def list_in_flight(self, label: str) -> Iterator[None]:
         """List the label among the requests in flight while the block runs."""
         number = self._begin(label)
         try:

@@ -149,18 +149,18 @@ class Endpoint:
 
     @cached_property
     def _secret_headers(self) -> dict[str, str]:
-        found = {}
+        values = {}
         for header in self._headers:
             learn_variable(header["value_env"])
-            found[header["name"]] = header.get("prefix", "") + os.environ[header["value_env"]].strip()
-        return found
+            values[header["name"]] = header.get("prefix", "") + os.environ[header["value_env"]].strip()
+        return values
 
     @cached_property
     def _limiter(self) -> Limiter:
-        told = "\n".join(f"{name}: {value}" for name, value in self._secret_headers.items())
+        header_lines = "\n".join(f"{name}: {value}" for name, value in self._secret_headers.items())
         return limiter_of(
             self.url,
-            told,
+            header_lines,
             ceiling=self._ceiling,
             requests_per_minute=self._per_minute,
             tokens_per_minute=None,
@@ -249,12 +249,12 @@ class Endpoint:
         except ClientConnectorError as error:
             is_refused = isinstance(error.os_error, ConnectionRefusedError)
             reason = say("service.refused") if is_refused else str(error.os_error)
-            return _Reply(0, told=say("service.no_connection", reason=reason), is_down=True)
+            return _Reply(0, message=say("service.no_connection", reason=reason), is_down=True)
         except TimeoutError:
             limit = f"{self._timeout_s * 1000:,.0f} ms"
-            return _Reply(0, told=say("service.late", setting=f"{self.setting}.timeout_ms", limit=limit))
+            return _Reply(0, message=say("service.late", setting=f"{self.setting}.timeout_ms", limit=limit))
         except (ClientError, ValueError) as error:
-            return _Reply(0, told=say("service.lost", error=f"{type(error).__name__}: {error}"))
+            return _Reply(0, message=say("service.lost", error=f"{type(error).__name__}: {error}"))
 
     async def _read(self, response: ClientResponse) -> _Reply:
         body = await response.content.read(LONGEST_REPLY + 1)
@@ -262,10 +262,10 @@ class Endpoint:
             body += more
         if len(body) > LONGEST_REPLY:
             raise ValueError(f"a reply of more than {LONGEST_REPLY:,} bytes")
-        said = _excerpt(body) or self._say("service.no_message")
-        told = self._say("service.status", status=response.status, said=said)
+        excerpt = _excerpt(body) or self._say("service.no_message")
+        message = self._say("service.status", status=response.status, said=excerpt)
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return _Reply(response.status, body, retry_after_s(headers), told, kind=response.content_type)
+        return _Reply(response.status, body, retry_after_s(headers), message, kind=response.content_type)
 
     def _content(self, request: Request, reply: _Reply, toll: Toll | None) -> Any:
         body = redacted_bytes(reply.body)
@@ -282,26 +282,26 @@ class Endpoint:
 
     def _check_patience(self, request: Request, reply: _Reply, lasting_s: float) -> None:
         if reply.after_s is not None and reply.after_s > self._patience.throttled_s:
-            asked = self._say("service.wait", told=reply.told, seconds=f"{reply.after_s:,.0f}")
-            raise StopRunError(self._message(request, asked))
+            wait_message = self._say("service.wait", told=reply.message, seconds=f"{reply.after_s:,.0f}")
+            raise StopRunError(self._message(request, wait_message))
         if lasting_s > self._patience.throttled_s:
-            lasting = self._say("service.throttled", told=reply.told, seconds=f"{lasting_s:,.0f}")
+            lasting = self._say("service.throttled", told=reply.message, seconds=f"{lasting_s:,.0f}")
             raise StopRunError(self._message(request, lasting))
 
     def _raise_if_final(self, request: Request, reply: _Reply, failures: int) -> None:
         say, setting = self._say, self.setting
-        answer = say("service.asked", told=reply.told, times=failures) if failures > 1 else reply.told
+        answer = say("service.asked", told=reply.message, times=failures) if failures > 1 else reply.message
         if reply.status in ACCESS:
             variables = ", ".join(header["value_env"] for header in self._headers)
             key = "service.access" if variables else "service.access_none"
-            held = say(key, told=reply.told, variables=variables, setting=f"{setting}.headers")
-            raise StopRunError(self._message(request, held))
+            message = say(key, told=reply.message, variables=variables, setting=f"{setting}.headers")
+            raise StopRunError(self._message(request, message))
         if 300 <= reply.status < 400:
-            elsewhere = say("service.elsewhere", told=reply.told, setting=f"{setting}.url")
+            elsewhere = say("service.elsewhere", told=reply.message, setting=f"{setting}.url")
             raise StopRunError(self._message(request, elsewhere))
         if reply.status in (404, 405):
             place = f"{setting}.{request.name}.path" if request.name != "url" else f"{setting}.url"
-            raise StopRunError(self._message(request, say("service.missing", told=reply.told, setting=place)))
+            raise StopRunError(self._message(request, say("service.missing", told=reply.message, setting=place)))
         if reply.status > 0 and reply.status not in AGAIN:
             raise EvaluationError(self._message(request, answer))
         if failures < self._patience.attempts:
@@ -322,7 +322,7 @@ class _Reply:
     status: int
     body: bytes = b""
     after_s: float | None = None
-    told: str = ""
+    message: str = ""
     is_down: bool = False
     kind: str = ""
 
@@ -340,11 +340,11 @@ def _excerpt(body: bytes) -> str:
 
 def of_events(body: bytes, delta: str) -> dict[str, Any]:
     """The keys of all events, later ones before earlier ones; `answer`: the pieces that `delta` finds, joined, unless
-    an event without a piece has an answer of its own. Data that is no JSON is a piece itself, [DONE] is none. Raises
-    ValueError where there is no event."""
-    merged: dict[str, Any] = {}
+    an event without a piece has an answer of its own. Data that is not JSON is a piece itself; [DONE] is skipped.
+    Raises ValueError where there is no event."""
+    keys: dict[str, Any] = {}
     pieces: list[str] = []
-    whole: Any = None
+    full_answer: Any = None
     data = list(_data_of_events(body))
     if not data:
         raise ValueError("no event")
@@ -357,9 +357,9 @@ def of_events(body: bytes, delta: str) -> dict[str, Any]:
         if isinstance(piece, str):
             pieces.append(piece)
         elif isinstance(event, dict):
-            whole = event.get("answer", whole)
-        merged |= event if isinstance(event, dict) else {}
-    return {**merged, "answer": "".join(pieces) if whole is None else whole}
+            full_answer = event.get("answer", full_answer)
+        keys |= event if isinstance(event, dict) else {}
+    return {**keys, "answer": "".join(pieces) if full_answer is None else full_answer}
 
 
 def _data_of_events(body: bytes) -> Iterator[str]:
@@ -367,8 +367,8 @@ def _data_of_events(body: bytes) -> Iterator[str]:
     text = body.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     for block in text.split("\n\n"):
         lines = [line.partition(":")[2].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
-        if lines and (joined := "\n".join(lines)) != "[DONE]":
-            yield joined
+        if lines and (data := "\n".join(lines)) != "[DONE]":
+            yield data
 
 
 # --- templates ------------------------------------------------------------------------------------
@@ -384,8 +384,8 @@ _NOTHING = _Nothing()
 def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     """A template with its placeholders filled in. What is filled in is not looked at again. Raises KeyError for a
     placeholder that has no value."""
-    made = _fill(template, values)
-    return None if made is _NOTHING else made
+    body = _fill(template, values)
+    return None if body is _NOTHING else body
 
 
 def filled_path(template: str, values: Mapping[str, Any]) -> str:
@@ -395,29 +395,29 @@ def filled_path(template: str, values: Mapping[str, Any]) -> str:
 
 def _fill(template: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(template, str):
-        if whole := PLACEHOLDER.fullmatch(template):
-            value = values[whole[1]]
+        if placeholder := PLACEHOLDER.fullmatch(template):
+            value = values[placeholder[1]]
             return _NOTHING if value in ("", None) else value
         return PLACEHOLDER.sub(lambda match: _as_text(values[match[1]]), template)
     if isinstance(template, Mapping):
-        made = {str(name): _fill(inner, values) for name, inner in template.items()}
-        return {name: inner for name, inner in made.items() if inner is not _NOTHING}
+        fields = {str(name): _fill(inner, values) for name, inner in template.items()}
+        return {name: inner for name, inner in fields.items() if inner is not _NOTHING}
     if isinstance(template, list | tuple):
         entries = [(inner, _fill(inner, values)) for inner in template]
-        return [made for inner, made in entries if made is not _NOTHING and not _lacks_some(inner, made)]
+        return [entry for inner, entry in entries if entry is not _NOTHING and not _lacks_some(inner, entry)]
     return template
 
 
 def _as_text(value: Any) -> str:
-    """Within a text."""
+    """The value as it stands within a text."""
     if isinstance(value, Mapping | list | tuple):
         return orjson.dumps(value).decode()
     return "" if value is None else str(value)
 
 
-def _lacks_some(template: Any, made: Any) -> bool:
+def _lacks_some(template: Any, entry: Any) -> bool:
     """Whether an entry of a list lacks something that its template has."""
-    return isinstance(template, Mapping) and len(made) < len(template)
+    return isinstance(template, Mapping) and len(entry) < len(template)
 
 
 def placeholders(template: Any) -> Iterator[str]:
@@ -433,7 +433,7 @@ def placeholders(template: Any) -> Iterator[str]:
 
 
 def expression_problem(expression: str) -> str | None:
-    """What is wrong with a JMESPath expression."""
+    """The problem of a JMESPath expression."""
     import jmespath
     from jmespath.exceptions import JMESPathError
 

@@ -80,19 +80,19 @@ class _Example:
 
     def _merge(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """The schema with its references resolved and its `allOf` merged."""
-        merged = {name: value for name, value in schema.items() if name not in ("$ref", "allOf")}
-        others = [self._resolve(str(schema["$ref"]))] if "$ref" in schema else []
-        for other in [*others, *schema.get("allOf", ())]:
-            merged = _conjunction(merged, self._merge(other) if isinstance(other, Mapping) else {})
-        return merged
+        conjunction = {name: value for name, value in schema.items() if name not in ("$ref", "allOf")}
+        parts = [self._resolve(str(schema["$ref"]))] if "$ref" in schema else []
+        for part in [*parts, *schema.get("allOf", ())]:
+            conjunction = _conjunction(conjunction, self._merge(part) if isinstance(part, Mapping) else {})
+        return conjunction
 
     def _resolve(self, reference: str) -> Any:
         """The schema at `#/$defs/name`; a reference to another document accepts anything."""
-        found: Any = self.root if reference.startswith("#") else {}
+        node: Any = self.root if reference.startswith("#") else {}
         for part in filter(None, reference.lstrip("#").split("/")):
             name = part.replace("~1", "/").replace("~0", "~")
-            found = found[int(name)] if isinstance(found, list) else found.get(name, {})
-        return found
+            node = node[int(name)] if isinstance(node, list) else node.get(name, {})
+        return node
 
     def _choices(self, schema: Mapping[str, Any]) -> Sequence[Any]:
         return schema["enum"] or [None]
@@ -100,10 +100,12 @@ class _Example:
     def _one_of(self, schema: Mapping[str, Any], name: str, depth: int, number: int) -> Any:
         """An example of the first alternative that has one. Beyond DEEPEST the last alternatives are tried first, to
         end a recursion."""
-        rest = {key: value for key, value in schema.items() if key != name}
+        without_options = {key: value for key, value in schema.items() if key != name}
         for option in _in_trial_order(schema[name], depth > DEEPEST):
             try:
-                return self.of(_conjunction(rest, option) if isinstance(option, Mapping) else option, depth + 1, number)
+                return self.of(
+                    _conjunction(without_options, option) if isinstance(option, Mapping) else option, depth + 1, number
+                )
             except ImpossibleError:
                 continue
         raise ImpossibleError
@@ -149,16 +151,16 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 def _conjunction(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """The conjunction of two schemas, exact where they use different keywords."""
-    joined: dict[str, Any] = {**first, **second}
+    conjunction: dict[str, Any] = {**first, **second}
     if "properties" in first and "properties" in second:
-        joined["properties"] = {**first["properties"], **second["properties"]}
+        conjunction["properties"] = {**first["properties"], **second["properties"]}
     if "required" in first and "required" in second:
-        joined["required"] = [*first["required"], *second["required"]]
+        conjunction["required"] = [*first["required"], *second["required"]]
     ways: dict[str, Callable[[Any, Any], Any]] = {"minimum": max, "maximum": min, "minItems": max, "minLength": max}
     for name, way in ways.items():
         if name in first and name in second:
-            joined[name] = way(first[name], second[name])
-    return joined
+            conjunction[name] = way(first[name], second[name])
+    return conjunction
 
 
 def _in_trial_order(options: Sequence[Any], is_deep: bool) -> Iterable[Any]:
@@ -187,10 +189,10 @@ def _number(schema: Mapping[str, Any], number: int, *, is_whole: bool) -> float 
 
 def _bounds(schema: Mapping[str, Any], inclusive: str, exclusive: str) -> tuple[float | None, float | None]:
     """In draft 4, `exclusive` is a boolean about the inclusive bound."""
-    bound, other = schema.get(inclusive), schema.get(exclusive)
-    if isinstance(other, bool):
-        return (None, bound) if other else (bound, None)
-    return bound, other
+    bound, strict_bound = schema.get(inclusive), schema.get(exclusive)
+    if isinstance(strict_bound, bool):
+        return (None, bound) if strict_bound else (bound, None)
+    return bound, strict_bound
 
 
 def _just_under(high: float | None, below: float | None) -> float:

@@ -37,7 +37,7 @@ _NOTHING = re.compile(r"[\W_]*(?:메모리 없음|없음|none|empty|no memory)?[
 
 
 def is_empty(memory: str, entities: str) -> bool:
-    """Whether both are blank, or only say that there is nothing."""
+    """Whether both are blank, or only say that they are empty."""
     return all(_NOTHING.fullmatch(text) for text in (memory, entities))
 
 
@@ -84,11 +84,11 @@ def make_judgement(
 def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
     """Read the judgement in a model's reply; an overall score in it is ignored. Raises ValueError for an invalid
     score."""
-    said = reply.get("scores")
-    if not isinstance(said, Mapping):
-        raise ValueError(f"scores: expected an object, got {said!r}")
+    scores = reply.get("scores")
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"scores: expected an object, got {scores!r}")
     return make_judgement(
-        {name: _entry(name, said.get(name)) for name in CRITERIA},
+        {name: _entry(name, scores.get(name)) for name in CRITERIA},
         _text(reply.get("summary")),
         language,
         helpful=_texts(reply.get("helpful_info")),
@@ -100,12 +100,12 @@ def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, flo
 def merge_details(judgements: Iterable[Judgement], weights: Mapping[str, float] = WEIGHTS) -> dict[str, Any]:
     """The details of several judgements of one memory: mean scores, the union of the types, and the texts of the first.
     Empty where none is graded."""
-    found = [each.details for each in judgements if each.score is not None and "scores" in each.details]
-    if not found:
+    details_of_votes = [each.details for each in judgements if each.score is not None and "scores" in each.details]
+    if not details_of_votes:
         return {}
-    scores = {name: _merge_entries([details["scores"][name] for details in found]) for name in CRITERIA}
+    scores = {name: _merge_entries([details["scores"][name] for details in details_of_votes]) for name in CRITERIA}
     total = overall(**{name: scores[name]["score"] for name in CRITERIA}, weights=weights)
-    words = {name: found[0][name] for name in ("helpful_info", "missing_info", "summary", "empty")}
+    words = {name: details_of_votes[0][name] for name in ("helpful_info", "missing_info", "summary", "empty")}
     return {"scores": scores, "overall": total, **words}
 
 
@@ -115,12 +115,12 @@ def _merge_entries(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**entries[0], "score": score, **({"types": list(types)} if "types" in entries[0] else {})}
 
 
-def _entry(name: str, said: Any) -> dict[str, Any]:
+def _entry(name: str, entry: Any) -> dict[str, Any]:
     place = f"scores.{name}"
-    if not isinstance(said, Mapping):
-        raise ValueError(f"{place}: expected an object, got {said!r}")
-    score = score_in(0.0, MAX, said.get("score"), f"{place}.score")
-    return {"score": score, "reason": _text(said.get("reason")), "types": said.get("types")}
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"{place}: expected an object, got {entry!r}")
+    score = score_in(0.0, MAX, entry.get("score"), f"{place}.score")
+    return {"score": score, "reason": _text(entry.get("reason")), "types": entry.get("types")}
 
 
 def _with_types(criterion: str, score: float, reason: str, types: Any = None) -> dict[str, Any]:

@@ -255,10 +255,10 @@ class Ledger:
         if unpriced and "usd" in self._limits:
             return f"budget.usd cannot hold: the price of {unpriced:.0f} earlier requests of this sweep was unknown"
         for name, limit in self._limits.items():
-            used, held, more = amounts[name]
-            if used + held + more > limit:
+            amount_used, held, more = amounts[name]
+            if amount_used + held + more > limit:
                 needed = f", one more request may take {_number(more)}" if name in ("tokens", "usd") else ""
-                return f"budget.{name}={limit:g} is spent ({_number(used)} used{needed})"
+                return f"budget.{name}={limit:g} is spent ({_number(amount_used)} used{needed})"
         return ""
 
 
@@ -271,7 +271,7 @@ def _limits(budget: Budget) -> dict[str, float]:
 
 
 def _database(folder: Path | None, budget: Budget) -> Database:
-    """A damaged file does not say what was spent. Within a budget a person has to decide whether to delete it."""
+    """A damaged file does not tell the cost so far. Within a budget, the user has to decide whether to delete it."""
     names = ", ".join(f"budget.{name}" for name in _limits(budget))
     advice = f"what was spent of {names} is unknown; move the file away to start counting again"
     return Database(None if folder is None else folder / FILE, SCHEMA, is_replaceable=not names, advice=advice)

@@ -50,10 +50,10 @@ class Rates:
             now = self._clock()
             rows.execute("DELETE FROM sent WHERE back_at <= ?", (now - MINUTE_S,))
             select = "SELECT COUNT(*), TOTAL(tokens), MIN(back_at) FROM sent WHERE server = ?"
-            counted, sum_of_tokens, oldest = rows.execute(select, (server,)).fetchone()
-            is_crowded = requests_per_minute is not None and counted >= requests_per_minute
+            n_counted, sum_of_tokens, oldest = rows.execute(select, (server,)).fetchone()
+            is_crowded = requests_per_minute is not None and n_counted >= requests_per_minute
             is_wordy = tokens_per_minute is not None and sum_of_tokens + tokens > tokens_per_minute
-            if counted and (is_crowded or is_wordy):
+            if n_counted and (is_crowded or is_wordy):
                 self._note_gone(rows, now)
                 return (LOOK_S if oldest is None else min(LOOK_S, max(0.001, oldest + MINUTE_S - now))), None
             insert = "INSERT INTO sent (server, tokens, owner) VALUES (?, ?, ?)"
@@ -68,7 +68,7 @@ class Rates:
         )
 
     def close(self) -> None:
-        """The requests of this process in flight count for a minute more."""
+        """Close the connection; the requests of this process in flight count for one more minute."""
         self._database.close()
         if self._presence is not None:
             self._presence.close()
@@ -102,13 +102,13 @@ class Limiter:
         server: str = "",
     ) -> None:
         self._rates, self._server = rates, server
-        self._taken: int | None = None
+        self._rate_number: int | None = None
         self._numbers: dict[int, int] = {}  # ticket -> number of `rates`
         self.ceiling, self.allowed = ceiling, float(ceiling)
         self.in_flight = 0
         self._per_minute, self._tokens_per_minute = requests_per_minute, tokens_per_minute
         self._clock = clock
-        self._sent: dict[int, int] = {}  # ticket -> tokens, of the requests in flight
+        self._tokens_in_flight: dict[int, int] = {}  # ticket -> tokens, of the requests in flight
         self._recent: deque[tuple[float, int]] = deque()  # (time of the answer, tokens)
         self._counted_tokens = 0  # of the tokens in flight and of the recent ones
         self._not_before = float("-inf")
@@ -116,7 +116,7 @@ class Limiter:
         self._n_waiting = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def at_once(self, tokens: int) -> int | None:
+    def try_acquire(self, tokens: int) -> int | None:
         """The ticket of a request of so many tokens that need not wait, as most; None where it has to `acquire` one."""
         self._attach()
         return None if self._n_waiting or self._delay_of_all_s(tokens) != 0 else self._start(tokens)
@@ -129,21 +129,21 @@ class Limiter:
         try:
             async with self._turn:
                 while not gives_up() and (delay_s := self._delay_of_all_s(tokens)) != 0:
-                    self._changed.clear()
+                    self._freed.clear()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(delay_s):
-                            await self._changed.wait()
+                            await self._freed.wait()
                 return self._start(tokens)
         finally:
             self._n_waiting -= 1
 
     def look_again(self) -> None:
         """Make all that wait check `gives_up`."""
-        self._changed.set()
+        self._freed.set()
 
     def release(self, ticket: int, ending: Ending, *, retry_after_s: float | None = None) -> None:
-        """End a request. `answered` raises the limit a little. `throttled` (the server refused it as one too many)
-        halves the limit, once for all requests that were sent before the refusal arrived."""
+        """End a request. `answered` raises the limit a little. `throttled` (the server refused it for its rate) halves
+        the limit, once for all requests that were sent before the refusal arrived."""
         self.in_flight -= 1
         self._came_back(ticket)
         if ending == "answered":
@@ -152,7 +152,7 @@ class Limiter:
             if ticket >= self._first_after_cut:
                 self.allowed, self._first_after_cut = max(1.0, self.allowed / 2), self._next_ticket
             self._not_before = max(self._not_before, self._clock() + (retry_after_s or 0.0))
-        self._changed.set()
+        self._freed.set()
 
     def limit_to(self, ceiling: int) -> None:
         """Change the ceiling for another run; a limit that was learnt below it stays."""
@@ -163,16 +163,16 @@ class Limiter:
     def _start(self, tokens: int) -> int:
         self.in_flight += 1
         if self._per_minute or self._tokens_per_minute:
-            self._sent[self._next_ticket] = tokens
+            self._tokens_in_flight[self._next_ticket] = tokens
             self._counted_tokens += tokens
-        if self._taken is not None:
-            self._numbers[self._next_ticket], self._taken = self._taken, None
+        if self._rate_number is not None:
+            self._numbers[self._next_ticket], self._rate_number = self._rate_number, None
         self._next_ticket += 1
         return self._next_ticket - 1
 
     def _came_back(self, ticket: int) -> None:
-        if ticket in self._sent:
-            self._recent.append((self._clock(), self._sent.pop(ticket)))
+        if ticket in self._tokens_in_flight:
+            self._recent.append((self._clock(), self._tokens_in_flight.pop(ticket)))
         if self._rates is not None and ticket in self._numbers:
             self._rates.hand_back(self._numbers.pop(ticket))
 
@@ -181,7 +181,7 @@ class Limiter:
         delay_s = self._delay_s(tokens)
         if delay_s != 0 or self._rates is None or not (self._per_minute or self._tokens_per_minute):
             return delay_s
-        wait_s, self._taken = self._rates.take(self._server, tokens, self._per_minute, self._tokens_per_minute)
+        wait_s, self._rate_number = self._rates.take(self._server, tokens, self._per_minute, self._tokens_per_minute)
         return wait_s
 
     def _delay_s(self, tokens: int) -> float | None:
@@ -198,19 +198,19 @@ class Limiter:
 
     def _is_full(self, tokens: int) -> bool:
         """Whether one more request of so many tokens would exceed a limit per minute."""
-        counted = len(self._sent) + len(self._recent)
-        is_crowded = self._per_minute is not None and counted >= self._per_minute
+        n_counted = len(self._tokens_in_flight) + len(self._recent)
+        is_crowded = self._per_minute is not None and n_counted >= self._per_minute
         is_wordy = self._tokens_per_minute is not None and self._counted_tokens + tokens > self._tokens_per_minute
-        return counted > 0 and (is_crowded or is_wordy)
+        return n_counted > 0 and (is_crowded or is_wordy)
 
     def _attach(self) -> None:
         """Bind the limiter to the running event loop; requests in flight of an earlier loop are forgotten."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self.in_flight = loop, 0
-            for ticket in list(self._sent):
+            for ticket in list(self._tokens_in_flight):
                 self._came_back(ticket)
-            self._turn, self._changed = asyncio.Lock(), asyncio.Event()
+            self._turn, self._freed = asyncio.Lock(), asyncio.Event()
 
 
 _limiters: dict[tuple[str, str, int | None, int | None, int], Limiter] = {}

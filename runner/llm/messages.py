@@ -94,7 +94,7 @@ class ChatReply:
     # Written out, as each reply is changed and `dataclasses.replace` takes four times as long.
 
     def as_live(self, usage: Usage, attempts: int, waited_s: float, limit: int | None) -> ChatReply:
-        """As it came just now."""
+        """The reply as one that has just arrived."""
         return ChatReply(self.text, self.finish_reason, self.refusal, usage, self.calls, attempts, waited_s, limit)
 
     def within(self, limit: int | None) -> ChatReply:
@@ -111,7 +111,7 @@ class ChatReply:
 
 
 class Digest(bytes):
-    """Of a request, where nobody needs the request itself any more."""
+    """The digest of a request, in place of the request itself where that is no longer needed."""
 
 
 def request_digest(request: bytes) -> bytes:

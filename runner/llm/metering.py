@@ -45,15 +45,15 @@ class Meter:
 
     def of_each(self, owners: Sequence[str]) -> list[Entries]:
         """The cost of each owner, with an equal share of the requests that have no owner."""
-        own: dict[str, Entries] = {owner: {} for owner in owners}
-        shared: Entries = {}
+        by_owner: dict[str, Entries] = {owner: {} for owner in owners}
+        without_owner: Entries = {}
         for key, cost in self.entries.items():
-            own.get(key[0], shared)[key] = cost
-        digest = hashlib.sha256(b"".join(sorted(request for _, _, request in shared))).digest()
-        for role, cost in by_role(shared).items():
+            by_owner.get(key[0], without_owner)[key] = cost
+        digest = hashlib.sha256(b"".join(sorted(request for _, _, request in without_owner))).digest()
+        for role, cost in by_role(without_owner).items():
             for owner, share in zip(owners, _shares(cost, len(owners)), strict=True):
-                own[owner]["", role, digest] = share
-        return [own[owner] for owner in owners]
+                by_owner[owner]["", role, digest] = share
+        return [by_owner[owner] for owner in owners]
 
 
 _running: ContextVar[tuple[tuple[Meter, ...], str]] = ContextVar("meters", default=((), ""))  # and the owner
@@ -156,7 +156,7 @@ def by_role(entries: Mapping[Key, RoleCost]) -> dict[str, RoleCost]:
     return {role: _sum(cost for (_, of, _), cost in entries.items() if of == role) for role in roles}
 
 
-def together(first: Mapping[str, RoleCost], second: Mapping[str, RoleCost]) -> dict[str, RoleCost]:
+def sum_costs(first: Mapping[str, RoleCost], second: Mapping[str, RoleCost]) -> dict[str, RoleCost]:
     """The sum of two costs, by role."""
     roles = sorted({*first, *second})
     return {role: _sum(costs[role] for costs in (first, second) if role in costs) for role in roles}
@@ -166,12 +166,12 @@ def _sum(costs: Iterable[RoleCost]) -> RoleCost:
     """The price of the sum is unknown where that of a part is."""
     parts = list(costs)
     nano = [cost.nano_usd for cost in parts]
-    known = [usd for usd in nano if usd is not None]
+    known_usd = [usd for usd in nano if usd is not None]
     return RoleCost(
         requests=sum(cost.requests for cost in parts),
         input_tokens=sum(cost.input_tokens for cost in parts),
         output_tokens=sum(cost.output_tokens for cost in parts),
-        usd=sum(known) / 1e9 if len(known) == len(nano) else None,
+        usd=sum(known_usd) / 1e9 if len(known_usd) == len(nano) else None,
     )
 
 

@@ -49,13 +49,13 @@ class _SharedResults:
     """Results of requests that an earlier run of a sweep made, with the requests themselves, by all that the result
     depends on. Only the first ones are kept, as memory allows."""
 
-    left: int = KEPT_BYTES
-    found: dict[Hashable, tuple[Any, Sequence[tuple[CallRequest, ChatReply]]]] = field(default_factory=dict)
+    free_bytes: int = KEPT_BYTES
+    entries: dict[Hashable, tuple[Any, Sequence[tuple[CallRequest, ChatReply]]]] = field(default_factory=dict)
 
     def keep(self, key: Hashable, result: Any, heard: Sequence[tuple[CallRequest, ChatReply]]) -> None:
-        self.left -= sum(2 * len(asked.key) + len(reply.text) for asked, reply in heard)
-        if self.left >= 0:
-            self.found[key] = result, [(asked.settle(), replace(reply, attempts=0)) for asked, reply in heard]
+        self.free_bytes -= sum(2 * len(request.key) + len(reply.text) for request, reply in heard)
+        if self.free_bytes >= 0:
+            self.entries[key] = result, [(request.settle(), replace(reply, attempts=0)) for request, reply in heard]
 
 
 class Model:
@@ -73,7 +73,8 @@ class Model:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What a reply depends on besides the request: model, server, and the parameters that conf omits and adds."""
+        """All that a reply depends on besides the request: model, server, and the parameters that conf omits and
+        adds."""
         changes = self.provider.changes(self._own_name)
         settings = {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
         provenance: Mapping[str, Any] = mark_secrets(settings)
@@ -95,9 +96,9 @@ class Model:
         if self._door.calls is None:
             reply = await self._answer(request, body, key)
         else:
-            with self._door.calls.chat(call) as answered:
+            with self._door.calls.chat(call) as record_reply:
                 reply = await self._answer(request, body, key)
-                answered(reply, self._cost(reply.usage))
+                record_reply(reply, self._cost(reply.usage))
         if (heard := _heard.get()) is not None:
             heard.append((call, reply))
         return reply.within(_limit(body))
@@ -110,10 +111,10 @@ class Model:
             return await make()
         results: _SharedResults = make_once("repeated", "", _SharedResults)
         key = self._door.stored_in, self.name, self._identity, key
-        if key in results.found:
-            result, heard = results.found[key]
-            for asked, reply in heard:
-                self._hear_again(asked, reply)
+        if key in results.entries:
+            result, heard = results.entries[key]
+            for request, reply in heard:
+                self._hear_again(request, reply)
             return result  # type: ignore[no-any-return]
         listening: list[tuple[CallRequest, ChatReply]] = []
         token = _heard.set(listening)
@@ -130,9 +131,9 @@ class Model:
         if self._door.rehearsal is not None:
             self._count_stored(self._door.rehearsal, reply, call.key)
         elif self._door.calls is None:
-            self._from_elsewhere(reply, call.key)
+            self._reused_reply(reply, call.key)
         else:
-            self._door.calls.note_repeated(call, self._from_elsewhere(reply, call.key), self._cost(reply.usage))
+            self._door.calls.note_repeated(call, self._reused_reply(reply, call.key), self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:
@@ -154,15 +155,15 @@ class Model:
 
     async def _answer(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
         cache, rehearsal = self._door.cache, self._door.rehearsal
-        stored = cache.find(key, for_plan=rehearsal is not None)
+        stored_reply = cache.find(key, for_plan=rehearsal is not None)
         if rehearsal is not None:
-            return self._rehearse(rehearsal, request, body, key, stored)
-        if stored is not None:
-            return self._from_elsewhere(reply_from_json(stored), key)
+            return self._rehearse(rehearsal, request, body, key, stored_reply)
+        if stored_reply is not None:
+            return self._reused_reply(reply_from_json(stored_reply), key)
         self._check_may_ask()
         reply, is_shared = await self._door.once(key, lambda: self._fetch(request, body, key))
         if is_shared or reply.cached:
-            return self._from_elsewhere(reply, key)
+            return self._reused_reply(reply, key)
         stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
         metering.note(self.role, key, self._cost(reply.usage))
         return reply
@@ -185,11 +186,11 @@ class Model:
             return self._rehearsed_vectors(rehearsal, texts, tokens)
         self._check_may_ask()
         toll = self._toll(Usage(_most_tokens(orjson.dumps(body))))
-        with self._door.under_way(f"{self.role} {self.name}"):
-            read = self._read(lambda said: vectors_of(said, len(texts)))
+        with self._door.list_in_flight(f"{self.role} {self.name}"):
+            read = self._read(lambda reply: vectors_of(reply, len(texts)))
             answer = await self._retry.ask("/embeddings", body, tokens, read, toll)
-        vectors, counted = answer.content
-        self._pay(toll, counted or Usage(tokens), answer.attempts)
+        vectors, usage = answer.content
+        self._pay(toll, usage or Usage(tokens), answer.attempts)
         lengths = {vector.size for vector in vectors.rows if vector.size}
         if lengths and body.get("dimensions", min(lengths)) not in lengths:
             raise StopRunError(
@@ -223,9 +224,9 @@ class Model:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _note_embedding(self, body: Mapping[str, Any], texts: Sequence[str], told: EmbeddingCall) -> None:
+    def _note_embedding(self, body: Mapping[str, Any], texts: Sequence[str], call: EmbeddingCall) -> None:
         if self._door.calls is not None:
-            self._door.calls.note_embedding(CallRequest(self.role, self.name, body, self.name.encode()), texts, told)
+            self._door.calls.note_embedding(CallRequest(self.role, self.name, body, self.name.encode()), texts, call)
 
     def _cost_of_texts(self, texts: Sequence[str]) -> Cost:
         return self._cost(Usage(sum(count_tokens(replace_surrogates(text)) for text in texts)))
@@ -250,9 +251,9 @@ class Model:
 
     def _key(self, body: Mapping[str, Any], request: ChatRequest) -> bytes:
         """All that a reply depends on."""
-        asked = {"provider": self.provider.name, "url": self.provider.address, "body": body}
-        whole = {**asked, "repeat": request.repeat, "attempt": request.attempt}
-        return marked_bytes(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS))
+        fields = {"provider": self.provider.name, "url": self.provider.address, "body": body}
+        key = {**fields, "repeat": request.repeat, "attempt": request.attempt}
+        return marked_bytes(orjson.dumps(key, option=orjson.OPT_SORT_KEYS))
 
     def _check_may_ask(self) -> None:
         if self._door.cache.mode == "replay":
@@ -274,8 +275,8 @@ class Model:
         tokens = _prompt_tokens(body) + longest if self.provider.counts_tokens else 0
         toll = self._toll(Usage(_most_tokens(key), longest))
         answer = await self._retry.ask("/chat/completions", body, tokens, self._read(chat_reply), toll)
-        reply, counted = answer.content
-        usage = counted or _count_usage(body, reply, longest)
+        reply, counted_usage = answer.content
+        usage = counted_usage or _count_usage(body, reply, longest)
         try:
             reply_usage = usage
             if self._door.cache.stores:
@@ -288,13 +289,13 @@ class Model:
     def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
         """Tells once of a server whose counts of tokens cannot be."""
 
-        def reading(said: Mapping[str, Any]) -> T:
-            found = read(said)
-            if not self.provider.is_miscounting and (counts := miscounts(said)):
+        def reading(reply: Mapping[str, Any]) -> T:
+            content = read(reply)
+            if not self.provider.is_miscounting and (counts := miscounts(reply)):
                 self.provider.is_miscounting = True
                 server = {"model": self.name, "address": self.provider.address}
                 terminal.note(current_wording()("progress.miscounted", counts=counts, **server))
-            return found
+            return content
 
         return reading
 
@@ -312,7 +313,7 @@ class Model:
         toll.pay(cost, attempts - 1)
         self._door.note_live(cost)
 
-    def _from_elsewhere(self, reply: ChatReply, key: bytes) -> ChatReply:
+    def _reused_reply(self, reply: ChatReply, key: bytes) -> ChatReply:
         """A reply from the cache, or shared with an identical request."""
         cost = self._cost(reply.usage)
         self._door.ledger.note_cached(self._account, cost)
@@ -321,10 +322,15 @@ class Model:
         return replace(reply, attempts=0) if reply.attempts else reply
 
     def _rehearse(
-        self, rehearsal: Rehearsal, request: ChatRequest, body: Mapping[str, Any], key: bytes, stored: Reply | None
+        self,
+        rehearsal: Rehearsal,
+        request: ChatRequest,
+        body: Mapping[str, Any],
+        key: bytes,
+        stored_reply: Reply | None,
     ) -> ChatReply:
-        if stored is not None:
-            reply = reply_from_json(stored)
+        if stored_reply is not None:
+            reply = reply_from_json(stored_reply)
             self._count_stored(rehearsal, reply, key)
             return reply
         expected = rehearsal.expected[self._account]
@@ -372,7 +378,7 @@ class Model:
 
 
 def _limit(body: Mapping[str, Any]) -> int | None:
-    """Of the tokens of an answer."""
+    """The limit on the tokens of an answer."""
     limit: int | None = body.get("max_completion_tokens") or body.get("max_tokens")
     return limit
 
@@ -381,17 +387,17 @@ def _prompt_tokens(body: Mapping[str, Any]) -> int:
     """Functions and calls of them as the JSON that they are."""
     messages = body["messages"]
     texts = [message["content"] or "" for message in messages]
-    others = [body["tools"]] if "tools" in body else []
-    others += [message["tool_calls"] for message in messages if "tool_calls" in message]
-    texts += [orjson.dumps(other).decode() for other in others]
+    tool_parts = [body["tools"]] if "tools" in body else []
+    tool_parts += [message["tool_calls"] for message in messages if "tool_calls" in message]
+    texts += [orjson.dumps(part).decode() for part in tool_parts]
     return PER_MESSAGE * len(messages) + sum(map(count_tokens, texts))
 
 
 def _count_usage(body: Mapping[str, Any], reply: ChatReply, longest: int) -> Usage:
-    """Of a server that does not count."""
+    """Count the tokens in place of a server that does not."""
     return Usage(_prompt_tokens(body), longest if reply.finish_reason == "length" else count_tokens(reply.text))
 
 
-def _most_tokens(sent: bytes) -> int:
-    """No tokenizer makes more tokens of a text than it has bytes."""
-    return len(sent) + UNSEEN
+def _most_tokens(body: bytes) -> int:
+    """The largest possible number of tokens: no tokenizer makes more of a text than it has bytes."""
+    return len(body) + UNSEEN

@@ -85,7 +85,7 @@ class Projection:
         self.reranks_per_turn, self.update_every = reranks_per_turn, update_every
 
     def months(self) -> Sequence[Month]:
-        """One for each number of turns a session."""
+        """The projected months, one for each number of turns a session."""
         return [Month(turns, tuple(self._line(kind, turns) for kind in KINDS)) for turns in self.turns_per_session]
 
     def questions(self, turns: int) -> int:

@@ -52,7 +52,7 @@ class Provider:
 
     @property
     def _key(self) -> str:
-        """Empty where there is none."""
+        """The API key; empty where none is configured."""
         learn_variable(self.settings.get("api_key_env") or "")
         return os.environ.get(self.settings.get("api_key_env") or "", "").strip()
 
@@ -67,7 +67,7 @@ class Provider:
         return Problem(self._url_key, message) if message else None
 
     def problem(self) -> Problem | None:
-        """What is missing before this server can be used."""
+        """The problem that keeps this server from being used."""
         key, variable = self._key, self.settings.get("api_key_env")
         if variable is None or (key and key.isascii() and key.isprintable()):
             return None
@@ -112,11 +112,11 @@ class Provider:
         return self._of_model("add", model)
 
     def _of_model(self, setting: Literal["add", "rename"], model: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        merged_fields: dict[str, Any] = {}
         for pattern, fields in (self.settings.get(setting) or {}).items():
             if fnmatchcase(model, pattern):
-                found |= fields
-        return found
+                merged_fields |= fields
+        return merged_fields
 
     def _format(self, model: str) -> str:
         formats = self.settings.get("response_format") or {}
@@ -186,10 +186,10 @@ class Provider:
             response = await transport.post(path, content)
         if not response.is_success:
             raise StatusError(response.status, response.content, response.headers)
-        found = parse_loosely(self._keyless(response.body))
-        if not isinstance(found, dict):
-            raise ValueError(f"expected a JSON object, got {str(found)[:80]!r}")
-        return found
+        reply = parse_loosely(self._keyless(response.body))
+        if not isinstance(reply, dict):
+            raise ValueError(f"expected a JSON object, got {str(reply)[:80]!r}")
+        return reply
 
     async def close(self) -> None:
         """Close the connections; the next request opens others."""
@@ -202,10 +202,10 @@ class Provider:
         message = redact(message.replace(self._key, "***") if len(self._key) > 3 else message)
         return re.sub(r"\b(sk-[\w-]{4})[\w*-]{8,}", r"\1***", message)[:500]
 
-    def _keyless(self, said: bytes) -> bytes:
+    def _keyless(self, body: bytes) -> bytes:
         """A response without the API key. A key shorter than SECRET characters is left: where no key is needed, it may
         be any word."""
-        return redacted_bytes(said.replace(self._hidden, b"***") if self._hidden else said)
+        return redacted_bytes(body.replace(self._hidden, b"***") if self._hidden else body)
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class ExpectedRequests:
         self.saved_nano_usd = _sum(self.saved_nano_usd, nano_usd)
 
     @property
-    def saved(self) -> int:
+    def n_saved(self) -> int:
         """Requests that are not sent."""
         return self.stored + self.shared
 
@@ -62,12 +62,12 @@ class ExpectedRequests:
             if now is not None:
                 setattr(self, name, earlier + round((now - earlier) * factor))
 
-    def add(self, other: ExpectedRequests) -> None:
+    def add(self, counts: ExpectedRequests) -> None:
         """Add the counts of another role or run."""
         for name in ("live", "stored", "shared", "input_tokens", "output_tokens"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.nano_usd = _sum(self.nano_usd, other.nano_usd)
-        self.saved_nano_usd = _sum(self.saved_nano_usd, other.saved_nano_usd)
+            setattr(self, name, getattr(self, name) + getattr(counts, name))
+        self.nano_usd = _sum(self.nano_usd, counts.nano_usd)
+        self.saved_nano_usd = _sum(self.saved_nano_usd, counts.saved_nano_usd)
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
@@ -88,14 +88,14 @@ class Rehearsal:
     vectors: dict[Path, dict[bytes, Any]] = field(default_factory=dict)
     has_vectors: bool = False
     n_made_up: int = 0
-    _seen: set[bytes] = field(default_factory=set)
+    _request_keys: set[bytes] = field(default_factory=set)
 
     def is_new(self, request: bytes) -> bool:
         """Whether this is the first time that a request is made."""
         digest = hashlib.sha256(request).digest()
-        if digest in self._seen:
+        if digest in self._request_keys:
             return False
-        self._seen.add(digest)
+        self._request_keys.add(digest)
         return True
 
     def snapshot(self) -> dict[Account, ExpectedRequests]:
@@ -106,7 +106,7 @@ class Rehearsal:
         """Multiply what was added since `before`, where none of these requests is stored or shared or, if `are_saved`,
         all are: a sample cannot say how large that part is in all cases. Returns whether it did."""
         earlier = {account: before.get(account, ExpectedRequests()) for account in self.expected}
-        others = "live" if are_saved else "saved"
+        others = "live" if are_saved else "n_saved"
         if any(getattr(found, others) > getattr(earlier[account], others) for account, found in self.expected.items()):
             return False
         for account, expected in self.expected.items():

@@ -49,16 +49,16 @@ def _first(choices: Any) -> Mapping[str, Any]:
     return _mapping(choices[0], "choices.0")
 
 
-def _mapping(said: Any, place: str) -> Mapping[str, Any]:
-    if not isinstance(said, Mapping):
-        raise ValueError(f"{place}: expected an object, got {str(said)[:80]!r}")
-    return said
+def _mapping(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{place}: expected an object, got {str(value)[:80]!r}")
+    return value
 
 
-def _raise_error(said: Mapping[str, Any], wanted: str) -> None:
+def _raise_error(reply: Mapping[str, Any], key: str) -> None:
     """Some servers report an error with status 200."""
-    if wanted not in said and "error" in said:
-        raise ToldError(said["error"])
+    if key not in reply and "error" in reply:
+        raise ToldError(reply["error"])
 
 
 def _call(entry: Mapping[str, Any]) -> FunctionCall:
@@ -99,12 +99,12 @@ def reply_to_json(reply: ChatReply, usage: Usage) -> dict[str, Any]:
     }
 
 
-def reply_from_json(stored: Mapping[str, Any]) -> ChatReply:
+def reply_from_json(reply: Mapping[str, Any]) -> ChatReply:
     """The stored reply, with 0 attempts, since no request was sent for it. Raises KeyError or TypeError for other
     values."""
-    calls = tuple(FunctionCall(*call) for call in stored.get("calls", ()))
-    told = stored["text"], stored["finish_reason"], stored["refusal"]
-    return ChatReply(*told, Usage(*stored["usage"]), calls, attempts=0)
+    calls = tuple(FunctionCall(*call) for call in reply.get("calls", ()))
+    fields = reply["text"], reply["finish_reason"], reply["refusal"]
+    return ChatReply(*fields, Usage(*reply["usage"]), calls, attempts=0)
 
 
 def _usage(usage: Any, answer: str | None = None) -> Usage | None:

@@ -121,7 +121,7 @@ class Retry:
         """The budget comes last: what is reserved when the process is killed counts as spent, and only what was
         about to be sent can have been. Most need not wait, for the one or the other."""
         self._check_goes_on()
-        if not toll.is_limited and (ticket := self._limiter.at_once(tokens)) is not None:
+        if not toll.is_limited and (ticket := self._limiter.try_acquire(tokens)) is not None:
             return ticket
         with in_line():
             ticket = await self._limiter.acquire(tokens, lambda: self._stopped is not None)
@@ -140,7 +140,7 @@ class Retry:
             raise StopRunError(self._stopped)
 
     async def _pause(self, verdict: Verdict, tries: _Tries, model: str) -> None:
-        """Before the request is sent again; raises where it will not be."""
+        """Wait before the request is sent again; raises where it will not be sent."""
         if verdict.kind != "throttled":
             tries.failures += 1
             self._raise_if_final(verdict, tries, model)
@@ -214,8 +214,10 @@ def _speaks_of_json(body: Mapping[str, Any]) -> bool:
     return any("json" in message["content"].lower() for message in body["messages"])
 
 
-def _learn_refusal(refused: Counter[str], parameter: str, body: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+def _learn_refusal(
+    refused: Counter[str], parameter: str, body: Mapping[str, Any], sent_body: Mapping[str, Any]
+) -> bool:
     """Whether the request would be another one now; another request may have learnt the same meanwhile."""
-    if accepted_body(body, refused) == sent:
+    if accepted_body(body, refused) == sent_body:
         refused[parameter] += 1
-    return accepted_body(body, refused) != sent
+    return accepted_body(body, refused) != sent_body

@@ -87,11 +87,13 @@ class Rubric:
     def messages(self, mode: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
         """The messages in the language of `fields["language"]`, else of the first text. Raises EvaluationError for
         fields that are missing or of another kind."""
-        chosen = self.modes[mode]
+        rubric_mode = self.modes[mode]
         language = self.language(mode, fields)
-        shown = {field.name: _value(self.name, field, fields) for field in chosen.fields_ if _is_given(field, fields)}
-        return _system(chosen.ko if language == "ko" else chosen.en, language), Message(
-            "user", fence_fields(shown, language)
+        values = {
+            field.name: _value(self.name, field, fields) for field in rubric_mode.fields_ if _is_given(field, fields)
+        }
+        return _system(rubric_mode.ko if language == "ko" else rubric_mode.en, language), Message(
+            "user", fence_fields(values, language)
         )
 
     def language(self, mode: str, fields: Mapping[str, Any]) -> Language:
@@ -123,8 +125,8 @@ def rubrics(replaced: Mapping[str, str], mode: str) -> dict[str, Rubric]:
 
 
 def suggestion_for(name: str) -> str:
-    """`; did you mean …` of a name that is close to that of a rubric; empty for one of these and for a name of one's
-    own."""
+    """`; did you mean …` of a name that is close to that of a rubric; empty for a known name, and for a name without
+    similar ones."""
     near = did_you_mean(name, names())
     return near if name not in names() and "did you mean" in near else ""
 
@@ -140,7 +142,7 @@ def rubric_fields(name: str) -> Mapping[str, RubricField]:
 
 @cache
 def built_in_rubric(name: str) -> Rubric:
-    """One of `names()`."""
+    """A rubric that comes with the program, one of `names()`."""
     return read_rubric(name, str(FOLDER / f"{name}.yaml"), shipped_yaml)
 
 
@@ -169,17 +171,17 @@ def _problem(modes: Mapping[str, Mode]) -> str:
 
 
 def _own(name: str, path: str, mode: str) -> Rubric:
-    original, own = built_in_rubric(name), read_rubric(name, path)
-    if problem := _mismatch(original, own, mode):
+    original, own_rubric = built_in_rubric(name), read_rubric(name, path)
+    if problem := _mismatch(original, own_rubric, mode):
         raise InputError(f"judge.rubrics.{name}: {path}: {problem}")
-    return own
+    return own_rubric
 
 
-def _mismatch(original: Rubric, own: Rubric, mode: str) -> str:
+def _mismatch(original: Rubric, own_rubric: Rubric, mode: str) -> str:
     """Why a rubric cannot take the place of another; empty when it can."""
-    if original.mode_for(mode) not in own.modes:
+    if original.mode_for(mode) not in own_rubric.modes:
         return f"modes.{original.mode_for(mode)}: missing, and judge.mode={mode} asks for it"
-    for name, what in own.modes.items():
+    for name, what in own_rubric.modes.items():
         if name not in original.modes:
             return f"modes.{name}: {original.name} has no such mode{did_you_mean(name, original.modes)}"
         field_of = {field.name: field for field in original.modes[name].fields_}
@@ -193,10 +195,10 @@ def _mismatch(original: Rubric, own: Rubric, mode: str) -> str:
 
 
 def _first(error: ValidationError) -> str:
-    found = error.errors()[0]
-    place = ".".join(str(part) for part in found["loc"]) or "the file"
-    kind = {"missing": "missing", "extra_forbidden": "unknown field"}.get(found["type"])
-    return f"{place}: {kind or rephrase(found['msg'])}"
+    first_error = error.errors()[0]
+    place = ".".join(str(part) for part in first_error["loc"]) or "the file"
+    kind = {"missing": "missing", "extra_forbidden": "unknown field"}.get(first_error["type"])
+    return f"{place}: {kind or rephrase(first_error['msg'])}"
 
 
 def _is_given(field: RubricField, fields: Mapping[str, Any]) -> bool:

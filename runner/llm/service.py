@@ -65,7 +65,7 @@ class FormSettings(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid"))
 class SystemSettings(FormSettings, total=False):
-    """What all systems have in common."""
+    """The settings that all systems have in common."""
 
     repeats: Annotated[int, Field(ge=1, le=100)]
     cache: bool
@@ -122,12 +122,12 @@ class Service:
     def _account(self) -> Account:
         return Account(self._door.cell, self.role, self.name)
 
-    def _key(self, asked: Mapping[str, Any], repeat: int) -> bytes:
+    def _key(self, request: Mapping[str, Any], repeat: int) -> bytes:
         """All that a reply depends on; also the sweep, where it is for this one alone. A plan begins none."""
         has_sweep = not self._is_shared and (self._door.rehearsal is None or self._door.ledger.is_begun)
         sweep = self._door.ledger.sweep if has_sweep else ""
-        whole = {"system": self.name, "asked": asked, "repeat": repeat, "sweep": sweep}
-        return marked_bytes(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS))
+        key = {"system": self.name, "asked": request, "repeat": repeat, "sweep": sweep}
+        return marked_bytes(orjson.dumps(key, option=orjson.OPT_SORT_KEYS))
 
     async def _ask_and_read(self, content: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
         key, rehearsal = self._key(content, repeat), self._door.rehearsal
@@ -143,7 +143,7 @@ class Service:
     async def _ask(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
         cache = self._door.cache
         if (stored := cache.find(key)) is not None:
-            return self._from_elsewhere(reply_from_json(stored), key, form)
+            return self._reused_reply(reply_from_json(stored), key, form)
         if cache.mode == "replay":
             missing = self._say("service.replay", name=self.name)
             if not self._is_shared:
@@ -154,7 +154,7 @@ class Service:
             key, lambda: self._door.fetch(label, key, lambda: self._fetch(key, send, form))
         )
         if is_shared or reply.cached:
-            return self._from_elsewhere(reply, key, form)
+            return self._reused_reply(reply, key, form)
         stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
         metering.note(self.role, key, form.cost(_content(reply)))
         return reply
@@ -166,14 +166,14 @@ class Service:
         text = redacted_bytes(orjson.dumps(received.content)).decode()
         reply = ChatReply(text, None, None, cost.usage, attempts=received.attempts, waited_s=received.waited_s)
         try:
-            kept = reply_from_json(self._door.cache.store(key, reply_to_json(reply, cost.usage)))
+            stored_reply = reply_from_json(self._door.cache.store(key, reply_to_json(reply, cost.usage)))
         finally:
             toll.pay(cost, received.attempts - 1)
             if cost.nano_usd is not None:
                 self._door.note_live(cost)
-        return replace(kept, attempts=received.attempts, waited_s=received.waited_s)
+        return replace(stored_reply, attempts=received.attempts, waited_s=received.waited_s)
 
-    def _from_elsewhere(self, reply: ChatReply, key: bytes, form: ReplyForm) -> ChatReply:
+    def _reused_reply(self, reply: ChatReply, key: bytes, form: ReplyForm) -> ChatReply:
         """A reply from the cache, or shared with an identical question."""
         cost = form.cost(_content(reply))
         self._door.ledger.note_cached(self._account, cost)
@@ -194,12 +194,12 @@ class Service:
             terminal.note(self._say("system.first", name=self.name, setting=setting, keys=keys))
         return value
 
-    def _rehearse(self, rehearsal: Rehearsal, key: bytes, stored: Reply | None, form: ReplyForm) -> SystemReply:
+    def _rehearse(self, rehearsal: Rehearsal, key: bytes, stored_reply: Reply | None, form: ReplyForm) -> SystemReply:
         """A made-up reply. The own cost of the system is unknown before it replies."""
         expected = rehearsal.expected[self._account]
-        if stored is not None:
+        if stored_reply is not None:
             expected.stored += 1
-            return form.read(_content(reply_from_json(stored)))
+            return form.read(_content(reply_from_json(stored_reply)))
         if not self._door.cache.stores or rehearsal.is_new(key):
             expected.send(Usage(), 0)
         else:
@@ -228,7 +228,7 @@ class UnstoredService:
             if not is_paid:
                 self._expect(self._door.rehearsal)
             return None
-        with self._door.under_way(f"{self.role} {self.name}"):
+        with self._door.list_in_flight(f"{self.role} {self.name}"):
             if is_paid:
                 return (await send(None)).content
             toll = self._toll()
@@ -282,7 +282,7 @@ class ReplyForm:
     say: Wording
 
     def problems(self) -> Iterator[Problem]:
-        """Expressions that are none."""
+        """Problems of invalid expressions."""
         for name, expression in self._expressions():
             if (problem := expression_problem(expression)) is not None:
                 reason = problem.partition(": ")[2]
@@ -300,21 +300,21 @@ class ReplyForm:
     def cost(self, reply: Any) -> Cost:
         """The tokens and USD that the reply states; a price that it does not state is unknown."""
         expression = self.settings.get("usage")
-        said = extract(expression, reply)
-        if not isinstance(said, Mapping):
+        usage = extract(expression, reply)
+        if not isinstance(usage, Mapping):
             return Cost(Usage(), None)
-        sent, received = (next((said[key] for key in keys if _is_count(said.get(key))), 0) for keys in FOR_TOKENS)
-        usd = next((said[key] for key in FOR_COST if _is_amount(said.get(key))), None)
+        sent, received = (next((usage[key] for key in keys if _is_count(usage.get(key))), 0) for keys in FOR_TOKENS)
+        usd = next((usage[key] for key in FOR_COST if _is_amount(usage.get(key))), None)
         return Cost(Usage(sent, received), None if usd is None else round(usd * 1e9))
 
     def _answer(self, reply: Any) -> str:
         expression = self.settings.get("answer") or "answer"
-        found = extract(expression, reply)
-        if found is None:
+        answer = extract(expression, reply)
+        if answer is None:
             raise self._wrong("answer", "reply.no_answer", reply, setting="system.answer")
-        if not isinstance(found, str):
-            raise self._wrong("answer", "reply.not_text", reply, kind=self._kind(found))
-        return clean(found)
+        if not isinstance(answer, str):
+            raise self._wrong("answer", "reply.not_text", reply, kind=self._kind(answer))
+        return clean(answer)
 
     def _contexts(self, reply: Any) -> tuple[NamedContext, ...] | None:
         texts, ids = self._list_of("contexts", reply), self._list_of("ids", reply)
@@ -341,12 +341,12 @@ class ReplyForm:
         """One value for each entry, None where it has none; a text alone is a list of one. None where the expression
         finds nothing."""
         expression = self.settings.get(name)
-        found = None if expression is None else _entries(str(expression), reply, or_texts=name == "contexts")
-        if isinstance(found, str):
-            return [found]
-        if found is not None and not isinstance(found, list):
-            raise self._wrong(name, "reply.not_list", reply, kind=self._kind(found))
-        return found
+        entries = None if expression is None else _entries(str(expression), reply, or_texts=name == "contexts")
+        if isinstance(entries, str):
+            return [entries]
+        if entries is not None and not isinstance(entries, list):
+            raise self._wrong(name, "reply.not_list", reply, kind=self._kind(entries))
+        return entries
 
     def _text(self, value: Any, place: int, reply: Any) -> str | None:
         if value is not None and not isinstance(value, str):
@@ -377,7 +377,7 @@ class ReplyForm:
 
 
 def kind_of(value: Any, say: Wording) -> str:
-    """What a JSON value is, in words."""
+    """The kind of a JSON value, in words."""
     kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, "boolean"),
         (str, "text"),

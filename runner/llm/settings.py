@@ -48,7 +48,7 @@ class Prices(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class ProviderSettings(TypedDict, total=False):
-    """conf/provider/openai.yaml says what each means."""
+    """conf/provider/openai.yaml explains the settings."""
 
     base_url: Address | None
     api_key_env: Variable | None

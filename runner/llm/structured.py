@@ -116,24 +116,24 @@ def last_object(text: str) -> Mapping[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """With a key that is there twice under TWICE."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """The object; a repeated key is stored under TWICE."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
-        found[TWICE] = next(key for key in keys if keys.count(key) > 1)
-    return found
+        members[TWICE] = next(key for key in keys if keys.count(key) > 1)
+    return members
 
 
 TWICE = "\0twice"
 BEGINNING = re.compile(r'\{\s*["}]')
-BROKEN = 1000  # objects that are none, after which nothing more is looked for
+BROKEN = 1000  # invalid objects, after which the search ends
 DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=integer, strict=False)
 
 
-def _repairing(request: ChatRequest, said: str, reason: str) -> tuple[Message, ...]:
+def _repairing(request: ChatRequest, reply: str, reason: str) -> tuple[Message, ...]:
     language = detect_language(request.messages[0].text)
     wish = Message("user", REPAIR[language].format(reason=reason))
-    return (*request.messages, Message("assistant", said[:SHOWN] or "-"), wish)
+    return (*request.messages, Message("assistant", reply[:SHOWN] or "-"), wish)
 
 
 def _short(text: str) -> str:

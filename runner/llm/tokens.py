@@ -7,7 +7,7 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, Literal
 
-from runner.errors import ConfigError, Problem, installing
+from runner.errors import ConfigError, Problem, install_command
 from runner.text.patterns import compile_late
 
 Counter = Callable[[str], int]  # the tokens of a text
@@ -32,9 +32,9 @@ _INVISIBLE = compile_late(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff
 
 
 def count_tokens(text: str) -> int:
-    """By the encoding of OpenAI's models (o200k_base) where the extra `tokens` is installed, else estimated. A long
-    text, as prompts are, is counted once, by the plan, for all requests that share it; so is each context in it, which
-    other prompts hold, too."""
+    """Count tokens by the encoding of OpenAI's models (o200k_base) where the extra `tokens` is installed, else
+    estimate. A long text, as prompts are, is counted once, by the plan, for all requests that share it; so is each
+    context in it, which other prompts hold, too."""
     encoding = _encoding()
     if len(text) < LONG:
         return int(estimate(text) if encoding is None else encoding.count(text))
@@ -81,7 +81,7 @@ def encoding_problem(encoding: Encoding, key: str) -> Problem | None:
     """The problem of a token encoding that is not installed, under the key of its setting."""
     if encoding in ("auto", "estimate") or _encoding(encoding) is not None:
         return None
-    return Problem(key, f"{encoding} needs the extra `tokens`: {installing('tokens')}")
+    return Problem(key, f"{encoding} needs the extra `tokens`: {install_command('tokens')}")
 
 
 def is_exact() -> bool:
@@ -90,8 +90,9 @@ def is_exact() -> bool:
 
 
 def estimate(text: str) -> int:
-    """Of Korean and English prose within 6 % of o200k_base over a corpus and within 15 % for nine paragraphs in ten;
-    code, tables and other languages are further off, and so are the encodings of other models."""
+    """Estimate the number of tokens: of Korean and English prose within 6 % of o200k_base over a corpus and within 15 %
+    for nine paragraphs in ten; code, tables and other languages are further off, and so are the encodings of other
+    models."""
     words = sum(max(1.0, len(word) / 6.2) for word in _WORD.findall(text))
     return round(
         0.96 * words

@@ -35,5 +35,5 @@ class Toll:
         self._ledger.forfeit(self._reservation, self._account, self._most if may_be_billed else NOTHING)
 
     def pay(self, cost: Cost, retries: int) -> None:
-        """Turn the reservation into what the request cost."""
+        """Replace the reservation by the actual cost of the request."""
         self._ledger.settle(self._reservation, self._account, cost, retries)

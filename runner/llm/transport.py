@@ -65,7 +65,7 @@ class Response:
 
     @property
     def is_success(self) -> bool:
-        """Whether it is no error, nor a redirection."""
+        """Whether the status is neither an error nor a redirection."""
         return 200 <= self.status < 300
 
     @property
@@ -177,7 +177,7 @@ def _tls(url: str) -> SSLContext | bool:
 
 
 def _headers(server: Server) -> dict[str, str]:
-    """Raises ValueError for what no header may hold."""
+    """The headers. Raises ValueError for characters that no header may contain."""
     from importlib.metadata import version
 
     headers = {

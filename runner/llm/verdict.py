@@ -25,13 +25,13 @@ Kind = Literal["again", "throttled", "drop", "stop", "fail"]
 
 
 class ToldError(ValueError):
-    """An error that came with status 200, as a router sends one of the server behind it. `status`: what it would have
-    been, 0 where it does not say."""
+    """An error in a reply with status 200, as a router passes on from the server behind it. `status`: that of the
+    error, 0 where it is unknown."""
 
     def __init__(self, error: object) -> None:
         super().__init__(str(error))
-        self.said: Mapping[str, object] = error if isinstance(error, Mapping) else {"message": error}
-        code = self.said.get("code") or self.said.get("status")
+        self.content: Mapping[str, object] = error if isinstance(error, Mapping) else {"message": error}
+        code = self.content.get("code") or self.content.get("status")
         self.status = code if isinstance(code, int) and 400 <= code < 600 else 0
 
 
@@ -71,7 +71,7 @@ def verdict_on(error: Exception, names: Collection[str] = ()) -> Verdict:
     from aiohttp import ClientConnectorError, ConnectionTimeoutError, SocketTimeoutError
 
     if isinstance(error, ToldError) and error.status >= 400:
-        return replace(_of_status(error.status, error.said, {}, names), may_be_billed=True)
+        return replace(_of_status(error.status, error.content, {}, names), may_be_billed=True)
     if isinstance(error, StatusError):
         return _of_status(error.status, _error_object(error.content), error.headers, names)
     chain = list(causes(error))
@@ -142,10 +142,10 @@ def _of_status(status: int, body: Mapping[str, object], headers: Mapping[str, st
     return Verdict("drop" if parameter else "fail", reason, parameter=parameter, status=status)
 
 
-def _refused_parameter(message: str, named: str, names: Collection[str]) -> str:
+def _refused_parameter(message: str, parameter: str, names: Collection[str]) -> str:
     """The parameter among those sent that a server does not take; empty when it complains of something else, such
     as a prompt that is too long. How long an answer may be is never left out for its value."""
-    lowered, name = message.lower(), named.split(".")[0].split("[")[0]
+    lowered, name = message.lower(), parameter.split(".")[0].split("[")[0]
     is_unsupported = UNSUPPORTED.search(lowered) is not None
     if not name and is_unsupported:
         places = {each: found.start() for each in names if (found := re.search(rf"\b{re.escape(each)}\b", lowered))}

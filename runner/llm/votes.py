@@ -72,12 +72,12 @@ def kept_votes(earlier: Judgement | None) -> dict[str, Judgement]:
     return {label: Judgement(**vote) for label, vote in kept.items()}
 
 
-async def await_judgement(asked: Awaitable[Judgement]) -> Judgement:
+async def await_judgement(pending: Awaitable[Judgement]) -> Judgement:
     """Await a judgement; an error becomes a failed judgement, and its requests are not charged to the case.
     StopRunError and InputError are raised: they hold for every case."""
     try:
         with metering(alone=True) as meter:
-            judgement = await asked
+            judgement = await pending
         if judgement.score is not None:
             pass_on(meter)
         return judgement
@@ -113,12 +113,12 @@ def _plain(judgement: Judgement) -> dict[str, Any]:
 
 
 def _votes(judgements: Mapping[str, Judgement]) -> Iterator[tuple[str, float | None]]:
-    for label, each in judgements.items():
-        inner = each.details.get("votes")
+    for label, judgement in judgements.items():
+        inner = judgement.details.get("votes")
         if inner:
             yield from ((f"{label}/{name}", score) for name, score in inner.items())
         else:
-            yield label, each.score
+            yield label, judgement.score
 
 
 def _line(label: str, judgement: Judgement) -> str:

@@ -121,12 +121,12 @@ class Times:
             self._times["case"].append(whole)
 
     def percentiles(self) -> dict[str, dict[str, float | int | None]]:
-        """By stage."""
+        """The percentiles by stage."""
         return {stage: _percentiles(self._times[stage]) for stage in sorted(self._times)}
 
 
 def cost(rows: Rows) -> dict[str, Any]:
-    """What the requests of cases that ended well came to, each once, live or from the cache.
+    """The cost of the requests of completed cases, each counted once, live or from the cache.
 
     Args:
         rows: of the journal; their order changes nothing.
@@ -156,17 +156,17 @@ class Costs:
                 self._numbers[role].append([_field(spent, name, None) for name in COST])
 
     def sums(self) -> dict[str, Any]:
-        """By role."""
+        """The sums by role."""
         sums = {role: map(_total, zip(*self._numbers[role], strict=True)) for role in sorted(self._numbers)}
         roles = {role: dict(zip(COST, totals, strict=True)) for role, totals in sums.items()}
         return {"cases": self._n, "roles": roles} if roles else {}
 
 
 def _total(numbers: Sequence[float | None]) -> float | int | None:
-    known = [number for number in numbers if number is not None]
-    if len(known) < len(numbers):
+    known_numbers = [number for number in numbers if number is not None]
+    if len(known_numbers) < len(numbers):
         return None
-    return sum(known) if all(isinstance(number, int) for number in known) else math.fsum(known)
+    return sum(known_numbers) if all(isinstance(number, int) for number in known_numbers) else math.fsum(known_numbers)
 
 
 def _percentiles(times: Sequence[float]) -> dict[str, float | int | None]:
@@ -245,10 +245,10 @@ class _RowGroup:
         applies &= weights > 0
         states = np.where(is_number, np.where(unscored, _COUNTED_FAILURE, _SCORED), _UNSCORED).astype(np.uint8)
         values[~is_number] = 0.0
-        chosen = [applies[:, place] for place in range(len(names))]
+        masks = [applies[:, place] for place in range(len(names))]
         return [
             _Part(rows[here], values[here, place], states[here, place], weights[here, place])
-            for place, here in enumerate(chosen)
+            for place, here in enumerate(masks)
         ]
 
 
@@ -325,7 +325,7 @@ class _Sample:
     weights: Floats | None
 
     def estimate(self) -> Estimate:
-        """Without its interval."""
+        """The estimate without its interval."""
         scored_weights = None if self.weights is None else self.weights[self.scored]
         return Estimate(
             value=statistics.mean(self.values, self.weights),
@@ -339,7 +339,7 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """Of the rows of a column those of a set of cases: how many the metric applies to, which have a number (bool
+    """The rows of a column that belong to a set of cases: how many the metric applies to, which have a number (bool
     [n_rows of the column]), the cases of these, and which of them are scored."""
 
     n: int
@@ -352,12 +352,12 @@ class _Estimator:
     """Estimates over any set of rows. The same set is worked out once: tags often cover the whole data set. So are
     metrics with the same values, of which few cases have many."""
 
-    def __init__(self, table: _Table, seed: int, resamples: int, known: Known) -> None:
+    def __init__(self, table: _Table, seed: int, resamples: int, known_estimates: Known) -> None:
         self._table = table
         self._seed = seed
         self._resamples = resamples
-        self._known = known
-        self._done: dict[bytes, Estimates] = {}
+        self._known_estimates = known_estimates
+        self._estimates_by_mask: dict[bytes, Estimates] = {}
         alike: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
         self._alike: dict[str, tuple[bytes, bytes]] = {}
         for name, column in table.columns.items():
@@ -369,9 +369,11 @@ class _Estimator:
         mask = np.zeros(self._table.n_rows, dtype=bool)
         mask[np.asarray(members, dtype=np.intp)] = True
         key = mask.tobytes()
-        if key not in self._done:
-            self._done[key] = self._estimates(mask, [name for name in self._table.columns if legs or "/" not in name])
-        return {name: estimate for name, estimate in self._done[key].items() if legs or "/" not in name}
+        if key not in self._estimates_by_mask:
+            self._estimates_by_mask[key] = self._estimates(
+                mask, [name for name in self._table.columns if legs or "/" not in name]
+            )
+        return {name: estimate for name, estimate in self._estimates_by_mask[key].items() if legs or "/" not in name}
 
     def _estimates(self, mask: NDArray[np.bool_], names: Sequence[str]) -> Estimates:
         keys: dict[str, tuple[Any, ...]] = {}
@@ -382,19 +384,19 @@ class _Estimator:
             sample = self._sample(name, mask)
             key = keys[name] = self._key(name, sample)
             if key not in by_key:
-                by_key[key] = self._known.get(key)
+                by_key[key] = self._known_estimates.get(key)
                 if by_key[key] is None:
                     groups[sample.cases.tobytes(), sample.weights is None].append(name)
         for group in groups.values():
             by_key |= {keys[name]: estimate for name, estimate in self._group(group, mask).items()}
-        if len(self._known) > MOST_KNOWN:
-            self._known.clear()
+        if len(self._known_estimates) > MOST_KNOWN:
+            self._known_estimates.clear()
         estimates = {key: estimate for key, estimate in by_key.items() if estimate is not None}
-        self._known.update(estimates)
+        self._known_estimates.update(estimates)
         return {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
 
     def _key(self, name: str, sample: _Sample) -> tuple[Any, ...]:
-        """All that the estimate depends on: resamples do on the number of cases, not on which they are."""
+        """All that the estimate depends on; resamples depend on the number of cases only."""
         digest = blake2b(sample.values.tobytes(), digest_size=16)
         digest.update(sample.scored.tobytes())
         digest.update(b"" if sample.weights is None else sample.weights.tobytes())
@@ -419,7 +421,7 @@ class _Estimator:
         }
 
     def _intervals(self, names: Sequence[str], values: list[Floats], weights: list[Floats]) -> Floats:
-        """Of columns, which are let go."""
+        """The intervals of columns; the columns are released."""
         side_by_side = np.column_stack(values), np.column_stack(weights) if weights else None
         values.clear()
         weights.clear()
@@ -441,7 +443,7 @@ class _Estimator:
         )
 
     def _members_of(self, name: str, mask: NDArray[np.bool_]) -> _Members:
-        """Most metrics apply to the same rows."""
+        """The members of each metric; most metrics apply to the same rows and share them."""
         key = self._alike[name]
         if key not in self._members:
             rows, states = np.frombuffer(key[0], dtype=np.uint32), np.frombuffer(key[1], dtype=np.uint8)

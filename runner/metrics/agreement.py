@@ -43,7 +43,7 @@ def krippendorff_alpha(votes: Floats) -> float | None:
 
 
 def alpha_terms(votes: Floats) -> Floats:
-    """What each case adds to alpha.
+    """The terms that each case adds to alpha.
 
     Args:
         votes: float64 [n_cases, n_votes], NaN for a missing vote.
@@ -53,10 +53,10 @@ def alpha_terms(votes: Floats) -> Floats:
         all, so that equal votes leave exact zeros), and m/(m - 1) times the sum of squared deviations within the case.
         All 0 for a case with fewer than two votes.
     """
-    given = ~np.isnan(votes)
-    origin = votes[given][0] if given.any() else 0.0
-    shifted = np.where(given, votes - origin, 0.0)
-    m = given.sum(axis=1)
+    has_vote = ~np.isnan(votes)
+    origin = votes[has_vote][0] if has_vote.any() else 0.0
+    shifted = np.where(has_vote, votes - origin, 0.0)
+    m = has_vote.sum(axis=1)
     terms = np.column_stack(
         [m, shifted.sum(axis=1), (shifted**2).sum(axis=1), _within(votes) * m / np.maximum(m - 1, 1)]
     )
@@ -141,11 +141,11 @@ class Confusion:
     true_negative: int
 
 
-def confusion(judged: Floats, human: Floats, judge_from: float, human_from: float) -> Confusion:
+def confusion(judge: Floats, human: Floats, judge_from: float, human_from: float) -> Confusion:
     """Count how two raters agree on yes and no.
 
     Args:
-        judged: scores of the judge, one a case.
+        judge: scores of the judge, one a case.
         human: scores of people, for the same cases.
         judge_from: the score from which the judge says yes; a score that is less by rounding only counts as yes.
         human_from: the same for people.
@@ -153,7 +153,7 @@ def confusion(judged: Floats, human: Floats, judge_from: float, human_from: floa
     Returns:
         The four counts.
     """
-    said, is_so = reaches(judged, judge_from), reaches(human, human_from)
+    said, is_so = reaches(judge, judge_from), reaches(human, human_from)
     counts = np.bincount(2 * said.astype(np.intp) + is_so, minlength=4)
     true_negative, false_negative, false_positive, true_positive = (int(count) for count in counts)
     return Confusion(true_positive, false_positive, false_negative, true_negative)
@@ -237,7 +237,7 @@ def within_groups(x: Floats, y: Floats, groups: Codes, weights: Floats) -> Float
         float64 [...], -1..1; NaN where one of the measurements does not vary within groups.
     """
     members = (groups[:, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
-    x_deviations, y_deviations = _from_mean(x, members, weights), _from_mean(y, members, weights)
+    x_deviations, y_deviations = _deviations(x, members, weights), _deviations(y, members, weights)
     varies = (_sum(weights, x_deviations**2) > _NO_VARIANCE * _sum(weights, x**2)) & (
         _sum(weights, y_deviations**2) > _NO_VARIANCE * _sum(weights, y**2)
     )
@@ -274,7 +274,7 @@ def ranks(values: Floats, weights: Floats) -> Floats:
     return np.asarray((np.cumsum(counts, axis=-1) - (counts - 1) / 2)[..., place])
 
 
-def _from_mean(values: Floats, members: Floats, weights: Floats) -> Floats:
+def _deviations(values: Floats, members: Floats, weights: Floats) -> Floats:
     totals = weights @ members
     means = ((weights * values) @ members) / np.where(totals > 0, totals, 1.0)
     return np.asarray(values - means @ members.T)
@@ -326,11 +326,41 @@ def kendall(x: Floats, y: Floats) -> float | None:
     Returns:
         -1..1; None where one of the measurements does not vary.
     """
-    from scipy.stats import kendalltau
-
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
-    return round(float(kendalltau(x, y).statistic), DIGITS)
+    order = np.lexsort((y, x))
+    x, y = x[order], y[order]
+    by_y = np.argsort(y, kind="stable")
+    ranks = np.empty(len(y), np.int64)
+    ranks[by_y] = np.arange(len(y))
+    x_changes, y_changes = x[1:] != x[:-1], y[1:] != y[:-1]
+    n_pairs, n_tied_in_both = math.comb(len(x), 2), _tied_pairs(x_changes | y_changes)
+    n_tied_in_x, n_tied_in_y = _tied_pairs(x_changes), _tied_pairs(np.diff(y[by_y]) != 0)
+    excess = n_pairs - n_tied_in_x - n_tied_in_y + n_tied_in_both - 2 * _inversions(ranks)
+    tau = excess / math.sqrt(n_pairs - n_tied_in_x) / math.sqrt(n_pairs - n_tied_in_y)
+    return round(min(1.0, max(-1.0, tau)), DIGITS)
+
+
+def _tied_pairs(changes: NDArray[np.bool_]) -> int:
+    """Pairs of equal values among sorted ones. `changes` [n - 1]: whether a value is another than the one before."""
+    lengths = np.diff(np.flatnonzero(np.concatenate(([True], changes, [True]))))
+    return int((lengths * (lengths - 1) // 2).sum())
+
+
+def _inversions(ranks: NDArray[np.int64]) -> int:
+    """Pairs of which the earlier has the higher rank. `ranks` [n]: each of 0..n-1 once. Sorts by one bit at a time from
+    the highest on, so that ranks which are equal above the bit form groups of one size."""
+    size = 1 << (len(ranks) - 1).bit_length()
+    ranks = np.concatenate([ranks, np.arange(len(ranks), size)])
+    n_inversions, half = 0, size // 2
+    while half:
+        is_upper = ranks & half != 0
+        n_groups = size // (2 * half)
+        n_in_earlier_groups = half * half * math.comb(n_groups, 2)
+        n_inversions += int(np.cumsum(is_upper)[~is_upper].sum()) - n_in_earlier_groups
+        lower, upper = ranks[~is_upper].reshape(-1, half), ranks[is_upper].reshape(-1, half)
+        ranks, half = np.hstack([lower, upper]).ravel(), half // 2
+    return n_inversions
 
 
 def interval(value: float | None, n: int, kind: Literal["spearman", "kendall"]) -> tuple[float | None, float | None]:

@@ -109,17 +109,17 @@ def _exact_match(answer: str, known: tuple[str, ...]) -> float | None:
     return _best(lambda one: float(_same(answer, one)), known)
 
 
-def token_f1(answer: str, known: Sequence[str]) -> float | None:
+def token_f1(answer: str, references: Sequence[str]) -> float | None:
     """Harmonic mean of token precision and recall, tokens counted as a bag, as in SQuAD.
 
     Args:
         answer: of the system.
-        known: right answers, of which the best one counts.
+        references: right answers, of which the best one counts.
 
     Returns:
         0..1; None when no answer is known.
     """
-    return _token_f1(answer, tuple(known))
+    return _token_f1(answer, tuple(references))
 
 
 @lru_cache(maxsize=KEPT)

@@ -102,10 +102,10 @@ def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
 
 
 @lru_cache(maxsize=8192)  # columns and slices of a run, and the runs of a sweep, often ask the same
-def _beta_quantile(ones: int, n_cases: int) -> float:
-    """The TAIL quantile of the beta distribution of `ones` and n_cases - ones + 1, which scipy.special takes a quarter
-    of a second to be imported for. By Newton's method between two bounds."""
-    a, b = float(ones), float(n_cases - ones + 1)
+def _beta_quantile(n_ones: int, n_cases: int) -> float:
+    """The TAIL quantile of the beta distribution of `n_ones` and n_cases - n_ones + 1, which scipy.special takes a
+    quarter of a second to be imported for. By Newton's method between two bounds."""
+    a, b = float(n_ones), float(n_cases - n_ones + 1)
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(_ROUNDS):
@@ -215,13 +215,13 @@ def _solve(root: Callable[[Floats, NDArray[np.intp]], Floats], start: Floats) ->
         rows, value = rows[open_], value[open_]
         if len(rows) == 0:
             break
-        here = at[rows]
+        point = at[rows]
         below = value < _Z
-        low[rows], high[rows] = np.where(below, here, low[rows]), np.where(below, high[rows], here)
+        low[rows], high[rows] = np.where(below, point, low[rows]), np.where(below, high[rows], point)
         with np.errstate(invalid="ignore", divide="ignore"):
-            slope = (np.log(value) - np.log(value_before[rows])) / (here - before[rows])
-            step = here + np.log(_Z / value) / np.where(np.isnan(slope), 1.0, slope)
+            slope = (np.log(value) - np.log(value_before[rows])) / (point - before[rows])
+            step = point + np.log(_Z / value) / np.where(np.isnan(slope), 1.0, slope)
         inside = (step > low[rows]) & (step < high[rows])
-        before[rows], value_before[rows] = here, value
-        at[rows] = np.where(inside, step, np.minimum((low[rows] + high[rows]) / 2, here + 4.0))
+        before[rows], value_before[rows] = point, value
+        at[rows] = np.where(inside, step, np.minimum((low[rows] + high[rows]) / 2, point + 4.0))
     return np.exp(at)

@@ -48,19 +48,19 @@ def catalogue_of(evaluation: object) -> Catalogue:
     Raises:
         ConfigError: values are no records, or two records have one name.
     """
-    declared = getattr(evaluation, "metrics", ())
-    if not isinstance(declared, Sequence) or not all(isinstance(metric, Metric) for metric in declared):
-        what = type(declared).__name__ if not isinstance(declared, Sequence) else "a sequence of something else"
+    metrics = getattr(evaluation, "metrics", ())
+    if not isinstance(metrics, Sequence) or not all(isinstance(metric, Metric) for metric in metrics):
+        what = type(metrics).__name__ if not isinstance(metrics, Sequence) else "a sequence of something else"
         needs = f"expected a sequence of runner.metrics.metric.Metric, found {what}"
         raise ConfigError([Problem("evaluation", f"{type(evaluation).__name__}.metrics: {needs}")])
-    names = Counter(name for metric in declared for name in {metric.name, metric.in_summaries})
+    names = Counter(name for metric in metrics for name in {metric.name, metric.in_summaries})
     if twice := [name for name, count in names.items() if count > 1]:
         problem = f"{type(evaluation).__name__}.metrics: declared more than once: {', '.join(sorted(twice))}"
         raise ConfigError([Problem("evaluation", problem)])
-    return Catalogue(declared)
+    return Catalogue(metrics)
 
 
-def together(catalogues: Iterable[Catalogue]) -> Catalogue:
+def merge_catalogues(catalogues: Iterable[Catalogue]) -> Catalogue:
     """The metrics that any of some runs declared.
 
     Args:

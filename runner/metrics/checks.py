@@ -131,7 +131,7 @@ def _number(given: Mapping[str, Any], key: str) -> float | None:
 
 
 def _value_problem(name: str, value: Any) -> str:
-    """Empty where a value is what its check takes."""
+    """The problem of the value of a check; empty without one."""
     takes = TAKES[name]
     if takes == TEXT and (isinstance(value, bool) or not isinstance(value, str | int | float) or value == ""):
         return f"expected text, got {value!r}"
@@ -223,10 +223,10 @@ def failure_of(check: Check, checked: CheckInput, language: Language = "en") -> 
     Returns:
         Why the check fails; empty where it passes, None where it cannot be evaluated.
     """
-    found = CHECKING[check.type](check, checked)
-    if found is None:
+    result = CHECKING[check.type](check, checked)
+    if result is None:
         return None
-    passed, key, *values = found
+    passed, key, *values = result
     if passed != check.is_not:
         return ""
     words = _TEXTS[language]

@@ -123,7 +123,7 @@ def answerability(predicted_unanswerable: bool, answerable: bool) -> Answerabili
 
 
 def unanswerable_values(label: Answerability, prefix: str = "unanswerable") -> dict[str, float | None]:
-    """What one question adds to `unanswerable_precision`, `_recall` and `_f1`, as terms of (weighted) means.
+    """The terms that one question adds to `unanswerable_precision`, `_recall` and `_f1`, as terms of (weighted) means.
 
     Precision is the mean over questions predicted unanswerable, recall the mean over unanswerable questions.
     F1 = 2 tp / (predicted + actual) is the mean with the weights of `unanswerable_weights`.

@@ -89,12 +89,12 @@ def binary_preference(ids: Sequence[str], relevance: Relevance) -> float | None:
     n = _n_relevant(relevance)
     if not n:
         return None
-    others = sum(grade == 0 for grade in relevance.values())
+    n_irrelevant = sum(grade == 0 for grade in relevance.values())
     score, before = 0.0, 0
     for id in ids:
         grade = relevance.get(id, -1)
         if grade > 0:
-            score += 1 - min(before, n) / min(others, n) if before else 1.0
+            score += 1 - min(before, n) / min(n_irrelevant, n) if before else 1.0
         elif grade == 0:
             before += 1
     return score / n

@@ -37,7 +37,7 @@ SIMPLE = re.compile(r"[^*+{]*(?:[*+][^*+{]*)?")  # patterns that take little tim
 
 
 def schema_problem(schema: Any, place: str = "") -> str:
-    """What is wrong with a schema, with where in it; empty where nothing is."""
+    """The problem of a schema, with its place; empty without one."""
     return next(_problems(schema, schema, place), "")
 
 
@@ -49,14 +49,14 @@ def _problems(schema: Any, root: Any, place: str) -> Iterator[str]:
         yield f"{at}expected a JSON schema, got {schema!r}"
         return
     for name, inner in schema.items():
-        here = f"{place}.{name}".strip(".")
+        keyword_place = f"{place}.{name}".strip(".")
         if name not in KNOWN:
-            yield f"{here}: unknown keyword of a schema{did_you_mean(str(name), KNOWN)}"
+            yield f"{keyword_place}: unknown keyword of a schema{did_you_mean(str(name), KNOWN)}"
         elif problem := _keyword_problem(str(name), inner, root):
-            yield f"{here}: {problem}"
+            yield f"{keyword_place}: {problem}"
         else:
             for key, each in _inner(str(name), inner):
-                yield from _problems(each, root, f"{here}.{key}".rstrip("."))
+                yield from _problems(each, root, f"{keyword_place}.{key}".rstrip("."))
 
 
 def _inner(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -164,10 +164,10 @@ def _in_parts(value: Any, schema: Mapping[str, Any], root: Any, place: str, dept
         return
     at = f"{place}: " if place else ""
     yield from (f"{at}'{name}' is missing" for name in schema.get("required", ()) if name not in value)
-    known = schema.get("properties", {})
+    properties = schema.get("properties", {})
     for name, item in value.items():
-        inner = known.get(name, schema.get("additionalProperties", True))
-        if name not in known and inner is False:
+        inner = properties.get(name, schema.get("additionalProperties", True))
+        if name not in properties and inner is False:
             yield f"{at}'{name}' is not expected"
         else:
             yield from _violations(item, inner, root, f"{place}.{name}".strip("."), depth + 1)
@@ -200,11 +200,11 @@ def _resolve(reference: Any, root: Any) -> Any:
     return target
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """1 is 1.0 in JSON, and no truth value."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    return bool(one == other)
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    return bool(first == second)
 
 
 def _is_number(value: Any) -> bool:

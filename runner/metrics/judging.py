@@ -50,12 +50,12 @@ class RubricVotes:
                 self._rubrics.setdefault(rubric, _Votes()).add(votes)
 
     def judging(self, *, seed: int) -> dict[str, dict[str, Any]]:
-        """As `judging_of`."""
+        """The statistics of rows, as `judging_of` returns them."""
         return {rubric: _panel(votes.columns(), seed) for rubric, votes in sorted(self._rubrics.items())}
 
 
 def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """By how much scores would move if the same answers were judged again.
+    """The amount by which scores would change if the same answers were judged again.
 
     Args:
         judgements: of one case, by rubric.
@@ -81,12 +81,12 @@ class _Votes:
 
     def __init__(self) -> None:
         self.n = 0
-        self.given: dict[str, array[float]] = {}
+        self.scores: dict[str, array[float]] = {}
         self.failed: dict[str, int] = {}
 
     def add(self, votes: Mapping[str, float | None]) -> None:
         for label, score in votes.items():
-            column = self.given.setdefault(label, array("d"))
+            column = self.scores.setdefault(label, array("d"))
             column.extend([np.nan] * (self.n - len(column)))
             column.append(np.nan if score is None else score)
             self.failed[label] = self.failed.get(label, 0) + (score is None)
@@ -94,9 +94,9 @@ class _Votes:
 
     def columns(self) -> dict[str, tuple[Floats, int]]:
         """Label -> (votes, float64 [n_cases]; how many failed)."""
-        for column in self.given.values():
+        for column in self.scores.values():
             column.extend([np.nan] * (self.n - len(column)))
-        return {label: (np.array(column), self.failed[label]) for label, column in sorted(self.given.items())}
+        return {label: (np.array(column), self.failed[label]) for label, column in sorted(self.scores.items())}
 
 
 def _panel(columns: Mapping[str, tuple[Floats, int]], seed: int) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def link_metrics(
 
 
 def novelty(suggested: Sequence[str], linked: Collection[str]) -> float | None:
-    """Share of the suggestions that the text does not link to already; None without any."""
+    """The share of suggestions that the text does not link to yet; None without suggestions."""
     return sum(note not in linked for note in suggested) / len(suggested) if suggested else None
 
 

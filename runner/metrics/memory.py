@@ -251,16 +251,18 @@ def find_facts(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ())
     return [shows(text, forms, besides=longer) for forms in facts]
 
 
-def evidence_recall(evidence: Iterable[str], known: Collection[str], shown: Collection[str]) -> float | None:
+def evidence_recall(
+    evidence: Iterable[str], conversation_ids: Collection[str], prompt_ids: Collection[str]
+) -> float | None:
     """Args:
         evidence: ids of the turns that hold the answer.
-        known: ids of the turns that the conversation has.
-        shown: ids of the turns that the generator sees.
+        conversation_ids: ids of the turns that the conversation has.
+        prompt_ids: ids of the turns that the generator sees.
 
     Returns:
         The share of the evidence that is shown, 0..1; None when the conversation has none of it.
     """
-    return _share([id in shown for id in dict.fromkeys(evidence) if id in known])
+    return _share([id in prompt_ids for id in dict.fromkeys(evidence) if id in conversation_ids])
 
 
 def leakage(texts: Iterable[str], canaries: Sequence[str]) -> float | None:
@@ -336,10 +338,10 @@ def retention(recalls: Iterable[Recall]) -> dict[str, tuple[Bin, ...]]:
         All bins by `turns` and by `updates`, in order. The intervals (Wilson, 1927) take facts of one conversation for
         independent.
     """
-    found = list(recalls)
+    recall_list = list(recalls)
     return {
-        "turns": _bins(found, TURNS, lambda recall: recall.turns),
-        "updates": _bins(found, UPDATES, lambda recall: recall.updates),
+        "turns": _bins(recall_list, TURNS, lambda recall: recall.turns),
+        "updates": _bins(recall_list, UPDATES, lambda recall: recall.updates),
     }
 
 

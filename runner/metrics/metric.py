@@ -45,8 +45,8 @@ class Grades:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """What holds of a metric wherever it is shown. The value of a run is the mean over its cases, weighted where these
-    carry weights (`Scores.weights`).
+    """The properties of a metric, the same wherever it is shown. The value of a run is the mean over its cases,
+    weighted where these carry weights (`Scores.weights`).
 
     name         in the rows of cases; without spaces and `/`
     better       `neither`: it is shown and compared, and nobody calls a change better or worse
@@ -276,21 +276,21 @@ class Catalogue:
         return tuple(self._metrics.values())
 
     def variant(self, name: str) -> Variant:
-        """Of any name, declared or not."""
+        """The variant of any name, declared or not."""
         if name not in self._variants:
             self._variants[name] = self._variant(name)
         return self._variants[name]
 
     def _variant(self, name: str) -> Variant:
         part, _, suffix = name.rpartition("/")
-        whole = suffix.removesuffix(PATCHED)
-        metric, base, cutoff = self._by_summary.get(whole), whole, ""
-        if metric is None and (match := _AT.fullmatch(whole)):
+        measure = suffix.removesuffix(PATCHED)
+        metric, base, cutoff = self._by_summary.get(measure), measure, ""
+        if metric is None and (match := _AT.fullmatch(measure)):
             base, cutoff = match["base"], match["cutoff"]
             family = self._by_summary.get(base)
             metric = family if family is not None and family.has_cutoffs else None
         place = len(self._places) if metric is None else self._places[metric.name]
-        return Variant(name, metric, part, base, cutoff, whole != suffix, place)
+        return Variant(name, metric, part, base, cutoff, measure != suffix, place)
 
     def direction(self, name: str) -> Direction | None:
         """`higher` or `lower` is better; None for neither, and for a metric that was not declared."""
@@ -323,8 +323,8 @@ class Catalogue:
 
     @cached_property
     def deciding(self) -> Sequence[tuple[str, float, float]]:
-        """What decides which cases are the worst, most important first: (name in rows, a, b), where a + b * value is
-        the goodness of a value."""
+        """The metrics that decide which cases are the worst, most important first: (name in rows, a, b), where a + b *
+        value is the goodness of a value."""
         names = [
             name
             for metric in self.metrics

@@ -273,13 +273,13 @@ def _large_interval(differences: Floats, seed: int) -> tuple[float, float]:
     """The interval of one metric over many cases, most of which may be equal in both runs."""
     if (differences == differences[0]).all():
         return math.nan, math.nan
-    changed = differences[differences != 0]
+    nonzero = differences[differences != 0]
     n, mean = len(differences), float(differences.mean())
-    if len(changed) > MANY:
+    if len(nonzero) > MANY:
         return _skewed_interval(mean, (differences - mean) / n)
-    counts = np.random.default_rng(seed).binomial(n, len(changed) / n, statistics.RESAMPLES)  # how often any is drawn
+    counts = np.random.default_rng(seed).binomial(n, len(nonzero) / n, statistics.RESAMPLES)  # how often any is drawn
     random = np.random.default_rng(seed + 1)
-    resampled = np.array([random.choice(changed, count).sum() for count in counts]) / n if len(changed) else np.zeros(1)
+    resampled = np.array([random.choice(nonzero, count).sum() for count in counts]) / n if len(nonzero) else np.zeros(1)
     return statistics.bca_interval(resampled, mean, (differences.sum() - differences) / (n - 1))
 
 
@@ -341,7 +341,7 @@ def _n_moved(parts: Floats) -> int:
 
 
 def _differ_alike(differences: Floats) -> NDArray[np.bool_]:
-    """For each column, bool [n_metrics]: whether cases differ, and all by the same, up or down."""
+    """Whether the cases of each column, bool [n_metrics], differ, and all by the same, up or down."""
     sizes = np.abs(differences)
     largest = sizes.max(axis=0, initial=0.0)
     return np.asarray((largest > 0) & ((sizes == 0) | (sizes >= (1 - ROUNDING) * largest)).all(axis=0))
@@ -375,19 +375,19 @@ def _p_of(at_least: NDArray[np.int64], observed: Floats, squares: Floats) -> Flo
 def _weighted_p(parts: Floats, observed: float, seed: int) -> float:
     """Swapping the two results of a case swaps value and weight together."""
     both, change = parts[:, :2] + parts[:, 2:], parts[:, 2:] - parts[:, :2]
-    total, changed = both.sum(axis=0), change[(change != 0).any(axis=1)]
-    if len(changed) > MANY:  # to first order, a swap moves the difference by 2 (v - R w) / W of its case
-        steps = 2 * (changed[:, 0] - total[0] / total[1] * changed[:, 1]) / total[1]
+    total, changed_rows = both.sum(axis=0), change[(change != 0).any(axis=1)]
+    if len(changed_rows) > MANY:  # to first order, a swap moves the difference by 2 (v - R w) / W of its case
+        steps = 2 * (changed_rows[:, 0] - total[0] / total[1] * changed_rows[:, 1]) / total[1]
         error = math.sqrt(float((steps**2).sum()))
         return math.erfc(abs(observed) / error / math.sqrt(2)) if error > 0 else 1.0
-    if not len(changed):
+    if not len(changed_rows):
         return 1.0
     at_least = np.zeros(1, dtype=np.int64)
-    for signs in _signs(len(changed), SWAPS, seed):
-        shift = signs @ changed
+    for signs in _signs(len(changed_rows), SWAPS, seed):
+        shift = signs @ changed_rows
         swapped = _ratio_difference(np.hstack([total - shift, total + shift]) / 2)
         at_least += int((~(np.abs(swapped) < _almost(abs(observed)))).sum())
-    if changed[:, 1].any():  # weights are swapped as well: the statistic is no sum, and no limit of sums holds
+    if changed_rows[:, 1].any():  # weights are swapped as well: the statistic is no sum, and no limit of sums holds
         return float((at_least[0] + 1) / (SWAPS + 1))
     return float(_p_of(at_least, change[:, :1].sum(axis=0), (change[:, :1] ** 2).sum(axis=0))[0])
 

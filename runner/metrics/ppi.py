@@ -61,25 +61,23 @@ def corrected_mean(
     """
     from scipy.stats import t
 
-    codes = np.arange(len(human)) if groups is None else groups
-    n_groups = len(np.unique(codes))
-    if n_groups < 2 or len(unlabelled) < 2:
+    sample = _Sample.of(human, judge, unlabelled, groups)
+    if sample is None:
         return None
-    of_human, of_judge = _totals(human, codes), _totals(judge, codes)
-    scale = n_groups / (n_groups - 1) / len(human) ** 2
-    known, unknown = scale * float(of_judge @ of_judge), float(np.var(unlabelled, ddof=1)) / len(unlabelled)
     if weight is None:
-        weight = scale * float(of_human @ of_judge) / (known + unknown) if known > 0 else 0.0
+        judge_variance = sample.covariance(sample.judge, sample.judge)
+        total = judge_variance + sample.unlabelled_variance
+        weight = sample.covariance(sample.human, sample.judge) / total if judge_variance > 0 else 0.0
     value = float(human.mean() + weight * (unlabelled.mean() - judge.mean()))
-    left = of_human - weight * of_judge
-    variance = scale * float(left @ left) + weight**2 * unknown
-    margin = float(t.ppf((1 + confidence) / 2, n_groups - 1)) * math.sqrt(variance)
+    residuals = sample.human - weight * sample.judge
+    variance = sample.covariance(residuals, residuals) + weight**2 * sample.unlabelled_variance
+    margin = float(t.ppf((1 + confidence) / 2, sample.n_groups - 1)) * math.sqrt(variance)
     return CorrectedMean(value, value - margin, value + margin, weight)
 
 
 def labels_to_halve(human: Floats, judge: Floats, unlabelled: Floats, groups: Codes | None = None) -> int | None:
     """How many more labels would halve the interval of `corrected_mean`. With m times as many groups, var(mean(Y)),
-    cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are, the others stay; the weight is tuned anew.
+    cov(mean(Y), mean(f)) and var(mean(f)) are 1/m of what they are, the others stay; the weight is tuned again.
 
     Args:
         human: scores of the labelled cases, float64 [n].
@@ -92,18 +90,17 @@ def labels_to_halve(human: Floats, judge: Floats, unlabelled: Floats, groups: Co
     """
     from scipy.stats import t
 
-    codes = np.arange(len(human)) if groups is None else groups
-    n_groups = len(np.unique(codes))
-    if n_groups < 2 or len(unlabelled) < 2:
+    sample = _Sample.of(human, judge, unlabelled, groups)
+    if sample is None:
         return None
-    of_human, of_judge = _totals(human, codes), _totals(judge, codes)
-    scale = n_groups / (n_groups - 1) / len(human) ** 2
-    own, shared, known = (scale * float(a @ b) for a, b in ((of_human,) * 2, (of_human, of_judge), (of_judge,) * 2))
-    unknown = float(np.var(unlabelled, ddof=1)) / len(unlabelled)
+    human_variance = sample.covariance(sample.human, sample.human)
+    covariance = sample.covariance(sample.human, sample.judge)
+    judge_variance = sample.covariance(sample.judge, sample.judge)
 
     def margin(times: float) -> float:
-        variance = own / times - ((shared / times) ** 2 / (known / times + unknown) if known > 0 else 0.0)
-        return float(t.ppf(0.975, times * n_groups - 1)) * math.sqrt(max(variance, 0.0))
+        total = judge_variance / times + sample.unlabelled_variance
+        gain = (covariance / times) ** 2 / total if judge_variance > 0 else 0.0
+        return float(t.ppf(0.975, times * sample.n_groups - 1)) * math.sqrt(max(human_variance / times - gain, 0.0))
 
     target = margin(1.0) / 2
     if target <= 0:
@@ -115,6 +112,32 @@ def labels_to_halve(human: Floats, judge: Floats, unlabelled: Floats, groups: Co
         middle = (low + high) / 2
         low, high = (middle, high) if margin(middle) > target else (low, middle)
     return math.ceil((high - 1) * len(human))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """The labelled cases by group, and the variance of the mean of the others. `human`, `judge`: sums of deviations
+    from the mean of all, one a group, float64 [n_groups]."""
+
+    n_cases: int
+    n_groups: int
+    human: Floats
+    judge: Floats
+    unlabelled_variance: float
+
+    @classmethod
+    def of(cls, human: Floats, judge: Floats, unlabelled: Floats, groups: Codes | None) -> _Sample | None:
+        """None with fewer than two groups or two other cases."""
+        codes = np.arange(len(human)) if groups is None else groups
+        n_groups = len(np.unique(codes))
+        if n_groups < 2 or len(unlabelled) < 2:
+            return None
+        unlabelled_variance = float(np.var(unlabelled, ddof=1)) / len(unlabelled)
+        return cls(len(human), n_groups, _totals(human, codes), _totals(judge, codes), unlabelled_variance)
+
+    def covariance(self, first: Floats, second: Floats) -> float:
+        """The covariance of two means, from their totals by group."""
+        return self.n_groups / (self.n_groups - 1) / self.n_cases**2 * float(first @ second)
 
 
 def _totals(values: Floats, groups: Codes) -> Floats:

@@ -59,7 +59,7 @@ class ProfileChoice(Protocol):
 
     memory: Mapping[str, float]
 
-    def among(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
+    def profile_for(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
         """Args:
             profiles: all profiles by name, `default` among them.
             domain: of a trace.
@@ -85,7 +85,7 @@ class Profile:
         self.memory = MEMORY_WEIGHTS if memory is None else _in_order(name, memory, MEMORY_WEIGHTS)
         self.margins: Mapping[str, float] = margins or {}
 
-    def among(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
+    def profile_for(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
         return self
 
 
@@ -95,7 +95,7 @@ class AutoProfile:
 
     memory: Mapping[str, float] = MEMORY_WEIGHTS
 
-    def among(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
+    def profile_for(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
         return profiles.get(domain) or profiles[DEFAULT]
 
 

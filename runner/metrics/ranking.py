@@ -153,18 +153,18 @@ def relevant_hits(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth
 
 
 @lru_cache(maxsize=KNOWN)
-def values_at(found: Found, cutoffs: tuple[int, ...]) -> tuple[float | None, ...]:
+def values_at(relevant: Found, cutoffs: tuple[int, ...]) -> tuple[float | None, ...]:
     """Every measure at every cutoff. Results are kept: few questions have many relevant documents, and most rankings
     hold them at the ranks of another one.
 
     Args:
-        found: what `relevant_hits` returned.
+        relevant: what `relevant_hits` returned.
         cutoffs: >= 1.
 
     Returns:
         Values 0..1, cutoff by cutoff; None when no judged document is relevant.
     """
-    hits, best = found
+    hits, best = relevant
     if not best:
         return (None,) * (len(cutoffs) * len(MEASURES))
     within = [sum(rank <= k for _, rank, _ in hits) for k in cutoffs]

@@ -14,7 +14,7 @@ LABEL = "steady"  # whether a question was answered right all, some or none of t
 
 
 def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
-    """For each metric, the standard deviation over the answers to one question (n - 1 in its denominator)."""
+    """The standard deviation of each metric over the answers to one question (n - 1 in its denominator)."""
     for metric in metrics:
         yield replace(
             metric,
@@ -65,7 +65,7 @@ def average_scores(parts: Sequence[Scores], spread: Sequence[str] = (), right: s
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """None of fewer than two."""
+    """The standard deviation; None for fewer than two values."""
     if len(values) < 2:
         return None
     mean = math.fsum(values) / len(values)

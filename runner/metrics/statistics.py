@@ -77,7 +77,7 @@ def mean_intervals(
         values: float64 [n_cases, n_columns], finite, n_cases >= 1.
         weights: float64 [n_cases, n_columns], > 0 (default: all equal).
         ranges: lowest and highest value of a column, float64 [n_columns, 2]; infinite where unknown (default: all are).
-            A range that a value lies outside of is none.
+            A range counts as unknown where a value lies outside of it.
         seed: of a bootstrap.
         resamples: of a bootstrap.
 
@@ -93,12 +93,12 @@ def mean_intervals(
     varied = np.flatnonzero((values != values[0]).any(axis=0) & ~is_bounded)
     if len(varied) == 0:
         return intervals
-    chosen = values if len(varied) == values.shape[1] else values[:, varied]
+    varied_values = values if len(varied) == values.shape[1] else values[:, varied]
     mass = None if weights is None else weights[:, varied]
-    resampled = _resampled_means(chosen, mass, seed, resamples)
+    resampled = _resampled_means(varied_values, mass, seed, resamples)
     for column, place in enumerate(varied):
         weight = None if mass is None else mass[:, column]
-        value, without = mean(chosen[:, column], weight), _means_without(chosen[:, column], weight)
+        value, without = mean(varied_values[:, column], weight), _means_without(varied_values[:, column], weight)
         intervals[place] = bca_interval(resampled[:, column], float(value or 0.0), without)
     return intervals
 

@@ -141,10 +141,10 @@ def metric_problems(thresholds: Sequence[Threshold], catalogue: Catalogue, cutof
 
 def name_problem(key: str, name: str, catalogue: Catalogue, cutoffs: Sequence[int]) -> Problem | None:
     """The fault of a metric that a setting names, which must have a direction."""
-    variant, known = catalogue.variant(name), _names(catalogue, cutoffs)
+    variant, names = catalogue.variant(name), _names(catalogue, cutoffs)
     if variant.metric is None:
-        near = did_you_mean(name, known)
-        meant = near if "did you mean" in near else f"; declared are {', '.join(known)}"
+        near = did_you_mean(name, names)
+        meant = near if "did you mean" in near else f"; declared are {', '.join(names)}"
         return Problem(key, f"nothing declares which way '{name}' is better{meant}")
     if variant.direction is None:
         return Problem(key, f"'{name}' is better neither when higher nor when lower")

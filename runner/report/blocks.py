@@ -149,7 +149,7 @@ class Table:
         return frozenset(range(1, len(self.headers)) if self.right is None else self.right)
 
     def in_medium(self, medium: Medium) -> Table:
-        """Without the columns that are left out there."""
+        """The table without the columns that a medium leaves out."""
         places = [place for place in range(len(self.headers)) if medium not in self.not_in.get(place, ())]
         if len(places) == len(self.headers):
             return self
@@ -258,8 +258,8 @@ Size = Literal["question", "answer", "reason", "context", "detail", "call", "who
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One of a list. `lead` stands before its name: a rank, a number. `value`: its relevance. `text` belongs to it,
-    `note` is said of it; both may be left out where room is scarce. `expected` and `cited` ones stand out."""
+    """One entry of a list. `lead` stands before its name: a rank, a number. `value`: its relevance. `text` belongs to
+    it, `note` is said of it; both may be left out where room is scarce. `expected` and `cited` ones stand out."""
 
     name: str
     lead: str = ""
@@ -366,7 +366,7 @@ def section(
 
 
 def _is_empty(block: Block) -> bool:
-    """One point is no curve."""
+    """Whether there is nothing to draw; one point is not a curve."""
     match block:
         case Note(text=text) | Code(text=text):
             return not text
@@ -403,7 +403,7 @@ def in_medium(blocks: Iterable[Block], medium: Medium) -> Iterator[Block]:
 
 
 def figures(blocks: Iterable[Block]) -> Iterator[Drawn]:
-    """What of a tree can be a figure."""
+    """The blocks of a tree that can be figures."""
     for block in blocks:
         if isinstance(block, Section):
             yield from figures(block.blocks)

@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from runner.config.arguments import shell, without_additions
-from runner.errors import installing
+from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
 from runner.metrics.paired import FEWEST
 from runner.report import thresholds, usage
@@ -25,7 +25,7 @@ from runner.report.comparison_words import Record, chance, interval, list_items,
 from runner.report.diagnosis import withheld_note
 from runner.report.document import Document
 from runner.report.page import FILE
-from runner.report.panels import cost, data_problems, ending, has_answers, notes, panel, panels_of_scores
+from runner.report.panels import cost, data_problems, ending_rows, has_answers, notes, panel, panels_of_scores
 from runner.report.run import stages_of
 from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
@@ -47,28 +47,28 @@ GATES = ("junit=", "fail_on_regression=", "threshold.")  # of a whole run, not o
 
 
 def brief(run: RunFolder) -> list[RenderableType]:
-    """Of a run by itself."""
+    """The summary of a single run in the terminal."""
     document = Document.of(run)
     is_whole = run.run.get("status") == "completed" and not (document.cases["failed"] + document.cases["timeout"])
     spent = cost(document) or ([(document.say("cost.cost"), document.say("cost.free"))] if is_whole else [])
-    facts = [*([] if is_whole else ending(document)), *spent, *data_problems(document)]
+    facts = [*([] if is_whole else ending_rows(document)), *spent, *data_problems(document)]
     blocks = [
         *([] if has_answers(document) else notes(document)),
         *([Facts(facts, media=TERMINAL)] if facts else []),
         *_failing(document, ""),
     ]
     candidates = (thresholds.thresholds(document), *document.offer.sections(document))
-    own = [part for part in candidates if part is not None]
+    present = [part for part in candidates if part is not None]
     return [
         *panels_of_scores(document),
-        *([panel(document.say("panel.details"), own)] if any(in_medium(own, "terminal")) else []),
+        *([panel(document.say("panel.details"), present)] if any(in_medium(present, "terminal")) else []),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_run(document), document.say),
     ]
 
 
 def brief_case(folder: Path) -> list[RenderableType]:
-    """Of the one case that was run."""
+    """The summary of a run of one case in the terminal."""
     document = Document.of(open_run(folder))
     return [*case_brief(folder), *next_steps(_ways_of_case(document), document.say)]
 
@@ -79,7 +79,7 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     is_bold = Console().color_system is not None if bold is None else bold
     mark = "" if is_bold else MARK
     leader = _leader(sweep)
-    few = _few(sweep)
+    few = _limit_runs(sweep)
     blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
     if len(few.cells) < len(sweep.cells):
         blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
@@ -125,7 +125,7 @@ def _values_of(name: str, sweep: Sweep) -> str:
     return ", ".join(values if len(values) <= MOST_RUNS else [*values[:VALUES], "…", values[-1]])
 
 
-def _few(sweep: Sweep) -> Sweep:
+def _limit_runs(sweep: Sweep) -> Sweep:
     """Of many runs the baseline and the best by the first main metric in which they differ, in the order of the sweep;
     the first ones where they differ in none."""
     if len(sweep.cells) <= MOST_RUNS:
@@ -152,14 +152,14 @@ def _shown_line(few: Sweep, sweep: Sweep) -> str:
 
 def _leader(sweep: Sweep) -> str | None:
     """The run that failing questions are named of: the best by the first main metric, else the first that ended."""
-    there = [cell.folder for cell in sweep.cells if cell.status == "completed" and cell.run]
+    completed = [cell.folder for cell in sweep.cells if cell.status == "completed" and cell.run]
     entries = differing_metrics(sweep) if has_others(sweep) else []
     best = entries[0]["best"] if entries else None
-    return best if best in there else next(iter(there), None)
+    return best if best in completed else next(iter(completed), None)
 
 
 def _evidence(sweep: Sweep) -> Iterator[str]:
-    """What is better by the first main metric in which runs differ, with its evidence; then what other metrics say."""
+    """The better run by the first main metric in which runs differ, with its evidence; then the other metrics."""
     if not has_others(sweep):
         return
     say, record, entries = sweep.say, sweep.comparison or {}, differing_metrics(sweep)
@@ -180,7 +180,7 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
 
 
 def _obstacle_lines(sweep: Sweep) -> Iterator[str]:
-    """What was not compared: all of it where nothing else can be said."""
+    """The metrics that were not compared; all of them where nothing else can be reported."""
     if has_others(sweep):
         yield from obstacles(sweep) if differing_metrics(sweep) else warnings(sweep)
 
@@ -216,9 +216,9 @@ def _failing(document: Document, run: str, *, more_failed: bool = False) -> list
         return []
     if (untrusted := withheld_note(document)) is not None:
         return [untrusted]
-    named = _questions(document, [stage for stage, _ in stages])
+    ids_by_stage = _questions(document, [stage for stage, _ in stages])
     rows: list[list[str | Cell]] = [
-        [f"  {say.name('lost_at', stage)}", f"{count:,}", Cell(", ".join(named[stage]), "quiet")]
+        [f"  {say.name('lost_at', stage)}", f"{count:,}", Cell(", ".join(ids_by_stage[stage]), "quiet")]
         for stage, count in stages
     ]
     counts = document.counts["lost_at"]
@@ -258,7 +258,7 @@ def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[s
 
 
 def _spending(sweep: Sweep) -> str:
-    """Of all runs together."""
+    """The spending of all runs together."""
     uses = [use for cell in sweep.runs for use in cell.uses]
     if not uses:
         return f"{sweep.say('cost.cost')}: {sweep.say('cost.free')}" if sweep.runs else ""
@@ -283,15 +283,15 @@ def _ways_of_run(document: Document) -> Iterator[Way]:
 def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[Way]:
     yield from _report(folder)
     yield "brief.all", _command("results", str(folder))
-    done = [cell.folder for cell in sweep.cells if cell.status == "completed"]
+    completed = [cell.folder for cell in sweep.cells if cell.status == "completed"]
     if leader is None:
         return
-    opened = open_run(folder / leader)
-    yield from _case(Document.of(opened), _repeat_words(opened.run))
-    if len(done) > 1:
-        one, other = done[0], leader if leader != done[0] else done[-1]
+    run = open_run(folder / leader)
+    yield from _case(Document.of(run), _repeat_words(run.run))
+    if len(completed) > 1:
+        one, other = completed[0], leader if leader != completed[0] else completed[-1]
         yield "brief.compare", _command("compare", str(folder / one), str(folder / other))
-    yield from _ui(opened.run)
+    yield from _ui(run.run)
 
 
 def _ways_of_case(document: Document) -> Iterator[Way]:
@@ -320,7 +320,7 @@ def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
         has_pages = any(distributions(name="mlflow"))  # runs are tracked by mlflow-skinny, which has none
         stores = [word.partition("=")[2] for word in run.get("overrides") or () if word.startswith("tracking.uri=")]
         ui = _command("ui", *(word for store in stores for word in ("--uri", store)))
-        yield "brief.ui", ui if has_pages else f"{installing('ui')} && {ui}"
+        yield "brief.ui", ui if has_pages else f"{install_command('ui')} && {ui}"
 
 
 def _repeat_words(run: Mapping[str, Any]) -> list[str]:

@@ -66,7 +66,7 @@ def measures(call: Call, say: Wording) -> str:
 
 
 def messages_of(call: Call, say: Wording) -> Iterator[tuple[str, str]]:
-    """(who, text) of everything that was sent and came back, in order."""
+    """(role, text) of all messages sent and received, in order."""
     request, reply = call["request"], call["reply"] or {}
     for message in request.get("messages") or ():
         text = "\n".join([message.get("content") or "", *_functions(message.get("tool_calls"))]).strip()
@@ -98,7 +98,7 @@ def _texts(call: Call, say: Wording) -> str:
 
 
 def shown_calls(calls: Sequence[Call], say: Wording) -> Iterator[RenderableType]:
-    """In full, however long they are."""
+    """The calls in full, whatever their length."""
     for number, call in enumerate(calls, start=1):
         title = Text(f"{number}/{len(calls)} {name_of(call, say)}", "bold")
         texts: list[RenderableType] = []

@@ -192,7 +192,7 @@ def _question(output: Any) -> str:
 
 
 def display_name(kind: str, name: str, say: Wording) -> str:
-    """An outcome, a language or a change in words."""
+    """The display name of an outcome, a language or a change."""
     if kind == "change":
         return say(f"compare.flips.{name}") if name else ""
     if kind == "language":
@@ -285,19 +285,19 @@ def _store(document: Document, cases: Cases) -> Store:
     store = Store(DETAIL_BYTES)
     changed = [number for number in range(len(cases)) if cases.choices["change"][number]]
     most = OF_CELL if document.folder.run.get("sweep_id") else DETAILED
-    wanted = list(dict.fromkeys([*changed, *range(len(cases))]))[:most]
-    for number, row in cases.rows(wanted):
+    numbers = list(dict.fromkeys([*changed, *range(len(cases))]))[:most]
+    for number, row in cases.rows(numbers):
         if not store.add(number, details(facts_in(document, row))):
             break
-    _add_calls(document, cases, store, wanted[:CALLED])
+    _add_calls(document, cases, store, numbers[:CALLED])
     return store
 
 
-def _add_calls(document: Document, cases: Cases, store: Store, wanted: Sequence[int]) -> None:
+def _add_calls(document: Document, cases: Cases, store: Store, numbers: Sequence[int]) -> None:
     """Add the calls after all other facts of these cases; they have a limit of their own."""
-    store.left = CALL_BYTES
-    calls = kept_calls(document.folder, [cases.ids[number] for number in wanted if str(number) in store.documents])
-    for number in wanted:
+    store.bytes_left = CALL_BYTES
+    calls = kept_calls(document.folder, [cases.ids[number] for number in numbers if str(number) in store.documents])
+    for number in numbers:
         if cases.ids[number] in calls:
             store.add(number, details([fact_of(calls[cases.ids[number]], document.say)]))
 
@@ -306,10 +306,10 @@ class Store:
     """Details of cases by their places, as long as `left` bytes of JSON are enough for them. All texts are stored as
     their places in one list, so that a chunk that many cases were given is stored once."""
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, bytes_left: int) -> None:
         self.texts: list[str] = []
         self.documents: dict[str, Stored] = {}
-        self.left = left
+        self.bytes_left = bytes_left
         self._numbers: dict[str, int] = {}
 
     def add(self, place: int, document: Sequence[Detail]) -> bool:
@@ -321,11 +321,11 @@ class Store:
                 new.append(text)
         packed = [[numbers[title], _number_texts(body, numbers)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(packed)) + len(str(place)) + 4
-        if size > self.left:
+        if size > self.bytes_left:
             for text in new:
                 del numbers[text]
             return False
-        self.left -= size
+        self.bytes_left -= size
         self.texts += new
         self.documents.setdefault(str(place), []).extend(packed)
         return True

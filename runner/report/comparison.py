@@ -81,11 +81,11 @@ def write(path: Path, records: Sequence[Record], say: Wording) -> None:
 def render(records: Sequence[Record], say: Wording) -> str:
     """compare.md of one candidate, or of several with an overview before them."""
     heads = [_overview(records, say)] if len(records) > 1 else []
-    parts = [_beside(head(record, say), sections(record, say)) for record in records]
+    parts = [_append_blocks(head(record, say), sections(record, say)) for record in records]
     return markdown([*heads, *parts], level=1) + "\n"
 
 
-def _beside(head: Section, below: Sequence[Section]) -> Section:
+def _append_blocks(head: Section, below: Sequence[Section]) -> Section:
     return replace(head, blocks=[*head.blocks, *below])
 
 
@@ -109,7 +109,7 @@ def _sections_of_one(number: int, record: Record, say: Wording) -> Iterator[Sect
 
 
 def panels(record: Record, say: Wording) -> list[RenderableType]:
-    """For the terminal."""
+    """The panels of the terminal."""
     return renderables(_in_short(record, own_wording(say, record)), dense=True)
 
 
@@ -122,15 +122,15 @@ def comparison_view(folder: Path, run: Mapping[str, Any]) -> list[RenderableType
 def of_run(record: Record, say: Wording) -> list[Section]:
     """Sections of the report of a run that was compared with a baseline: summary.md has what compare.md begins
     with."""
-    first, *rest = of_page(record, say)
+    first, *further = of_page(record, say)
     in_markdown = ("main", "verdict")
     blocks = [b if not isinstance(b, Section) or b.id in in_markdown else replace(b, media=PAGE) for b in first.blocks]
     full = Note(own_wording(say, record)("compare.full"), media=MARKDOWN)
-    return [replace(first, blocks=[*blocks, full]), *(replace(part, media=PAGE) for part in rest)]
+    return [replace(first, blocks=[*blocks, full]), *(replace(part, media=PAGE) for part in further)]
 
 
 def of_page(record: Record, say: Wording) -> list[Section]:
-    """The verdict with the numbers that it rests on, the questions that changed sides, and what was compared."""
+    """The verdict with its numbers, the questions whose outcome changed, and what was compared."""
     by_id = {each.id: each for each in sections(record, say)}
     verdict = Section(
         "comparison",
@@ -204,12 +204,12 @@ def _in_short(record: Record, say: Wording) -> Iterator[Block]:
 
 
 def _flips_in_short(record: Record, say: Wording) -> Iterator[Note]:
-    counted = record["flips"]
-    if counted["by"] is None:
+    flip_counts = record["flips"]
+    if flip_counts["by"] is None:
         return
-    counts = [f"{say(f'compare.flips.{kind}')}: {len(counted[kind])}" for kind in ("lost", "won")]
+    counts = [f"{say(f'compare.flips.{kind}')}: {len(flip_counts[kind])}" for kind in ("lost", "won")]
     yield Note(f"{say('compare.head.flips')}: {', '.join(counts)}")
-    if counted["lost"] or counted["won"]:
+    if flip_counts["lost"] or flip_counts["won"]:
         yield Note(right_rule(record, say), "quiet")
 
 
@@ -394,11 +394,11 @@ def expense(record: Record, say: Wording) -> Section | None:
 
 def not_comparable(record: Record, say: Wording) -> Section | None:
     """Metrics without a comparison, grouped by the reason."""
-    grouped: dict[str, list[str]] = defaultdict(list)
+    metrics_by_reason: dict[str, list[str]] = defaultdict(list)
     for entry in record["not_comparable"]:
         why = "; ".join(reason_text(reason, say) for reason in entry["reasons"])
-        grouped[why].append(metric.label(entry["metric"], None, say))
-    rows = [[why, list_items(names, say, 4 * NAMED)] for why, names in grouped.items()]
+        metrics_by_reason[why].append(metric.label(entry["metric"], None, say))
+    rows = [[why, list_items(names, say, 4 * NAMED)] for why, names in metrics_by_reason.items()]
     table = Table([say("compare.why"), say("compare.metrics")], rows, right=())
     return section("not_comparable", say("compare.head.not_comparable"), table, folded=True)
 

@@ -19,16 +19,16 @@ SIDES = ("baseline", "candidate")
 
 
 def flips(record: Record, say: Wording) -> Section | None:
-    """The cases that were lost or won, or why none can be named."""
-    counted, title = record["flips"], say("compare.head.flips")
-    if counted["by"] is None:
+    """The cases that turned wrong or right, or why none can be listed."""
+    flip_counts, title = record["flips"], say("compare.head.flips")
+    if flip_counts["by"] is None:
         return section("flips", title, Note(say("compare.flips.none"), media=MARKDOWN))
-    kinds = (_kind(record, kind, say) for kind in ("lost", "won") if counted[kind])
-    return section("flips", title, *_counts(counted, say), *_notes(record, say), *kinds)
+    kinds = (_kind(record, kind, say) for kind in ("lost", "won") if flip_counts[kind])
+    return section("flips", title, *_counts(flip_counts, say), *_notes(record, say), *kinds)
 
 
 def _notes(record: Record, say: Wording) -> Iterator[Note]:
-    """What decides between right and wrong, and how flips are shown if there are any."""
+    """The rule that decides between right and wrong, and how flips are shown if there are any."""
     counted = record["flips"]
     every = [*counted["lost"], *counted["won"]]
     yield Note(right_rule(record, say), "quiet")
@@ -44,7 +44,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
 
 
 def right_rule(record: Record, say: Wording) -> str:
-    """What tells right from wrong."""
+    """The rule that tells right from wrong."""
     by = record["flips"]["by"]
     if by != "lost_at":
         return say("compare.flips.by_metric", metric=metric.label(by, k_of(record), say))

@@ -44,7 +44,7 @@ def no_place_for_junit(path: Path) -> str | None:
 
 
 def write_junit(path: Path, records: Sequence[Record], say: Wording, run: Document | None = None) -> None:
-    """`run`: one with thresholds, or without."""
+    """Write a JUnit file of comparisons, and of the thresholds of a run that has some."""
     root = Element("testsuites", name="runner compare" if records else "runner")
     for record in records:
         _suite(root, record, say)

@@ -15,7 +15,7 @@ from runner.report.comparison_words import (
     label,
     list_items,
     metrics_of,
-    nothing,
+    no_main_metric_text,
     of_role,
     shown_verdict,
     signed_number,
@@ -54,7 +54,7 @@ def main(record: Record, say: Wording) -> Section | None:
     """The table of main metrics with their verdicts."""
     entries, title = of_role(record, "main"), say("compare.head.main")
     if not entries:
-        return section("main", title, Note(nothing(record, say)))
+        return section("main", title, Note(no_main_metric_text(record, say)))
     return section("main", title, table(entries, record, say), *_notes(entries, record, say))
 
 

@@ -94,7 +94,7 @@ def of_role(record: Record, role: str) -> list[Record]:
     return [entry for entry in metrics_of(record) if entry["role"] == role]
 
 
-def nothing(record: Record, say: Wording) -> str:
+def no_main_metric_text(record: Record, say: Wording) -> str:
     """Why there is no main metric to show."""
     return say("compare.say.not_judged" if record["verdict"] == "not_judged" else "compare.none")
 
@@ -119,7 +119,7 @@ def list_items(items: Sequence[str], say: Wording, most: int = NAMED) -> str:
 
 
 def headline(record: Record, say: Wording) -> str:
-    """The verdict and what it rests on."""
+    """The verdict and its basis."""
     groups = {
         verdict: [entry for entry in of_role(record, "main") if entry["verdict"] == verdict]
         for verdict in ("better", "worse", "within_noise", "inconclusive", "too_few")

@@ -102,7 +102,7 @@ def failing_share(document: Document) -> float:
 
 
 def _is_ideal(run: Diagnosis, document: Document) -> bool:
-    """High means are no sign of health where many questions fail."""
+    """Whether all means are high and few questions fail."""
     return run.pattern == "ideal" and failing_share(document) <= MOST_FAILING
 
 
@@ -127,11 +127,11 @@ def _failures(document: Document) -> Iterator[Note]:
 
 def withheld_note(document: Document) -> Note | None:
     """The note in place of the stages, where a judge that fails its control items decided questions."""
-    untrusted = failing(document.summary, _deciding(document))
+    untrusted = failing(document.summary, _deciding_rubrics(document))
     return _note_on_judge("diagnosis.undecided", untrusted, document.say) if untrusted else None
 
 
-def _deciding(document: Document) -> list[str]:
+def _deciding_rubrics(document: Document) -> list[str]:
     """The rubrics by which questions of this run were decided."""
     ways = document.counts.get(right.LABEL) or {}
     correctness = [CORRECTNESS] if ways.get("correctness") else []
@@ -170,15 +170,15 @@ def _patterns(run: Diagnosis, document: Document) -> Iterator[Block]:
     say, counts = document.say, document.counts.get("pattern") or {}
     total = sum(counts.values())
     is_named = run.pattern != "ideal" or _is_ideal(run, document)
-    own = next((place for place, name in PATTERNS.items() if is_named and name == run.pattern), None)
+    run_place = next((place for place, name in PATTERNS.items() if is_named and name == run.pattern), None)
     sides = (rubric(JUDGED[0], say), rubric(JUDGED[1], say))
     cells = {place: Cell(say(f"pattern.{name}"), detail=_share(counts, name)) for place, name in PATTERNS.items()}
-    yield Grid(sides, _levels(say), cells, own, say("cross.run"), say("diagnosis.pattern"))
+    yield Grid(sides, _levels(say), cells, run_place, say("cross.run"), say("diagnosis.pattern"))
     if not total:
         return
     rows: list[list[str | Cell]] = [
         [
-            Cell(say(f"pattern.{name}"), "strong" if (faithful, relevant) == own else ""),
+            Cell(say(f"pattern.{name}"), "strong" if (faithful, relevant) == run_place else ""),
             _word(faithful, say),
             _word(relevant, say),
             str(counts.get(name, 0)),
@@ -198,25 +198,25 @@ def cross(document: Document) -> Section | None:
     where the judge fails its control items: the diagnosis says so."""
     say, counts = document.say, document.counts.get("cross") or {}
     run = diagnose(document.summary, document.high)
-    own = run.cross if run else None
-    if (own is None and not counts) or failing(document.summary, JUDGED):
+    run_cross = run.cross if run else None
+    if (run_cross is None and not counts) or failing(document.summary, JUDGED):
         return None
-    if own == WORKING and failing_share(document) > MOST_FAILING:
-        own = None
+    if run_cross == WORKING and failing_share(document) > MOST_FAILING:
+        run_cross = None
     names = {(down, across): cross_name(down, across) for down in (True, False) for across in (True, False)}
     rows: list[list[str | Cell]] = [
         [
             _word(down, say),
             _word(across, say),
-            Cell(say(f"cross.{name}"), "strong" if name == own else ""),
+            Cell(say(f"cross.{name}"), "strong" if name == run_cross else ""),
             str(counts.get(name, 0)),
-            f"← {say('cross.run')}" if name == own else "",
+            f"← {say('cross.run')}" if name == run_cross else "",
         ]
         for (down, across), name in names.items()
     ]
     headers = [say("cross.retrieval"), say("cross.generation"), say("cross.diagnosis"), say("diagnosis.count"), ""]
     cells = {place: Cell(say(f"cross.{name}"), detail=_share(counts, name)) for place, name in names.items()}
-    corner = next((place for place, name in names.items() if name == own), None)
+    corner = next((place for place, name in names.items() if name == run_cross), None)
     return section(
         "cross",
         say("head.cross"),

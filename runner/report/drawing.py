@@ -35,10 +35,10 @@ def figure_of(panels: int, height: float = 3.6, **options: Any) -> tuple[Figure,
 
 def line(axes: Axes, x: Sequence[Any], values: Sequence[Value], label: str, style: str = "-") -> None:
     """A line with error bars through the points that have a value; nothing where none has."""
-    known = [(place, value) for place, value in zip(x, values, strict=True) if value.value is not None]
-    if known:
-        low, high = distances([value for _, value in known])
-        places, heights = [place for place, _ in known], [value.value or 0.0 for _, value in known]
+    points = [(place, value) for place, value in zip(x, values, strict=True) if value.value is not None]
+    if points:
+        low, high = distances([value for _, value in points])
+        places, heights = [place for place, _ in points], [value.value or 0.0 for _, value in points]
         axes.errorbar(places, heights, yerr=[low, high], fmt=f"o{style}", markersize=4, capsize=3, label=label)
 
 

@@ -123,7 +123,7 @@ def corners(number: int, x: float, y: float) -> str:
 
 
 def px(value: float) -> str:
-    """To a hundredth."""
+    """A number of pixels, rounded to a hundredth."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

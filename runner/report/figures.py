@@ -43,7 +43,7 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
     sweep = read_sweep(folder)
     sweep = replace(sweep, say=drawable_wording(sweep.say))
     name = "".join(character if character.isalnum() else "_" for character in x)
-    against: dict[str, Draw] = {f"metrics_against_{name}": lambda: _against(x, cells, sweep.say)}
+    against: dict[str, Draw] = {f"metrics_against_{name}": lambda: _figure_by_setting(x, cells, sweep.say)}
     return save(against | drawings_of(sections_of_sweep(sweep)), target)
 
 
@@ -140,11 +140,11 @@ def _histogram(block: Histogram) -> Figure:
     return figure
 
 
-def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure | None:
-    there = [
+def _figure_by_setting(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure | None:
+    cell_values = [
         value for cell in cells if (measures := cell.get("metrics")) for value in metric.scores(measures, measures)
     ]
-    names = say.catalogue.headlines(dict.fromkeys(value.name for value in there))
+    names = say.catalogue.headlines(dict.fromkeys(value.name for value in cell_values))
     if not names:
         return None
     figure, panels = figure_of(len(names), height=2.9)

@@ -136,7 +136,7 @@ def _words(variant: Variant, say: Wording) -> str:
 
 
 def short_label(name: str, k: int | None, say: Wording) -> str:
-    """Its label where a column is narrow; may have line breaks."""
+    """The label of a metric in a narrow column; may have line breaks."""
     variant = say.catalogue.variant(name)
     text = word(variant.metric.short, say.language) if variant.metric is not None and variant.is_whole else ""
     return text or label(name, k, say)

@@ -29,12 +29,12 @@ def metrics(document: Document) -> Section:
 def _table(document: Document, values: Sequence[Value]) -> Table:
     """Grades and what they mean where any metric has one; the mean over scored cases where failures count as 0."""
     say = document.say
-    counted = _has_counted_failures(values)
+    counts_failures = _has_counted_failures(values)
     graded = any(metric.grade_of(value, say) for value in values)
     headers = [say("metrics.metric"), say("head.value"), say("interval"), say("scored")]
-    headers += [say("metrics.scored_only")] * counted + [say("metrics.grade"), say("metrics.reading")] * graded
-    rows = [_row(document, value, counted, graded) for value in values]
-    return Table(headers, rows, say("head.metrics"), _groups(values, say), range(1, 5 if counted else 4))
+    headers += [say("metrics.scored_only")] * counts_failures + [say("metrics.grade"), say("metrics.reading")] * graded
+    rows = [_row(document, value, counts_failures, graded) for value in values]
+    return Table(headers, rows, say("head.metrics"), _groups(values, say), range(1, 5 if counts_failures else 4))
 
 
 def _row(document: Document, value: Value, shows_count: bool, graded: bool) -> list[str | Cell]:
@@ -78,7 +78,7 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
 
 
 def results(document: Document) -> Table | Note:
-    """For the terminal: the metrics without a table of their own there, and the headlines of legs."""
+    """The metrics that have no table of their own in the terminal, and the headlines of legs."""
     say, measures = document.say, document.metrics
     legs = metric.legs(measures)
     names = [name for name in say.catalogue.headlines(measures) if any(f"{leg}/{name}" in measures for leg in legs)]
@@ -90,7 +90,7 @@ def results(document: Document) -> Table | Note:
 
 
 def generation(document: Document) -> Table | None:
-    """For the terminal: the metrics of answers."""
+    """The metrics of answers, for the terminal."""
     return rows_of(document, metric.of_groups(document.metrics, document.say, "answers"))
 
 

@@ -40,10 +40,10 @@ def outputs(path: Path, among: Container[str] | None = None) -> Outputs:
     """The outputs of the rows in a file; `among`: of these cases only."""
     state = path.stat()
     key = path, state.st_size, state.st_mtime_ns
-    kept: dict[tuple[Path, int, int], Outputs] = make_once("outputs", "", dict)
-    columns = kept[key] if key in kept else _read(path, None)
-    if key not in kept and sum(len(each.ids) for each in kept.values()) < KEPT_ROWS:
-        columns = kept[key] = _with_known_ids(columns, next(iter(kept.values()), columns).ids)
+    outputs_by_file: dict[tuple[Path, int, int], Outputs] = make_once("outputs", "", dict)
+    columns = outputs_by_file[key] if key in outputs_by_file else _read(path, None)
+    if key not in outputs_by_file and sum(len(each.ids) for each in outputs_by_file.values()) < KEPT_ROWS:
+        columns = outputs_by_file[key] = _with_known_ids(columns, next(iter(outputs_by_file.values()), columns).ids)
     if among is None or all(id in among for id in columns.ids):
         return columns
     return _read(path, among)
@@ -82,7 +82,7 @@ def outcome(row: Mapping[str, Any]) -> str:
 
 
 def is_right(row: Mapping[str, Any]) -> bool:
-    """Whether a case went right, as far as is known."""
+    """Whether a case went right; one that nothing judged counts as right."""
     return outcome(row) in RIGHT and (row.get("metrics") or {}).get("right") != 0
 
 
@@ -92,11 +92,11 @@ def _numbers(id: str, output: Any) -> Mapping[str, int]:
 
 
 def _parts(output: Any) -> Iterator[tuple[str, Any]]:
-    kept = output if isinstance(output, Mapping) else {}
-    if "retrieved" in kept:
-        yield "retrieved", _ranking(kept["retrieved"])
-    if "answer" in kept:
-        yield "answer", kept["answer"]
+    fields = output if isinstance(output, Mapping) else {}
+    if "retrieved" in fields:
+        yield "retrieved", _ranking(fields["retrieved"])
+    if "answer" in fields:
+        yield "answer", fields["answer"]
 
 
 def _ranking(retrieved: Any) -> Any:

@@ -27,7 +27,7 @@ class CommonCases:
         return set(self.done.values()) == {self.n}
 
     def record(self) -> dict[str, Any]:
-        """As it stands in summary.json of the sweep."""
+        """The record in summary.json of the sweep."""
         return asdict(self)
 
 
@@ -43,14 +43,14 @@ def pair_runs(
     }
     if len(ids) < 2:
         return None
-    shared = set.intersection(*ids.values())
+    common_ids = set.intersection(*ids.values())
     wanted = {catalogue.row_name(name) for name in names}
     estimates = {
-        folder: aggregate(_rows(files[folder], shared, wanted), catalogue, seed=seed)["metrics"]
+        folder: aggregate(_rows(files[folder], common_ids, wanted), catalogue, seed=seed)["metrics"]
         for folder in ids
-        if shared
+        if common_ids
     }
-    return CommonCases(len(shared), {folder: len(ids_of_run) for folder, ids_of_run in ids.items()}, estimates)
+    return CommonCases(len(common_ids), {folder: len(ids_of_run) for folder, ids_of_run in ids.items()}, estimates)
 
 
 def _rows(path: Path, ids: Collection[str], names: Collection[str]) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def panels_of_scores(document: Document) -> list[RenderableType]:
 
 
 def _head(document: Document) -> Iterator[str]:
-    """What was evaluated over how many cases."""
+    """The experiment and its number of cases."""
     say, summary = document.say, document.summary
     kind = document.run.get("evaluation_type")
     if kind is None:
@@ -83,7 +83,7 @@ def panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:
 
 
 def notes(document: Document) -> list[Block]:
-    """What speaks against the scores."""
+    """The reasons to doubt the scores."""
     alarms = [Note(warning, "alarm", TERMINAL) for warning in warnings(document.summary, document.say)]
     if baselines := (document.summary.get("facts") or {}).get("baselines"):
         alarms.append(Note(document.say("baselines", names=", ".join(baselines)), "quiet", TERMINAL))
@@ -91,10 +91,10 @@ def notes(document: Document) -> list[Block]:
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
-    return [*ending(document), *cost(document), *data_problems(document), *_latency(document)]
+    return [*ending_rows(document), *cost(document), *data_problems(document), *_latency(document)]
 
 
-def ending(document: Document) -> list[tuple[str, str]]:
+def ending_rows(document: Document) -> list[tuple[str, str]]:
     """How the run ended, and how to resume it."""
     say, run = document.say, document.run
     rows = [(say("ran.status"), say.name("status", str(run.get("status"))))]

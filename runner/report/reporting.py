@@ -33,7 +33,7 @@ class Pipeline:
 
 
 class Reporting(Protocol):
-    """What the class of an evaluation may offer, each part by itself. A report is made of a finished folder, where no
+    """The optional parts that the class of an evaluation may offer. A report is made of a finished folder, where no
     evaluation is built: nothing here belongs to an instance.
 
         class Tone:
@@ -93,7 +93,7 @@ class Reporting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one evaluation offers of it."""
+    """The parts that one evaluation offers."""
 
     sections: Callable[[Document], Iterable[Section | None]]
     sweep_sections: Callable[[Sweep], Iterable[Section | None]]

@@ -68,7 +68,7 @@ def command(document: Document) -> str:
 
 
 def notes(document: Document) -> Iterator[Note]:
-    """What a reader must know before the numbers."""
+    """The notes that a reader needs before the numbers."""
     say, status, cases = document.say, document.run.get("status"), document.cases
     is_measured = document.summary.get("measured")
     if document.run.get("reference"):
@@ -370,5 +370,5 @@ def problems(document: Document) -> Section | None:
 
 
 def _stage(entry: Mapping[str, Any]) -> str:
-    """A case that ended but whose judge failed carries no stage of its own."""
+    """The stage at which a case failed; `judge` for one that ended and was not judged."""
     return "timeout" if entry.get("status") == "timeout" else str(entry.get("stage") or "judge")

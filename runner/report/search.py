@@ -17,7 +17,7 @@ PREFIX = "held_out-"
 
 
 def search(sweep: Sweep) -> Section | None:
-    """None for a sweep that is no search."""
+    """The section of a search; None for any other sweep."""
     record = sweep.head.get("search")
     if not isinstance(record, Mapping):
         return None
@@ -85,12 +85,12 @@ def _table(sweep: Sweep, record: Record) -> Table:
     on_held_out = [say("search.on_held_out", metric=name) for name in labels]
     headers = [say("search.run"), *labels, *on_held_out]
     direction = -1 if sweep.say.catalogue.direction(record["metrics"][0]) == "lower" else 1
-    found = record["values"]
-    runs = sorted(found, key=lambda name: (found[name] is None, -direction * (found[name] or [0])[0]))
+    values = record["values"]
+    runs = sorted(values, key=lambda name: (values[name] is None, -direction * (values[name] or [0])[0]))
     rows = [
         [
             run_label(sweep, name),
-            *_values(sweep, found[name], labels),
+            *_values(sweep, values[name], labels),
             *_values(sweep, record["held_out"].get(name), labels),
         ]
         for name in runs

@@ -80,7 +80,7 @@ def _without_none(sections: Any) -> Iterator[Section]:
 
 
 def _comparison(document: Document, wanted: Media) -> Iterator[Section]:
-    """With a baseline, where the run was compared."""
+    """The comparison with a baseline, where there is one."""
     record = read_json(document.folder.path / "compare.json") if wanted else None
     if record is not None:
         yield from comparison.of_run(record, document.say)

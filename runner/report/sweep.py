@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError
-from runner.metrics.catalogue import DECLARED, catalogue_in, together
+from runner.metrics.catalogue import DECLARED, catalogue_in, merge_catalogues
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.metric import Catalogue
 from runner.report import metric
@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def uses(self) -> list[Use]:
-        """What its models were used for."""
+        """The uses of its models."""
         return uses(self.summary)
 
     def record(self) -> dict[str, Any]:
@@ -150,13 +150,13 @@ class Sweep:
         """Completed runs by their own means, and runs that stopped before their end beside them over what all
         have finished."""
         catalogue = self.say.catalogue
-        own = View({cell.folder: cell.metrics for cell in self.cells if cell.status == "completed"}, catalogue)
+        own_view = View({cell.folder: cell.metrics for cell in self.cells if cell.status == "completed"}, catalogue)
         if self.paired is None:
-            return [own]
-        together = View(self.paired.metrics, catalogue, coverage(self, self.paired))
+            return [own_view]
+        common_view = View(self.paired.metrics, catalogue, coverage(self, self.paired))
         if not self.paired.n:
-            return [View(own.metrics, catalogue, together.note)]
-        return [own, together] if own.metrics else [together]
+            return [View(own_view.metrics, catalogue, common_view.note)]
+        return [own_view, common_view] if own_view.metrics else [common_view]
 
     def stands_out(self, view: View, folder: str, name: str) -> bool:
         """Whether a run may be the best one of a metric: within noise of the best where runs were compared, else the
@@ -197,12 +197,12 @@ def coverage(sweep: Sweep, compared: CommonCases) -> str:
     say = sweep.say
     if compared.same:
         return say("sweep.common_same", n=compared.n)
-    done = [
+    counts = [
         say("sweep.done", run=_label(cell), done=compared.done[cell.folder], total=case_counts(cell.summary)["total"])
         for cell in sweep.cells
         if cell.folder in compared.done
     ]
-    return say("sweep.common_explain" if compared.n else "sweep.common_none", n=compared.n, done=", ".join(done))
+    return say("sweep.common_explain" if compared.n else "sweep.common_none", n=compared.n, done=", ".join(counts))
 
 
 def _label(cell: Cell) -> str:
@@ -238,14 +238,14 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
 def _catalogue(cells: Sequence[Cell], record: Mapping[str, Any]) -> Catalogue:
     """The metrics that the runs declared. Where their folders are gone, those in an earlier summary.json. Raises
     InputError where only that has them and it is damaged."""
-    there = [catalogue_in(cell.run) for cell in cells if cell.run.get("config")]
-    if there and DECLARED not in record:
-        return together(there)
+    catalogues = [catalogue_in(cell.run) for cell in cells if cell.run.get("config")]
+    if catalogues and DECLARED not in record:
+        return merge_catalogues(catalogues)
     try:
-        return together([*there, catalogue_in(record)])
+        return merge_catalogues([*catalogues, catalogue_in(record)])
     except ValueError as error:
-        if there:
-            return together(there)
+        if catalogues:
+            return merge_catalogues(catalogues)
         raise InputError(f"summary.json of the sweep: damaged: {error}") from None
 
 
@@ -324,6 +324,6 @@ def _number(value: str) -> int | float | str:
 
 
 def swept_columns(sweep: Sweep) -> list[list[str]]:
-    """Columns with what sets the runs apart: a name and its values, or the folders."""
+    """Columns with what distinguishes the runs: a name and its values, or the folders."""
     params = [[name, *(cell.params.get(name, "") for cell in sweep.cells)] for name in sweep.params]
     return params or [[sweep.say("sweep.folder"), *(cell.folder for cell in sweep.cells)]]

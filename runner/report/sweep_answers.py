@@ -133,14 +133,14 @@ class _Columns:
         self._first: list[CaseRow] = []
         self._store, self._has_room = Store(DETAIL_BYTES), True
         self._k, self._labels = sweep.k, dict[str, str]()  # of metrics: of a sweep both are worked out from all cells
-        self._left = TEXT_BYTES
+        self._bytes_left = TEXT_BYTES
 
     def add(self, case: _Case, rows: Sequence[Row]) -> bool:
         """False where there is no room for what the runs answered."""
         answers = [f"{TICK[is_right(row)]} {_answer(row)}" for row in rows]
         question = clean(" ".join(str(_output(rows[0]).get("query") or "").split()), QUESTION)
-        self._left -= sum(len(text.encode("utf-8", "replace")) + 16 for text in (question, case.id, *answers))
-        if self._left < 0:
+        self._bytes_left -= sum(len(text.encode("utf-8", "replace")) + 16 for text in (question, case.id, *answers))
+        if self._bytes_left < 0:
             return False
         is_shown = len(self.ids) < SHOWN
         facts = list(self._facts(rows)) if self._has_room or is_shown else []

@@ -62,7 +62,7 @@ def in_order(sweep: Sweep, entries: Iterable[Record]) -> list[Record]:
 
 
 def heading(sweep: Sweep, name: str) -> str:
-    """Of a narrow column."""
+    """The heading of a narrow column."""
     short = metric.short_label(name, sweep.k, sweep.say)
     return short if short != label(sweep, name) else short.replace(" ", "\n")
 
@@ -71,7 +71,7 @@ def heading(sweep: Sweep, name: str) -> str:
 
 
 def warnings(sweep: Sweep) -> Iterator[str]:
-    """What was not compared, and why."""
+    """Warnings of metrics that were not compared, with the reasons."""
     yield from obstacles(sweep)
     say, names_compared = sweep.say, {entry["name"] for entry in (sweep.comparison or {})["metrics"]}
     at_own_k = [name for name in sweep.metrics if say.catalogue.variant(name).is_own_k]
@@ -97,16 +97,16 @@ def obstacles(sweep: Sweep) -> Iterator[str]:
     if judged := [name for name in judged_metrics(sweep) if name not in compared_names]:
         yield say("sweep.judged_apart", metrics=", ".join(label(sweep, name) for name in judged))
     for entry in record["metrics"]:
-        together: dict[str, list[str]] = {}
+        runs_by_reason: dict[str, list[str]] = {}
         for folder, reasons in entry["not_comparable"].items():
-            together.setdefault("; ".join(reason_text(reason, say) for reason in reasons), []).append(folder)
-        for reasons, folders in together.items():
+            runs_by_reason.setdefault("; ".join(reason_text(reason, say) for reason in reasons), []).append(folder)
+        for reasons, folders in runs_by_reason.items():
             values = {"metric": label(sweep, entry["name"]), "runs": names(sweep, folders), "reasons": reasons}
             yield say("sweep.not_comparable", **values)
 
 
 def same_line(sweep: Sweep) -> str:
-    """Runs over different samples have other values in the table: only what they share is compared."""
+    """The note that runs over different samples are compared on their common cases only."""
     record = sweep.comparison or {}
     metrics = ", ".join(label(sweep, entry["name"]) for entry in record["metrics"] if entry["same"])
     compared = [cell for cell in sweep.cells if cell.folder in record["cells"]]
@@ -126,7 +126,7 @@ def judged_metrics(sweep: Sweep) -> list[str]:
 
 
 def alike_lines(sweep: Sweep) -> Iterator[str]:
-    """The runs that put out the very same."""
+    """The runs with identical outputs."""
     for group in (sweep.comparison or {}).get("alike", ()):
         parts = ", ".join(sweep.say(f"sweep.alike_{part}") for part in group["parts"])
         yield sweep.say("sweep.alike", parts=parts, runs=names(sweep, group["folders"]))
@@ -189,7 +189,7 @@ def _respects(sweep: Sweep, pareto: Record) -> str:
 # --- sections -------------------------------------------------------------------------------------
 
 
-def against(sweep: Sweep) -> Section | None:
+def comparison_with_baseline(sweep: Sweep) -> Section | None:
     """Every compared run on every metric in which runs differ; in the terminal one row for each run but the
     baseline."""
     if not has_others(sweep):
@@ -200,11 +200,11 @@ def against(sweep: Sweep) -> Section | None:
     explained = [Note(say("sweep.against_full", **values), "quiet"), Note(near_best(sweep), "quiet")] if entries else []
     title = say("sweep.against", run=run_label(sweep, record["baseline"]))
     in_short = _in_short(sweep, title, common)
-    blocks = [*common, _against(sweep, title, entries), *explained, *in_short]
+    blocks = [*common, _comparison_table(sweep, title, entries), *explained, *in_short]
     return section("compared", title, *blocks, untitled=TERMINAL)
 
 
-def _against(sweep: Sweep, title: str, entries: Sequence[Record]) -> Table:
+def _comparison_table(sweep: Sweep, title: str, entries: Sequence[Record]) -> Table:
     """A page groups it by metric, with one scale for the bars of each."""
     say, params = sweep.say, sweep.params
     headers = [say("compare.metric"), say("sweep.folder"), *params, say("sweep.n"), say("sweep.value")]
@@ -272,10 +272,10 @@ def _differences(sweep: Sweep, entries: Sequence[Record]) -> Table:
     ]
     headers = [*(params or [sweep.say("sweep.folder")]), *(heading(sweep, entry["name"]) for entry in entries)]
     left = len(params) or 1
-    return Table(headers, rows, right=range(left, len(headers)), media=TERMINAL, fit=each_alone(headers, left))
+    return Table(headers, rows, right=range(left, len(headers)), media=TERMINAL, fit=single_columns(headers, left))
 
 
-def each_alone(headers: Sequence[str], left: int) -> Fit:
+def single_columns(headers: Sequence[str], left: int) -> Fit:
     """Every column by itself."""
     return Fit([Stack(header, (place,)) for place, header in enumerate(headers)], left)
 
@@ -307,14 +307,14 @@ def front(sweep: Sweep) -> Section | None:
     headers += [*cost, say("sweep.p95")]
     rows: list[list[str | Cell]] = []
     for cell in pareto["cells"]:
-        spent = [_amount(pareto["cost"], cell["cost"])] if cost else []
+        cost_cells = [_amount(pareto["cost"], cell["cost"])] if cost else []
         p95 = say("none") if cell["p95_ms"] is None else f"{cell['p95_ms']:.1f}"
         dominated = names(sweep, cell["dominated_by"])
         folder, *params = _run(sweep, cell["folder"])
         run = Cell(folder, verdict="" if dominated else "better")
         means = cell.get("qualities") or {pareto["quality"]: cell["quality"]}
         values = [metric.four(means[name], say) for name in _qualities(pareto)]
-        rows.append([run, *params, *values, *spent, p95, dominated or say("none")])
+        rows.append([run, *params, *values, *cost_cells, p95, dominated or say("none")])
     right = range(1 + len(sweep.params), len(headers))
     table = Table([*headers, say("sweep.dominated_by")], rows, say("sweep.front"), right=right)
     first, *lines = front_lines(sweep)
@@ -359,7 +359,7 @@ def _shares(sweep: Sweep, gaps: Sequence[Record], folders: Sequence[str]) -> Tab
     headers = [", ".join(sweep.params) or sweep.say("sweep.folder"), *(heading(sweep, each["name"]) for each in gaps)]
     groups = [("", len(ends)), ("", len(runs))]
     rows = [*ends, *runs] if gaps else []
-    return Table(headers, rows, "", groups, media=TERMINAL, fit=each_alone(headers, 1))
+    return Table(headers, rows, "", groups, media=TERMINAL, fit=single_columns(headers, 1))
 
 
 def _ends(sweep: Sweep, gaps: Sequence[Record]) -> list[list[str]]:

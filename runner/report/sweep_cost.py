@@ -22,7 +22,7 @@ def has_cost(sweep: Sweep) -> bool:
 
 
 def costs(sweep: Sweep) -> Section | None:
-    """One row a run, and the total of all; nothing where no model was asked."""
+    """A row for each run, and the total; nothing where no model was called."""
     if not has_cost(sweep):
         return None
     say, params = sweep.say, sweep.params
@@ -42,7 +42,7 @@ def costs(sweep: Sweep) -> Section | None:
 
 
 def _run(sweep: Sweep, run: Run) -> list[str | Cell]:
-    """The terminal, which has no folders beside what was varied, calls a reference by its folder there."""
+    """The row of a run. The terminal has no column of folders, so a reference is named by its folder there."""
     params: list[str | Cell] = [run.params.get(name, "") for name in sweep.params]
     if params and run not in sweep.cells:
         params[0] = Cell("", short=run.folder)

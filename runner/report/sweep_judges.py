@@ -40,7 +40,7 @@ def _group(sweep: Sweep, group: Record) -> Iterator[Block]:
     yield Table(*_costs(sweep, group), media=EVERYWHERE, narrow=True)
     if group["most"]:
         yield Note(say("sweep.judges_most", count=len(group["most"])), "strong", FILES)
-        yield _most(sweep, group)
+        yield _disagreement_table(sweep, group)
         ids = (f"{each['id']} ({_scores(each)})" for each in group["most"][:NAMED])
         yield Note(say("sweep.judges_most_short", answers="; ".join(ids)), "quiet", TERMINAL)
 
@@ -82,7 +82,7 @@ def _costs(sweep: Sweep, group: Record) -> tuple[list[str], list[list[str | Cell
     return headers, rows
 
 
-def _most(sweep: Sweep, group: Record) -> Table:
+def _disagreement_table(sweep: Sweep, group: Record) -> Table:
     say = sweep.say
     judged_by = [run_label(sweep, folder) for folder in group["folders"]]
     headers = [say("sweep.judges_case"), say("judge.rubric"), *judged_by]

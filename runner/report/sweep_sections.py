@@ -38,7 +38,7 @@ from runner.report.reporting import sections_of_sweep
 from runner.report.search import search
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep, View, read_sweep
-from runner.report.sweep_comparison import against, front, gap, run_label
+from runner.report.sweep_comparison import comparison_with_baseline, front, gap, run_label
 from runner.report.sweep_judges import judges
 from runner.report.terminal import renderables
 
@@ -55,14 +55,14 @@ def sweep_panels(folder: Path, *, errors: bool = True, bold: bool | None = None)
 
 
 def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "") -> list[Section]:
-    """`errors`, `mark`: in the terminal, with why runs have failed, and what stands before a value that stands out."""
+    """`errors`: list the errors of failed runs; `mark`: put before the best values in the terminal."""
     candidates = (
         head(sweep),
         runs(sweep, folder, errors=errors, mark=mark),
         failures(sweep),
         search(sweep),
         *of_evaluations(sweep),
-        against(sweep),
+        comparison_with_baseline(sweep),
         front(sweep),
         gap(sweep),
         judges(sweep),
@@ -99,7 +99,7 @@ def head(sweep: Sweep) -> Section:
 
 
 def _notes(sweep: Sweep) -> Iterator[Note]:
-    """What a reader must know before the numbers."""
+    """The notes that a reader needs before the numbers."""
     if sweep.goes_on:
         yield Note(sweep.say("sweep.goes_on"), "alarm")
     yield from (Note(warning, "alarm") for warning in sweep.warnings)
@@ -115,12 +115,12 @@ def runs(sweep: Sweep, folder: Path, *, errors: bool, mark: str) -> Section:
     explained = Note(f"{say('sweep.explain')} {legend}".strip(), "quiet")
     charts = [chart for view in sweep.views if (chart := _charts(sweep, view)) is not None]
     title = Note(say("sweep.panel", id=sweep.head.get("id", "")), "strong", TERMINAL)
-    in_short = list(_in_short(sweep, errors=errors, mark=mark))
+    in_short = list(_terminal_notes(sweep, errors=errors, mark=mark))
     blocks = [title, *views, explained, *charts, *in_short]
     return Section("runs", say("html.runs"), blocks, untitled=MARKDOWN | TERMINAL)
 
 
-def _in_short(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
+def _terminal_notes(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
     """The notes below the tables of the terminal."""
     yield from (Note(warning, "alarm", TERMINAL) for warning in sweep.warnings)
     name = mark or sweep.say("sweep.bold")

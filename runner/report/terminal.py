@@ -142,10 +142,10 @@ def _fit(block: Table, fit: Fit) -> Grid:
     """The table with the columns for which there is room, and lines between groups."""
     stacks = fit.stacks
     columns = [[Text(stack.header), *(_stack(row, stack) for row in block.rows)] for stack in stacks]
-    left, chosen = room_for(columns[: fit.left], columns[fit.left :], fit)
+    left, places = room_for(columns[: fit.left], columns[fit.left :], fit)
     grid = Grid(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    texts = [*left, *(columns[fit.left + place] for place in chosen)]
-    for place, (header, *_) in zip([*range(fit.left), *(fit.left + place for place in chosen)], texts, strict=True):
+    texts = [*left, *(columns[fit.left + place] for place in places)]
+    for place, (header, *_) in zip([*range(fit.left), *(fit.left + place for place in places)], texts, strict=True):
         right = place >= fit.left and stacks[place].columns[0] in block.numbers
         grid.add_column(header, justify="right" if right else "left", no_wrap=right, overflow="fold")
     ends = {sum(count for _, count in block.groups[: number + 1]) for number in range(len(block.groups))}
@@ -171,10 +171,10 @@ def room_for(
         folded_left = [[text if fold is None else _fold(text, fold) for text in column] for column in head_columns]
         room, shown_columns = width - sum(_width(column) + GAP for column in folded_left), list[int]()
         for place in order:
-            needed = _width(columns[place]) + GAP
-            if room < needed and len(shown_columns) >= fit.kept:
+            column_width = _width(columns[place]) + GAP
+            if room < column_width and len(shown_columns) >= fit.kept:
                 break
-            room -= needed
+            room -= column_width
             shown_columns.append(place)
         if len(shown_columns) == len(columns):
             break
@@ -184,11 +184,11 @@ def room_for(
 
 
 def _fold(text: Text, width: int) -> Text:
-    """Its first line in lines of `width` at most."""
-    first, *rest = text.split("\n", allow_blank=True) or [Text()]
+    """Fold the first line of a text into lines of at most `width`."""
+    first, *later_lines = text.split("\n", allow_blank=True) or [Text()]
     lines = fold_text(first.plain, width)
     style = first.spans[0].style if first.spans else ""
-    return Text("\n").join([Text(lines, style), *rest])
+    return Text("\n").join([Text(lines, style), *later_lines])
 
 
 def fold_text(text: str, width: int) -> str:

@@ -49,7 +49,7 @@ class Health:
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        """In the order in which reports show them."""
+        """The rates in the order of reports."""
         return self.false_accept, self.false_reject, self.injection, self.failed
 
 
@@ -123,7 +123,7 @@ def _margin(noise_sd: float, n_votes: int) -> float:
 
 def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
     """A sentence for each way in which the judge cannot be trusted, with the rubrics that show it, and for what it was
-    not asked."""
+    not used."""
     sentences, checks = [], healths(summary)
     for name, limit in LIMITS.items():
         wrong = [check for check in checks if getattr(check, name).share > limit]
@@ -137,8 +137,8 @@ def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
 
 
 def failing(summary: Mapping[str, Any], rubrics: Iterable[str]) -> list[str]:
-    """Those of the rubrics on whose plain control items the judge goes wrong beyond a limit. An instruction that it
-    obeys spoils the scores of texts that address it, which a warning says, and not the others."""
+    """The rubrics for which the judge fails more plain control items than the limit allows. An instruction that it
+    obeys affects the scores of texts that address it, which a warning says, and not the others."""
     checks = {check.rubric: check for check in healths(summary)}
     limits = {name: most for name, most in LIMITS.items() if name != "injection"}
     checked = [checks[name] for name in rubrics if name in checks]

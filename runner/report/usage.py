@@ -66,7 +66,7 @@ def of_a_case(summary: Mapping[str, Any], roles: Collection[str] | None = None) 
 
 
 def total(parts: Iterable[Consumption]) -> Consumption:
-    """The sum of what was spent."""
+    """The sum of several consumptions."""
     spending = list(parts)
     return Consumption(
         requests=sum(part.requests for part in spending),
@@ -89,20 +89,20 @@ def in_order(roles: Iterable[str]) -> list[str]:
     return sorted(roles, key=lambda role: (ROLES.index(role) if role in ROLES else len(ROLES), role))
 
 
-def price_dates(run: Mapping[str, Any], used: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(provider, date of its prices) of those providers of the models `used` that have one."""
+def price_dates(run: Mapping[str, Any], model_names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(provider, date of its prices) of those providers of the models that have one."""
     providers = (run.get("config") or {}).get("provider") or {}
-    for name in sorted({model.partition(":")[0] for model in used}):
+    for name in sorted({model.partition(":")[0] for model in model_names}):
         date = ((providers.get(name) or {}).get("prices") or {}).get("date")
         if date:
             yield name, str(date)
 
 
-def money(spent: Consumption, say: Wording) -> str:
+def money(consumption: Consumption, say: Wording) -> str:
     """An unknown price is said to be unknown, and is never 0."""
-    if not spent.unpriced:
-        return dollars(spent.usd)
-    return say("cost.at_least", usd=dollars(spent.usd)) if spent.usd else say("cost.unknown")
+    if not consumption.unpriced:
+        return dollars(consumption.usd)
+    return say("cost.at_least", usd=dollars(consumption.usd)) if consumption.usd else say("cost.unknown")
 
 
 def dollars(usd: float) -> str:
@@ -126,11 +126,11 @@ def spending(spent: Consumption, say: Wording) -> str:
 
 def unanswered_notes(uses: Iterable[Use], say: Wording, words: str) -> list[str]:
     """`words` filled in with what attempts without an answer may have been billed; none where that is nothing."""
-    lost = total(use.unanswered for use in uses)
-    if not lost.tokens:
+    unanswered = total(use.unanswered for use in uses)
+    if not unanswered.tokens:
         return []
-    cost = say("cost.unknown") if lost.unpriced else say("cost.up_to", usd=dollars(lost.usd))
-    return [say(words, cost=cost, attempts=f"{lost.requests:,}", tokens=count(lost.tokens))]
+    cost = say("cost.unknown") if unanswered.unpriced else say("cost.up_to", usd=dollars(unanswered.usd))
+    return [say(words, cost=cost, attempts=f"{unanswered.requests:,}", tokens=count(unanswered.tokens))]
 
 
 def _spending(model: str, entry: Mapping[str, Any] | None) -> Consumption:

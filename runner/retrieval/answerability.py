@@ -117,11 +117,11 @@ def terms_of(corpus: Corpus, workspace: Workspace) -> Terms:
 def cover_by(hits: Sequence[Chunk], question: str, corpus: Corpus, terms: Terms) -> float:
     """The largest share (0..1) of the question's weight that one of the first HITS holds; 1 for a question without
     terms."""
-    asked = list(dict.fromkeys(by_script(content_of_question(question))))
-    if not asked:
+    question_terms = list(dict.fromkeys(by_script(content_of_question(question))))
+    if not question_terms:
         return 1.0
-    weights = terms.weights(asked)
-    weighed = list(zip(asked, weights, strict=True))
+    weights = terms.weights(question_terms)
+    weighed = list(zip(question_terms, weights, strict=True))
     texts = [_holder(passage(corpus, chunk)) for chunk in hits[:HITS]]
     held = [sum(weight for term, weight in weighed if text.holds(term)) for text in texts]
     return max(held, default=0.0) / (sum(weights) or 1.0)
@@ -134,12 +134,12 @@ def content_of_question(question: str) -> str:
 
 
 def _stem(word: str) -> str:
-    known = forms(word)
-    if not is_content(word) or not known.isdisjoint(FUNCTION_WORDS):
+    word_forms = forms(word)
+    if not is_content(word) or not word_forms.isdisjoint(FUNCTION_WORDS):
         return " "
     if word[0] < "\uac00":
         return word
-    return min((form for form in known if len(form) > 1 and word.startswith(form)), key=len, default=word)
+    return min((form for form in word_forms if len(form) > 1 and word.startswith(form)), key=len, default=word)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,13 +87,13 @@ class EmbeddingStore:
         server: str = "",
     ) -> None:
         file = Path("embeddings", f"{fingerprint(model)[:32]}.sqlite")
-        self._path, self._stored = root / file, (reads or root) / file
+        self._path, self._stored_path = root / file, (reads or root) / file
         self._model = json.dumps(model, ensure_ascii=False, sort_keys=True)
         self._mode, self._sweep = mode, sweep
         self._is_kept = mode in ("use", "refresh")  # vectors that this process computes, for its other threads
         self._is_rehearsal = made_up is not None
-        self._memory = made_up.setdefault(self._stored, {}) if made_up is not None and self._is_kept else {}
-        self._seen: set[bytes] = set()
+        self._memory = made_up.setdefault(self._stored_path, {}) if made_up is not None and self._is_kept else {}
+        self._known_digests: set[bytes] = set()
         self._name = server
         self._check = (
             None if made_up is not None or not server else ServerCheck(server, self._path if self._is_kept else None)
@@ -133,7 +133,7 @@ class EmbeddingStore:
         text_by_digest = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
         with self._databases() as databases:
             vectors = self._read_stored(databases, list(text_by_digest))
-            if found := [text_by_digest[digest] for digest in vectors if digest not in self._seen]:
+            if found := [text_by_digest[digest] for digest in vectors if digest not in self._known_digests]:
                 note_stored(found)
             missing = [digest for digest in text_by_digest if digest not in vectors and digest not in self._refused]
             batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
@@ -144,7 +144,7 @@ class EmbeddingStore:
                 self._keep(databases, computed, sent_by)
                 vectors.update(computed)
 
-            self._seen.update(text_by_digest)
+            self._known_digests.update(text_by_digest)
             if batches:
                 compute([[text_by_digest[digest] for digest in batch] for batch in batches], store_batch)
         self._raise_refused(text_by_digest)
@@ -163,7 +163,7 @@ class EmbeddingStore:
         good = [(digest, row) for digest, row in zip(batch, rows, strict=True) if digest not in faults]
         unit = _unit_rows(np.array([row for _, row in good]), len(good)) if good else ()
         vectors = dict(zip((digest for digest, _ in good), unit, strict=True))
-        if alike := self._check.alike(batch, vectors):
+        if alike := self._check.texts_alike(batch, vectors):
             self._forget(databases, list(alike))
             texts = list(alike.values())
             raise StopRunError(
@@ -172,11 +172,11 @@ class EmbeddingStore:
             )
         return vectors
 
-    def _raise_refused(self, wanted: Mapping[bytes, str]) -> None:
-        faults = [(text, self._refused[digest]) for digest, text in wanted.items() if digest in self._refused]
+    def _raise_refused(self, texts: Mapping[bytes, str]) -> None:
+        faults = [(text, self._refused[digest]) for digest, text in texts.items() if digest in self._refused]
         if faults:
             text, fault = faults[0]
-            more = f" (and so for {len(faults) - 1} more of {len(wanted)} texts)" if len(faults) > 1 else ""
+            more = f" (and so for {len(faults) - 1} more of {len(texts)} texts)" if len(faults) > 1 else ""
             raise EvaluationError(f"{self._name} sent no usable vector for {_short(text)}: {fault}{more}")
 
     # --- where they are -----------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class EmbeddingStore:
     @contextmanager
     def _databases(self) -> Iterator[list[Database]]:
         """The database that is written, and the read-only one where there is one."""
-        paths = dict.fromkeys((self._path, self._stored))
+        paths = dict.fromkeys((self._path, self._stored_path))
         with ExitStack() as opened:
             yield [opened.enter_context(self._database(path)) for path in paths]
 
@@ -238,7 +238,7 @@ class EmbeddingStore:
             lengths = ", ".join(map(str, sorted(dims)))
             raise EvaluationError(
                 f"one embedding model returned vectors of different lengths: {self._name or self._model} has stored "
-                f"some of {lengths} numbers in {self._stored}, as different models make them; {ANEW}"
+                f"some of {lengths} numbers in {self._stored_path}, as different models make them; {ANEW}"
             )
         dim = max(dims or {vector.size for vector in vectors.values()} or {1})
         rows = np.zeros((len(digests), dim), dtype=np.float32)
@@ -295,7 +295,7 @@ class ServerCheck:
         others = f"those stored in {self._path}" if self._path is not None else "the others"
         return f"of {size} numbers{now}, and {others} have {self.length}{before}"
 
-    def alike(self, batch: Mapping[bytes, str], vectors: Vectors) -> Mapping[bytes, str]:
+    def texts_alike(self, batch: Mapping[bytes, str], vectors: Vectors) -> Mapping[bytes, str]:
         """All texts so far where there are several and all have the same vector; else empty."""
         for digest, vector in vectors.items() if not self._differ else ():
             self._first = vector if self._first is None else self._first
@@ -352,12 +352,12 @@ def _short(text: str) -> str:
 def _latest(rows: sqlite3.Connection, sweep: str) -> tuple[NDArray[np.float32] | None, str]:
     """The latest vector, and the server's name of its model."""
     select = "SELECT digest, vector, checksum FROM embedding WHERE ? = '' OR sweep = ? ORDER BY rowid DESC LIMIT 1"
-    found = rows.execute(select, (sweep, sweep)).fetchone()
+    row = rows.execute(select, (sweep, sweep)).fetchone()
     descriptions = (json.loads(text) for (text,) in rows.execute("SELECT description FROM model ORDER BY rowid DESC"))
     names = [str(told[SENT_BY]) for told in descriptions if isinstance(told, dict) and SENT_BY in told]
-    if found is None or found[2] != _checksum(*found[:2]):
+    if row is None or row[2] != _checksum(*row[:2]):
         return None, ""
-    return np.frombuffer(found[1], dtype="<f4"), names[0] if names else ""
+    return np.frombuffer(row[1], dtype="<f4"), names[0] if names else ""
 
 
 def _digest(text: str, kind: Kind) -> bytes:

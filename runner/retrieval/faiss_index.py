@@ -88,7 +88,7 @@ def _build_compressed(vectors: NDArray[np.float32], settings: IndexSettings) -> 
 
 
 def _sample(vectors: NDArray[np.float32], size: int, seed: int) -> NDArray[np.float32]:
-    """At most `size` of the vectors, in their order; of few, each several times, as each value of a byte needs one."""
+    """A sample of at most `size` vectors, in order; few vectors are repeated, since each value of a byte needs one."""
     if len(vectors) > size:
         chosen = np.random.default_rng(seed).choice(len(vectors), size, replace=False)
         return np.ascontiguousarray(vectors[np.sort(chosen)])

@@ -23,11 +23,11 @@ Where = Sequence[Sequence[str]]  # of each of these, a chunk has at least one fa
 LONGEST = 200  # characters of a value; longer ones are texts, not facets
 
 
-def where_of(wanted: Filter | None) -> Where:
+def where_of(filter: Filter | None) -> Where:
     """The facets that a filter asks for."""
     return tuple(
         tuple([_facet(name, value) for value in (values if isinstance(values, list) else [values])])
-        for name, values in sorted((wanted or {}).items())
+        for name, values in sorted((filter or {}).items())
     )
 
 
@@ -38,21 +38,21 @@ def facets_of(document: Document) -> tuple[str, ...]:
 
 
 def facets_of_chunks(corpus: Corpus) -> list[tuple[str, ...]]:
-    """Those of its document, for each chunk."""
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}  # most documents have those of others
+    """The facets of each chunk, which are those of its document."""
+    same_facets: dict[tuple[str, ...], tuple[str, ...]] = {}  # most documents have those of others
     by_document = {}
     for document in corpus.documents:
         facets = facets_of(document)
-        by_document[document.id] = shared.setdefault(facets, facets)
+        by_document[document.id] = same_facets.setdefault(facets, facets)
     return [by_document[id] for id in corpus.documents_of(corpus.ids)]
 
 
 def passing_mask(facets: Sequence[Sequence[str]], where: Where, setting: str) -> NDArray[np.bool_]:
-    """Which chunks pass a filter, bool [n_chunks]. Raises InputError where none does."""
-    left = np.array([all(any(one in own for one in group) for group in where) for own in facets], dtype=bool)
-    if not left.any():
+    """The mask of chunks that pass a filter, bool [n_chunks]. Raises InputError where none does."""
+    passes = np.array([all(any(one in own for one in group) for group in where) for own in facets], dtype=bool)
+    if not passes.any():
         raise InputError(f"{setting}: {_why_none(facets, where)}")
-    return left
+    return passes
 
 
 def _why_none(facets: Sequence[Sequence[str]], where: Where) -> str:

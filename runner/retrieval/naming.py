@@ -59,7 +59,7 @@ class Naming:
         items = list(reply.contexts)
         places = [self._place(each, query) for each in items]
         contexts = tuple(self._contexts(items, places))
-        by = _by([place.by for place in places])
+        by = _identification([place.by for place in places])
         strange = tuple(
             each.id or (each.text or "")[:40]
             for each, place in zip(items, places, strict=True)
@@ -70,7 +70,7 @@ class Naming:
     def _place(self, context: NamedContext, query: Query) -> _Place:
         if context.id is not None and (known := self._known_id(context.id, query)) is not None:
             return _Place(known, "ids")
-        if context.text and (document := self._holding(context.text)) is not None:
+        if context.text and (document := self._id_of_text(context.text)) is not None:
             return _Place(document, "texts")
         if context.id is None:
             return _Place(None, "nothing")
@@ -102,20 +102,20 @@ class Naming:
 
     # --- by text ----------------------------------------------------------------------------------
 
-    def _holding(self, text: str) -> str | None:
+    def _id_of_text(self, text: str) -> str | None:
         """The chunk with this text, else the only document that contains it."""
         plain = " ".join(text.split())
         if (chunk := self._chunks.get(plain)) is not None:
             return chunk or None
         if len(plain) < SHORTEST:
             return None
-        joined, starts = self._documents
-        first = joined.find(plain)
+        text_of_all, starts = self._documents
+        first = text_of_all.find(plain)
         if first < 0:
             return None
         place = bisect_right(starts, first) - 1
-        end = starts[place + 1] if place + 1 < len(starts) else len(joined)
-        return self.corpus.documents[place].id if joined.find(plain, end) < 0 else None
+        end = starts[place + 1] if place + 1 < len(starts) else len(text_of_all)
+        return self.corpus.documents[place].id if text_of_all.find(plain, end) < 0 else None
 
     @cached_property
     def _chunks(self) -> dict[str, str]:
@@ -135,18 +135,18 @@ class Naming:
         return "".join(texts), [0, *accumulate(map(len, texts))][:-1]
 
 
-def _by(ways: list[Literal["ids", "texts", "strange", "nothing"]]) -> NamedBy:
+def _identification(ways: list[Literal["ids", "texts", "strange", "nothing"]]) -> NamedBy:
     if "nothing" in ways or (ways and all(way == "strange" for way in ways)):
         return "unidentified"
     return "texts" if "texts" in ways else "ids"
 
 
-def _ranking(named: list[NamedContext], places: list[_Place]) -> Ranking:
+def _ranking(contexts: list[NamedContext], places: list[_Place]) -> Ranking:
     """The ids by score where all have one, else in the order of the reply; each id once."""
-    scores = [each.score for each in named if each.score is not None]
+    scores = [each.score for each in contexts if each.score is not None]
     hits: dict[str, float] = {}
-    for rank, (each, place) in enumerate(zip(named, places, strict=True), start=1):
-        score = each.score if each.score is not None and len(scores) == len(named) else 1 / rank
+    for rank, (each, place) in enumerate(zip(contexts, places, strict=True), start=1):
+        score = each.score if each.score is not None and len(scores) == len(contexts) else 1 / rank
         if place.id is not None:
             hits[place.id] = max(score, hits.get(place.id, score))
     ordered = sorted(hits.items(), key=lambda hit: (hit[1], hit[0]), reverse=True)

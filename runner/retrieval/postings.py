@@ -13,6 +13,7 @@ as fit into ROOM are taken from it. Memory grows with the vocabulary alone, and 
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from array import array
@@ -36,7 +37,8 @@ ROOM = 1 << 24  # postings that are put in order at a time, 12 bytes each
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """The variant and its parameters (Kamphuis et al. 2020, "Which BM25 do you mean?"), by the formulas of bm25s."""
+    """The variant and its parameters (Kamphuis et al. 2020, "Which BM25 do you mean?"). The formulas are those of
+    bm25s, operation by operation; importing it, with scipy.sparse, would take a tenth of the memory of a small run."""
 
     method: Method
     k1: float
@@ -44,19 +46,21 @@ class Bm25:
 
     def idf(self, frequencies: NDArray[np.int64], n_chunks: int) -> NDArray[np.float64]:
         """The weight of terms that so many of the chunks hold."""
-        from bm25s.scoring import _select_idf_scorer
-
-        scorer = _select_idf_scorer(self.method)
         kinds, places = np.unique(frequencies, return_inverse=True)
-        weights = np.array([scorer(frequency, N=n_chunks) for frequency in kinds.tolist()], dtype=np.float64)
+        weights = np.array([self._idf_of(frequency, n_chunks) for frequency in kinds.tolist()], dtype=np.float64)
         return weights[places]
+
+    def _idf_of(self, frequency: int, n_chunks: int) -> float:
+        if self.method == "atire":
+            return math.log(n_chunks / frequency)
+        odds = (n_chunks - frequency + 0.5) / (frequency + 0.5)
+        return math.log(1 + odds) if self.method == "lucene" else math.log(max(1.0, odds))
 
     def shares(self, times: NDArray[np.int32], lengths: NDArray[np.int32], mean_length: float) -> NDArray[np.float64]:
         """The contribution of a term that occurs so many times in a chunk of such a length, before its weight."""
-        from bm25s.scoring import _select_tfc_scorer
-
-        scorer = _select_tfc_scorer(self.method)
-        shares: NDArray[np.float64] = scorer(times, lengths, mean_length, self.k1, self.b, None)
+        norms = self.k1 * ((1 - self.b) + self.b * lengths / mean_length)
+        shares: NDArray[np.float64]
+        shares = (times * (self.k1 + 1)) / (times + norms) if self.method == "atire" else times / (norms + times)
         return shares
 
 
@@ -89,12 +93,12 @@ def _write_scores(folder: Path, spool: _Spool, indptr: NDArray[np.int64], bm25: 
             last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + room, side="right")) - 1)
             free = indptr[first:last] - indptr[first]  # the place of the next posting of each term
             size = int(indptr[last] - indptr[first])
-            found, of_chunks = np.empty(size), np.empty(size, dtype=np.int32)
-            for counts in spool.below(last):
+            scores_of_chunks, of_chunks = np.empty(size), np.empty(size, dtype=np.int32)
+            for counts in spool.take_below(last):
                 places = _places(counts.terms - first, free)
                 shares = bm25.shares(counts.times, lengths[counts.chunks], spool.mean_length)
-                found[places], of_chunks[places] = idf[counts.terms] * shares, counts.chunks
-            scores.write(found)
+                scores_of_chunks[places], of_chunks[places] = idf[counts.terms] * shares, counts.chunks
+            scores.write(scores_of_chunks)
             chunks.write(of_chunks)
             first = last
 
@@ -126,7 +130,7 @@ class _Spool:
         self.lengths = array("i")
         self._file, self._batch_size = file, batch_size
         self._terms = array("i")  # of the chunks since the last batch
-        self._written = 0  # chunks
+        self._n_written = 0  # chunks
         self._frequencies = array("q")
         self._batches: list[_BatchReader] = []
 
@@ -134,12 +138,12 @@ class _Spool:
         """Take in the terms of the next chunk."""
         self._terms.extend(map(self.vocabulary.__getitem__, terms))
         self.lengths.append(len(terms))
-        if len(self.lengths) - self._written >= self._batch_size:
+        if len(self.lengths) - self._n_written >= self._batch_size:
             self.flush()
 
     def flush(self) -> None:
         """Count the terms of the chunks since the last time, and write the counts."""
-        lengths = np.array(self.lengths[self._written :], dtype=np.int64)
+        lengths = np.array(self.lengths[self._n_written :], dtype=np.int64)
         n_chunks = max(1, len(lengths))
         keys = np.array(self._terms, dtype=np.int64) * n_chunks + np.repeat(np.arange(len(lengths)), lengths)
         keys.sort()
@@ -147,10 +151,10 @@ class _Spool:
         numbers, places = np.divmod(keys[firsts], n_chunks)
         times = np.diff(firsts, append=len(keys))
         self._batches.append(_BatchReader(self._file.fileno(), self._file.tell(), len(firsts)))
-        for column in (numbers, places + self._written, times):
+        for column in (numbers, places + self._n_written, times):
             self._file.write(column.astype(np.int32).tobytes())
         self._file.flush()
-        self._written = len(self.lengths)
+        self._n_written = len(self.lengths)
         del self._terms[:]
         self._frequencies.frombytes(bytes(8 * (len(self.vocabulary) - len(self._frequencies))))
         held = np.frombuffer(self._frequencies, dtype=np.int64)
@@ -158,15 +162,15 @@ class _Spool:
 
     @cached_property
     def frequencies(self) -> NDArray[np.int64]:
-        """In how many chunks each term is."""
+        """The document frequency of each term."""
         return np.array(self._frequencies, dtype=np.int64)
 
     @cached_property
     def mean_length(self) -> float:
-        """Of the chunks, in terms."""
+        """The mean length of chunks, in terms."""
         return float(np.frombuffer(self.lengths, dtype=np.int32).mean())
 
-    def below(self, last: int) -> Iterator[_Counts]:
+    def take_below(self, last: int) -> Iterator[_Counts]:
         """The counts of terms below `last` that were not taken yet, one batch after the other."""
         return (batch.take(last) for batch in self._batches)
 
@@ -212,7 +216,7 @@ class _Column:
 
 
 class Postings:
-    """What `build` wrote, mapped into memory."""
+    """The index that `build` wrote, mapped into memory."""
 
     def __init__(self, folder: Path) -> None:
         self._data, self._indices, self._indptr = (
@@ -233,7 +237,7 @@ class Postings:
         return {term: number for term, number in found.items() if number is not None}
 
     def frequency(self, number: int) -> int:
-        """In how many chunks a term is."""
+        """The document frequency of a term."""
         begin, end = self._indptr[number : number + 2].tolist()
         return int(end - begin)
 

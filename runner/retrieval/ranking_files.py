@@ -94,7 +94,7 @@ class RankingWriter:
         self._trajectories: _StretchWriter | None = None
         self._costs: _StretchWriter | None = None
         self._open = ExitStack()
-        self._whole = self._writer("0")
+        self._ranking_writer = self._writer("0")
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +116,7 @@ class RankingWriter:
         """Store the ranking of the query at a place."""
         if latency_ms is not None:
             self._latency_ms[place] = latency_ms
-        self._whole.add(place, self._hits(ranking))
+        self._ranking_writer.add(place, self._hits(ranking))
         for name, leg in ranking.legs.items():
             if name not in self._legs:
                 self._legs[name] = self._writer(str(len(self._legs) + 1))

@@ -159,10 +159,10 @@ def _search(searcher: Searcher, queries: Sequence[Query], writer: RankingWriter)
 
     errors = {}
     with threadpool_limits(limits=1):
-        for place, found in searcher.search_all(queries):
-            writer.add(place, found.ranking, found.latency_ms, by_role(found.asked))
-            if found.error is not None:
-                errors[queries[place].id] = found.error
+        for place, result in searcher.search_all(queries):
+            writer.add(place, result.ranking, result.latency_ms, by_role(result.asked))
+            if result.error is not None:
+                errors[queries[place].id] = result.error
     return errors
 
 

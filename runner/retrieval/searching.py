@@ -18,7 +18,7 @@ from runner.llm.metering import Entries, metering
 from runner.protocols import CachedRetriever, RemoteRetriever, Retriever, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.system.stopwatch import deadline, stopwatch
-from runner.system.threads import LoopCalls, Worker, finish, in_thread, together
+from runner.system.threads import LoopCalls, Worker, finish, gather_all, in_thread
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class Searcher:
         if self._remote is None:
             await work()
         else:
-            await together(work() for _ in range(self._concurrency))
+            await gather_all(work() for _ in range(self._concurrency))
         return [each for start in starts for each in results[start]]
 
     async def _batch(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:

@@ -155,7 +155,7 @@ class Retrieval:
         try:
             async with LoopCalls() as loop:
                 self.rankings = await in_thread(rank_all, self._searcher(loop), cases, workspace)
-            self._texts = await in_thread(self._told_texts, self.rankings)
+            self._texts = await in_thread(self._retriever_texts, self.rankings)
         finally:
             await self.close()
         self._readings = self._shared_readings(self.rankings, cases)
@@ -174,7 +174,7 @@ class Retrieval:
         }
         return Preparation(facts, timing)
 
-    def _told_texts(self, rankings: Rankings) -> Mapping[str, str]:
+    def _retriever_texts(self, rankings: Rankings) -> Mapping[str, str]:
         """Chunk id -> text of what becomes a context, where the retriever has texts of its own."""
         if not isinstance(self.retriever, TextTelling) or self.retriever.texts_of([]) is None:
             return {}
@@ -196,10 +196,15 @@ class Retrieval:
 
     def of_reply(self, query: Query, reply: SystemReply) -> RetrievalResult:
         """The contexts that a running system reports; it may have answered from all of them."""
-        named = self._naming.of(query, reply)
-        found = documents(named.ranking, self.corpus)
+        contexts = self._naming.of(query, reply)
+        reply_documents = documents(contexts.ranking, self.corpus)
         return RetrievalResult(
-            named.ranking, found, named.contexts, has_texts=named.has_texts, is_known=named.is_ranked, named=named
+            contexts.ranking,
+            reply_documents,
+            contexts.contexts,
+            has_texts=contexts.has_texts,
+            is_known=contexts.is_ranked,
+            named=contexts,
         )
 
     @cached_property
@@ -294,21 +299,21 @@ class Retrieval:
             return {}
         return {name: value for name, value in values.items() if not name.startswith("unanswerable_")}
 
-    def _answer_score(self, query: Query, ranking: Ranking, found: Documents) -> float | None:
+    def _answer_score(self, query: Query, ranking: Ranking, retrieved: Documents) -> float | None:
         if not ranking.ids:
             return None
         hits = [self.corpus.chunk_by_id[id] for id in ranking.ids[:HITS] if id in self.corpus.chunk_by_id]
         if self._answer_model is None or not hits:
-            return found.relevance[0]
+            return retrieved.relevance[0]
         return self._answer_model.score(cover_by(hits, query.text, self.corpus, self._terms))
 
     def _contexts(self, query: Query, reading: Reading) -> tuple[Context, ...]:
         given = query.given.contexts
         if given is not None and not self._is_reference:
             return given[: self.k]
-        known = reading.contexts
-        known += [self._context(id) for id in reading.entry.ranking.ids[len(known) : self.k]]
-        return tuple([context for context in known[: self.k] if context is not None])
+        contexts = reading.contexts
+        contexts += [self._context(id) for id in reading.entry.ranking.ids[len(contexts) : self.k]]
+        return tuple([context for context in contexts[: self.k] if context is not None])
 
     def _context(self, id: str) -> Context | None:
         text = self._texts.get(id) or self.corpus.text_of(id)
@@ -318,12 +323,12 @@ class Retrieval:
     def _is_reference(self) -> bool:
         return isinstance(self.retriever, Reference)
 
-    def gives_up(self, found: RetrievalResult) -> bool:
+    def gives_up(self, result: RetrievalResult) -> bool:
         """Whether retrieval alone declares the query unanswerable: its best hit is not relevant enough, or an agent
         gave a message in place of an answer."""
-        if found.ranking.trajectory is not None:
-            return found.message is not None
-        return diagnosis.predicted_unanswerable(found.answer_score, self.min_score)
+        if result.ranking.trajectory is not None:
+            return result.message is not None
+        return diagnosis.predicted_unanswerable(result.answer_score, self.min_score)
 
     def refusal(self, query: Query, retrieved: RetrievalResult, generator: Generator) -> Answer | None:
         """The answer where the generator is not called: an agent's message, or a fixed sentence where the best hit is
@@ -358,17 +363,17 @@ class Retrieval:
             labels |= trajectory_labels(trajectory)
         return Scores(values, weights=weights, labels=labels)
 
-    def _has_chunks(self, found: RetrievalResult) -> bool:
+    def _has_chunks(self, result: RetrievalResult) -> bool:
         """Whether chunks are known; a running system may name documents only."""
-        return found.named is None or any(map(self.corpus.chunk_by_id.__contains__, found.ranking.ids))
+        return result.named is None or any(map(self.corpus.chunk_by_id.__contains__, result.ranking.ids))
 
-    def _of_ranking(self, query: Query, found: RetrievalResult) -> dict[str, float | None]:
-        known = {} if found.reading is None else found.reading.found
-        values = self._at_cutoffs("", found.documents.ids, query.relevance, known)
-        if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(found):
-            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks, known)
-        for leg, ranking in found.ranking.legs.items():
-            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance, known)
+    def _of_ranking(self, query: Query, result: RetrievalResult) -> dict[str, float | None]:
+        known_hits = {} if result.reading is None else result.reading.found
+        values = self._at_cutoffs("", result.documents.ids, query.relevance, known_hits)
+        if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(result):
+            values |= self._at_cutoffs("chunk/", result.ranking.ids, chunks, known_hits)
+        for leg, ranking in result.ranking.legs.items():
+            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance, known_hits)
         return values
 
     def lost_at(
@@ -397,12 +402,12 @@ class Retrieval:
             right=right,
         )
 
-    def _gold_rank(self, found: RetrievalResult, gold: Set[str], *, is_answered: bool) -> int | None:
+    def _gold_rank(self, result: RetrievalResult, gold: Set[str], *, is_answered: bool) -> int | None:
         """The rank of the first gold document; for an answered question, among the contexts that the generator saw."""
-        gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
-        if gold_rank is not None and is_answered and found.has_texts:
-            named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
-            if named or not found.contexts:
+        gold_rank = next((rank for rank, id in enumerate(result.documents.ids, start=1) if id in gold), None)
+        if gold_rank is not None and is_answered and result.has_texts:
+            named = [context.id for context in result.contexts if not UNNAMED.fullmatch(context.id)]
+            if named or not result.contexts:
                 seen = any(self.corpus.document_of(id) in gold for id in named)
                 return min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
         return gold_rank
@@ -486,10 +491,10 @@ def _chunks_in_span(corpus: Corpus, document_id: str, start: int, end: int) -> l
     return [chunk.id for chunk in chunks if overlap((chunk.start, chunk.end), (start, end))]
 
 
-def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+def overlap(first: tuple[int, int], second: tuple[int, int]) -> bool:
     """Whether two spans (start, end) of a document share at least half of the shorter one."""
-    shared = min(one[1], other[1]) - max(one[0], other[0])
-    return 2 * shared >= min(one[1] - one[0], other[1] - other[0])
+    shared = min(first[1], second[1]) - max(first[0], second[0])
+    return 2 * shared >= min(first[1] - first[0], second[1] - second[0])
 
 
 def record_of(
@@ -502,12 +507,14 @@ def record_of(
     reading, depth = retrieved.reading, max(k, 10)
     if reading is None or reading.documents is not retrieved.documents:
         return {**_record(query, retrieved, corpus, depth), **(more or {})}
-    known, record, its_more = reading.record or (0, {}, None)
-    known = known if its_more == more else 0  # of another evaluation or data set
-    if known != depth:
-        if not known:
+    n_known, record, its_more = reading.record or (0, {}, None)
+    n_known = n_known if its_more == more else 0  # of another evaluation or data set
+    if n_known != depth:
+        if not n_known:
             record = {**_record(query, retrieved, corpus, depth), **(more or {})}
-        hits = [*record["retrieved"], *_hits(retrieved, corpus, range(known, depth))] if known else record["retrieved"]
+        hits = (
+            [*record["retrieved"], *_hits(retrieved, corpus, range(n_known, depth))] if n_known else record["retrieved"]
+        )
         record = shared_record({**record, "retrieved": hits[:depth]})
         reading.record = depth, record, more
     return record
@@ -559,9 +566,9 @@ def _gold_ranks(query: Query, retrieved: RetrievalResult) -> dict[str, Any]:
     return {"gold_ranks": {id: ranks.get(id) for id in gold}, "ranked": len(ranks)}
 
 
-def _hits(found: RetrievalResult, corpus: Corpus, places: range) -> list[dict[str, Any]]:
+def _hits(result: RetrievalResult, corpus: Corpus, places: range) -> list[dict[str, Any]]:
     """The documents at these places in the form of a row."""
-    best = found.documents
+    best = result.documents
     return [
         {
             "id": best.ids[place],

@@ -36,12 +36,12 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
+from runner.errors import EvaluationError, InputError, Problem, StopRunError, install_command
 from runner.llm.address import NOT_SHOWN, address_problem, variable_problem
 from runner.retrieval.filters import Where
 from runner.system.stopwatch import in_line
 from runner.system.store import fingerprint
-from runner.system.threads import LoopThread, together
+from runner.system.threads import LoopThread, gather_all
 
 T = TypeVar("T")
 H = TypeVar("H", "Hits", "WordHits")
@@ -76,7 +76,7 @@ class IndexSettings:
         return min(self.lists or max(1, min(round(4 * count**0.5), count // 39)), count)
 
     @property
-    def built(self) -> Mapping[str, Any]:
+    def content_settings(self) -> Mapping[str, Any]:
         """The settings of this kind on which the content of the index depends."""
         if self.kind == "hnsw":
             return {"kind": self.kind, "links": self.links, "effort": self.effort}
@@ -84,7 +84,7 @@ class IndexSettings:
         return {"kind": self.kind, **lists, **({"code_bytes": self.code_bytes} if self.kind == "ivf_pq" else {})}
 
     @property
-    def reported(self) -> Mapping[str, Any]:
+    def recall_settings(self) -> Mapping[str, Any]:
         """The settings of this kind on which the index and its recall depend."""
         return {"kind": self.kind} if self.kind == "flat" else asdict(self)
 
@@ -205,7 +205,9 @@ def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
 def missing_packages(store: str, packages: str, error: Exception) -> InputError:
     """The error for packages that are not installed; the extra has the name of the store."""
     word = "packages" if " and " in packages else "package"
-    return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
+    return InputError(
+        f"store={store} needs the {word} {packages} ({error}); install the extra: {install_command(store)}"
+    )
 
 
 def refusal_error(transfer: Transfer, setting: str, reason: str) -> StopRunError:
@@ -337,7 +339,7 @@ class Filtering(Protocol):
 
     @property
     def filters(self) -> bool:
-        """Whether it does."""
+        """Whether the store filters points by facets."""
 
 
 class Among(Protocol):
@@ -373,7 +375,7 @@ class WordSearching(Protocol):
 
     @property
     def ranks_words(self) -> bool:
-        """Whether it does."""
+        """Whether the store ranks texts by words."""
 
 
 class WordSearch(Protocol):
@@ -412,7 +414,7 @@ class Telling(Protocol):
 
     @property
     def tells(self) -> bool:
-        """Whether it does."""
+        """Whether the store returns the texts of points."""
 
 
 class TextCollection(Protocol):
@@ -478,11 +480,11 @@ def unreachable_error(transfer: Transfer, reason: str, attempts: int) -> StopRun
     )
 
 
-def of_another_length(name: str, dim: int, wanted: int, transfer: Transfer) -> StopRunError:
+def of_another_length(name: str, dim: int, expected_dim: int, transfer: Transfer) -> StopRunError:
     """The error for a collection of our name with vectors of another length."""
     return StopRunError(
         f"store: the collection {name} at {transfer.place} has vectors of {dim} numbers, and the embedder makes "
-        f"{wanted}; delete it: python -m runner clean stores"
+        f"{expected_dim}; delete it: python -m runner clean stores"
     )
 
 
@@ -495,7 +497,7 @@ class _Line:
 
     turns: asyncio.Semaphore
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
-    opened: OpenCollection | None = None
+    collection: OpenCollection | None = None
 
 
 class StoreIndex:
@@ -523,7 +525,8 @@ class StoreIndex:
         return self._loop.run(coroutine)
 
     def fill(self, points: Points, *, anew: bool = False) -> int:
-        """Send the points that the store lacks, or all with `anew`, and return their number. Raises StopRunError."""
+        """Send the points that the store lacks, or all of them where `anew`, and return their number. Raises
+        StopRunError."""
         return self.run(self._fill(points, anew=anew))
 
     def facts(self, vectors: NDArray[np.float32]) -> dict[str, Any]:
@@ -543,22 +546,22 @@ class StoreIndex:
         """Whether it has all points."""
         return self.run(self._ensure_open()).n_points >= self.size
 
-    async def nearest(self, vectors: NDArray[np.float32], wanted: int, where: Where = ()) -> list[Hits]:
+    async def nearest(self, vectors: NDArray[np.float32], n_hits: int, where: Where = ()) -> list[Hits]:
         """The nearest points of each query that pass a filter. Raises StopRunError."""
 
-        async def find(opened: OpenCollection, start: int, end: int) -> Sequence[Hits]:
+        async def find(collection: OpenCollection, start: int, end: int) -> Sequence[Hits]:
             if where:
-                return await cast("Among", opened).search_among(vectors[start:end], wanted, where)
-            return await opened.search(vectors[start:end], wanted)
+                return await cast("Among", collection).search_among(vectors[start:end], n_hits, where)
+            return await collection.search(vectors[start:end], n_hits)
 
         return await self._in_requests(find, len(vectors), VECTORS_A_REQUEST)
 
-    async def rank_words(self, texts: Sequence[str], wanted: int, where: Where = ()) -> list[WordHits]:
+    async def rank_words(self, texts: Sequence[str], n_hits: int, where: Where = ()) -> list[WordHits]:
         """The best texts of a collection with `words` for each query. Raises StopRunError, and EvaluationError for a
         query that the store cannot take."""
 
-        async def find(opened: OpenCollection, start: int, end: int) -> Sequence[WordHits]:
-            return await cast("WordSearch", opened).search_words(texts[start:end], wanted, where)
+        async def find(collection: OpenCollection, start: int, end: int) -> Sequence[WordHits]:
+            return await cast("WordSearch", collection).search_words(texts[start:end], n_hits, where)
 
         return await self._in_requests(find, len(texts), TEXTS_A_REQUEST)
 
@@ -602,18 +605,18 @@ class StoreIndex:
     async def _ensure_open(self) -> OpenCollection:
         line = self._line()
         async with line.opening:
-            if line.opened is None:
-                line.opened = await self._retry(lambda: self._store.open(self._collection))
-            return line.opened
+            if line.collection is None:
+                line.collection = await self._retry(lambda: self._store.open(self._collection))
+            return line.collection
 
     async def _forget(self, line: _Line) -> None:
         async with line.opening:
-            opened, line.opened = line.opened, None
+            opened, line.collection = line.collection, None
         if opened is not None:
             await opened.close()
 
     async def _in_requests(self, find: Find[H], n_queries: int, n_a_request: int) -> list[H]:
-        """What `find` returns for parts of the queries (from a place to before another one), one request each."""
+        """The results of `find` for parts of the queries (from a place to before another one), one request each."""
         line = self._line()
         await self._ensure_open()
 
@@ -630,18 +633,18 @@ class StoreIndex:
             finally:
                 line.turns.release()
 
-        parts = await together(ask(start) for start in range(0, n_queries, n_a_request))
+        parts = await gather_all(ask(start) for start in range(0, n_queries, n_a_request))
         return [hits for part in parts for hits in part]
 
-    async def _fill(self, whole: Points, *, anew: bool) -> int:
+    async def _fill(self, points_of_all: Points, *, anew: bool) -> int:
         collection = await self._ensure_open()
         size = self._store.transfer.batch_size
-        there = 0 if anew else collection.n_points
-        first = there if there >= self.size else there - there % size  # an interrupted batch is sent again
+        n_stored = 0 if anew else collection.n_points
+        first = n_stored if n_stored >= self.size else n_stored - n_stored % size  # an interrupted batch is sent again
         for start in range(first, self.size, size):
-            points = whole.part(start, start + size)
+            points = points_of_all.part(start, start + size)
             await self._retry(lambda points=points: collection.add(points))  # type: ignore[misc]
-        if there < self.size:
+        if n_stored < self.size:
             await self._retry(collection.finish, is_long=True)
         return self.size - first
 
@@ -688,7 +691,7 @@ class Recall:
 
     @property
     def depth(self) -> int:
-        """One more than the neighbours, since a point is its own nearest neighbour."""
+        """The number of hits: one more than neighbours, since a point is its own nearest one."""
         return min(11, len(self.vectors))
 
     def of(self, search: Callable[[NDArray[np.float32], int], Sequence[Sequence[int]]]) -> float:

@@ -29,7 +29,7 @@ from runner.protocols import Case
 from runner.run.job import Job, Outcome
 from runner.run.state import read_state, write_state
 from runner.system.folder import RunFolder
-from runner.system.writing import from_here, no_place_for_a_file
+from runner.system.writing import no_place_for_a_file, relative_path
 
 if TYPE_CHECKING:
     from runner.compare.regression import Regression
@@ -107,12 +107,12 @@ def _check(cells: Sequence[Cell]) -> None:
 
 def _undeclared_thresholds(cfg: DictConfig) -> Iterator[Problem]:
     """Problems of thresholds on metrics that the evaluation does not declare, or that these runs cannot have."""
-    if wanted := thresholds_of(cfg)[0]:
+    if metric_thresholds := thresholds_of(cfg)[0]:
         try:
             catalogue = catalogue_of(build(cfg.evaluation).root)
         except Exception:  # its own run reports it, with a log
             return
-        yield from thresholds.metric_problems(wanted, catalogue, list(cfg.cutoffs))
+        yield from thresholds.metric_problems(metric_thresholds, catalogue, list(cfg.cutoffs))
 
 
 def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:
@@ -195,7 +195,7 @@ def _against_baseline(job: Job, outcome: Outcome, records: list[Record]) -> Outc
         if baseline is None or _is_reference(job):
             return outcome
         records.append(_compare(job, baseline))
-        return _join(outcome, records[0]["exit_code"], reason_of(records[0]))
+        return _join(outcome, records[0]["exit_code"], reason_of(records[0], _comparison_file(job)))
     except RunnerError as error:
         return _join(outcome, error.exit_code, str(error))
 
@@ -224,17 +224,22 @@ def _compare(job: Job, baseline: Mapping[str, Any]) -> Record:
 def _side_of(folder: Path) -> Side:
     from runner.compare.sides import Place, open_place
 
-    return open_place(Place(folder, str(from_here(folder))))
+    return open_place(Place(folder, str(relative_path(folder))))
 
 
-def reason_of(record: Record, language: str = "en") -> str:
-    """Why the exit code of a comparison is not 0, in one line."""
+def _comparison_file(job: Job) -> Path:
+    """The file of the comparison that a reader opens: with format=json no Markdown is written."""
+    return job.folder / (FILES[0] if job.cfg.format == "json" else FILES[1])
+
+
+def reason_of(record: Record, file: Path, language: str = "en") -> str:
+    """Why the exit code of a comparison is not 0, and the file that says more, in one line."""
     from runner.report.comparison_words import gate_lines, own_wording, warnings
     from runner.words.wording import LANGUAGES
 
     say = own_wording(LANGUAGES[language], record)
     lines = warnings(record, say) if record["exit_code"] == 5 else gate_lines(record, say)
-    return f"{lines[0]} {say('compare.see')}" if lines else ""
+    return f"{lines[0]} {say('compare.see', path=relative_path(file))}" if lines else ""
 
 
 def _join(outcome: Outcome, exit_code: int, message: str) -> Outcome:

@@ -37,7 +37,7 @@ def agree(plan: CommandPlan, models: Models, cfg: DictConfig) -> None:
 
     terminal.note(cost_line(plan, cfg.report.language))
     total = plan.total
-    for line in _beyond(total, cfg):
+    for line in _exceeded_limits(total, cfg):
         terminal.note(line)
     if _is_much(total, cfg) and sys.stdin.isatty() and sys.stderr.isatty():
         terminal.ask(wording(cfg.report.language, "plan")("question"))
@@ -46,7 +46,7 @@ def agree(plan: CommandPlan, models: Models, cfg: DictConfig) -> None:
 
 
 def _check(planned: CommandPlan, models: Models) -> None:
-    missing_replies = planned.live + planned.asked
+    missing_replies = planned.live + planned.system_requests
     if missing_replies and models.cache_mode == "replay":
         missing = ", ".join(f"{count:,} of {model}" for model, count in sorted(missing_replies.items()))
         raise StopRunError(f"cache=replay: replies are not stored: {missing}")
@@ -54,7 +54,7 @@ def _check(planned: CommandPlan, models: Models) -> None:
         raise ConfigError(problems)
 
 
-def _beyond(total: ExpectedRequests, cfg: DictConfig) -> list[str]:
+def _exceeded_limits(total: ExpectedRequests, cfg: DictConfig) -> list[str]:
     """The budget limits that the plan exceeds."""
     say = LANGUAGES[cfg.report.language]
     amount_by_limit = {

@@ -11,7 +11,7 @@ from runner.config.options import options_of
 from runner.records import CaseSet, DataProblem
 from runner.run.comparing import look_up
 from runner.run.preflight import preflight
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 from runner.system import terminal
 from runner.words.bilingual import in_language
 from runner.words.wording import LANGUAGES, Wording
@@ -22,10 +22,10 @@ SHOWN = 10  # problems shown a file; verbose=true shows all
 def problem_lines(problems: Sequence[tuple[str, str]], say: Wording, *, verbose: bool) -> list[str]:
     """The first problems (severity, what is wrong), errors before warnings, and how many more there are."""
     ordered = problems if verbose else sorted(problems, key=lambda problem: problem[0] != "error")
-    shown, left = (ordered, ()) if verbose else (ordered[:SHOWN], ordered[SHOWN:])
+    shown, further = (ordered, ()) if verbose else (ordered[:SHOWN], ordered[SHOWN:])
     lines = [f"{say.name('severity', severity)}: {in_language(text, say.language)}" for severity, text in shown]
-    if left:
-        lines.append(say("dry_run.more", n=len(left)))
+    if further:
+        lines.append(say("dry_run.more", n=len(further)))
     return lines
 
 
@@ -39,10 +39,10 @@ def dry_run(plan: Plan, *, demands_gold: bool = False) -> int:
     for cell in plan.runs:
         options = options_of(cell.cfg)
         case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
-        chosen = select_cases(case_set.cases, options)
+        cases = select_cases(case_set.cases, options)
         problems = [(problem.severity, str(problem)) for problem in case_set.problems]
         lines = problem_lines(problems, say, verbose=options.verbose)
-        lines.append(say("dry_run.cases", experiment=cell.experiment, n=len(chosen), total=len(case_set.cases)))
+        lines.append(say("dry_run.cases", experiment=cell.experiment, n=len(cases), total=len(case_set.cases)))
         is_unsound = any(
             problem.severity == "error" or (demands_gold and is_of_gold(problem)) for problem in case_set.problems
         )

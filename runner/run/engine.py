@@ -21,7 +21,7 @@ from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status,
 from runner.run.inflight import PATIENCE_S, Flight, Place, tell_when_quiet
 from runner.system.journal import LARGEST
 from runner.system.stopwatch import Watch, deadline, stopwatch
-from runner.system.threads import together
+from runner.system.threads import gather_all
 
 BREATH_S = 0.01  # for which cases that wait for nothing may keep the loop
 
@@ -70,7 +70,7 @@ async def run_cases(
         async with tell_when_quiet(
             lambda: crew.flight.ended, lambda quiet_s: tell(quiet_s, crew.flight.slowest()), limits.patience_s
         ):
-            await together(crew.work() for _ in range(limits.concurrency))
+            await gather_all(crew.work() for _ in range(limits.concurrency))
     except asyncio.CancelledError:
         _forget_cancellation()
         return INTERRUPTED
@@ -112,8 +112,8 @@ class _Crew:
                 await self._let_others_work()
 
     async def _let_others_work(self) -> None:
-        """One turn of the loop. In it each worker ends a case at most; the first of them is the first to go on, and
-        says when the next turn is due."""
+        """Yield one turn of the loop, in which each worker ends at most one case. The first worker resumes first, and
+        schedules the next turn."""
         is_first, self.is_due = not self.is_due, True
         await asyncio.sleep(0)
         if is_first:

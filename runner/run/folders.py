@@ -15,7 +15,7 @@ from runner.errors import ConfigError, InputError, Problem
 from runner.run.job import Outcome
 from runner.system.locks import NoLocksError, check_locks, lock
 from runner.system.metadata import read_json
-from runner.system.writing import from_here, make_folder, remove_half_written
+from runner.system.writing import make_folder, relative_path, remove_half_written
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def run_folder(plan: Plan) -> Iterator[Path]:
     """The run or sweep folder, locked for this process."""
     out = plan.cells[0].cfg.out
     if out is not None:
-        folder = from_here(Path(out))
+        folder = relative_path(Path(out))
         _check_is_ours(folder, plan)
     else:
         folder = _unfinished_folder(plan) or _new(plan)

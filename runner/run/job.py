@@ -75,7 +75,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """What the progress line calls the run."""
+        """The name of the run in its progress line."""
         title = f"{self.label}{self.experiment}"
         if self.wave.sums_up or not self.wave.number:
             return title

@@ -18,20 +18,22 @@ from runner.config.arguments import as_typed, parse, single_quote
 from runner.config.compose import Cell, Plan, initialise
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import as_written, start, yaml_of
+from runner.errors import InputError
 from runner.run import launchers, shards, waves
+from runner.run.cluster_jobs import ended_before_limit
 from runner.run.engine import INTERRUPTED
 from runner.run.job import Job, Outcome
 from runner.run.progress import shown_elsewhere
 from runner.run.run import ROWS, execute
 from runner.run.serving import PROGRESS
 from runner.run.state import read_state, write_state
-from runner.run.watching import WatchedRows, watching
+from runner.run.watching import WatchedRows, show_progress_of
 from runner.run.waves import Wave
 from runner.system import redaction, terminal
 from runner.system.collector import collect
 from runner.system.metadata import read_json
 from runner.system.shared import share_in_worker
-from runner.system.writing import from_here, in_words, replacing
+from runner.system.writing import os_error_text, relative_path, replacing
 from runner.words.wording import LANGUAGES, Wording
 
 COMPOSED = ".hydra"
@@ -43,8 +45,8 @@ LAUNCHED = "multirun.yaml"  # where the launcher writes its own arguments
 
 
 def serve(plan: Plan, folder: Path) -> int:
-    """Make wave after wave. When a run stops early, no further wave starts and the runs are summed up. Returns 130 when
-    interrupted."""
+    """Run one wave after the other. When a run stops early, no further wave starts and the runs are summed up. Returns
+    130 when interrupted."""
     code = 0
     for wave in waves.waves_of(plan.runs, folder):
         if not _adds(plan, folder, wave):
@@ -67,7 +69,7 @@ def _adds(plan: Plan, folder: Path, wave: Wave) -> bool:
 
 
 def serve_jobs(plan: Plan, folder: Path, names: Collection[str]) -> int:
-    """Make some of the runs, in parallel as far as the launcher can. Returns 130 when interrupted."""
+    """Run some of the runs, in parallel as far as the launcher allows. Returns 130 when interrupted."""
     cells = dict(zip(plan.folders, plan.runs, strict=True))
     return _pass(plan, folder, Wave(), {name: cells[name] for name in names})
 
@@ -81,7 +83,7 @@ def _pass(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None 
         return _round(plan, folder, wave, jobs)
     is_fresh = not all((folder / name / ROWS).exists() for name in runs)
     with _spare_processes(plan, is_fresh=is_fresh) as spare:
-        return _cut_pass(plan, folder, wave, jobs, runs, spare)
+        return _shard_pass(plan, folder, wave, jobs, runs, spare)
 
 
 def _spare_processes(plan: Plan, *, is_fresh: bool) -> AbstractContextManager[list[shards.Spare]]:
@@ -91,7 +93,7 @@ def _spare_processes(plan: Plan, *, is_fresh: bool) -> AbstractContextManager[li
     return nullcontext([])
 
 
-def _cut_pass(
+def _shard_pass(
     plan: Plan,
     folder: Path,
     wave: Wave,
@@ -126,20 +128,20 @@ def _job_of(plan: Plan, folder: Path, name: str, cell: Cell, wave: Wave) -> Job:
     return Job(cfg, place, cell.overrides, choices, id, label, wave, Outcome.read(place))
 
 
-def _launch_shards(plan: Plan, folder: Path, made: Sequence[Job]) -> None:
+def _launch_shards(plan: Plan, folder: Path, jobs: Sequence[Job]) -> None:
     """Launch all shards; a shard that was lost with its worker is launched once more."""
     cell = plan.cells[0]
-    for job in made:
+    for job in jobs:
         _begin(plan, folder, job.wave)
         names = {f"{shards.SHARDS}/{number}": number for number in range(shards.count_of(cell.cfg))}
         for number in names.values():
             shards.drop_outcome(shards.place_in(job.folder, number))
         _launch(plan, folder, plan.overrides, dict.fromkeys(names, cell))
-        lost = [name for name in names if Outcome.read(folder / name) is None]
-        for name in lost:
+        lost_shards = [name for name in names if Outcome.read(folder / name) is None]
+        for name in lost_shards:
             terminal.note(job.say("progress.lost_shard", number=names[name] + 1, run=job.folder))
-        if lost:
-            _launch(plan, folder, plan.overrides, dict.fromkeys(lost, cell))
+        if lost_shards:
+            _launch(plan, folder, plan.overrides, dict.fromkeys(lost_shards, cell))
 
 
 def _begin(plan: Plan, folder: Path, wave: Wave) -> None:
@@ -209,17 +211,19 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     names of their folders, instead of the grid."""
     words = [f"out={single_quote(str(folder))}", *overrides]
     if not launchers.is_here(plan.cells[0].hydra):  # a worker may start in another folder
-        words = [f"out={single_quote(str(folder.resolve()))}", *_without_out(overrides)]
+        words = [f"out={single_quote(str(folder.resolve()))}", *_drop_out(overrides)]
     cells = plan.runs if jobs is None else [*jobs.values()]
     try:
         frozen = None if plan.frozen is None else folder / UNFOLDED
         with initialise(frozen), _watch(plan, folder, words, jobs):
             if not launchers.is_here(plan.cells[0].hydra):
                 launchers.prepare(cell.hydra for cell in plan.runs)
-            told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
-            start(task, words, is_sweep=plan.is_sweep or bool(told), composed=cells, jobs=told)
+            known_jobs = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
+            start(task, words, is_sweep=plan.is_sweep or bool(known_jobs), composed=cells, jobs=known_jobs)
     except OSError as error:
-        terminal.fail(in_words(error, folder))
+        terminal.fail(os_error_text(error, folder))
+    except InputError:  # by another start it would end in the same way
+        raise
     except Exception as error:  # the launcher lost workers; the outcomes in the folders tell which
         say = LANGUAGES[plan.language]
         terminal.fail(say("progress.launcher", error=f"{type(error).__name__}: {error}"))
@@ -239,16 +243,16 @@ def _watch(
     names = jobs or named or [str(number) for number in range(len(plan.cells))]
     watched = [WatchedRows(folder / name / ROWS, folder / name / PROGRESS) for name in names]
     say = LANGUAGES[plan.language]
-    return watching(watched, say("progress.elsewhere", n=len(watched)), say)
+    return show_progress_of(watched, say("progress.elsewhere", n=len(watched)), say)
 
 
-def _without_out(overrides: Sequence[str]) -> list[str]:
+def _drop_out(overrides: Sequence[str]) -> list[str]:
     return [word for word in overrides if not word.lstrip("+").startswith("out=")]
 
 
 def _job(out: str, name: str, cell: Cell) -> list[str]:
     """The overrides of one run; those for Hydra are given once for all runs."""
-    own = [word for word in _without_out(cell.overrides) if not parse(word).is_hydra_override()]
+    own = [word for word in _drop_out(cell.overrides) if not parse(word).is_hydra_override()]
     return [out, *own, f"{SUBFOLDER}{name}"]
 
 
@@ -280,14 +284,14 @@ def task(cfg: DictConfig) -> None:
         folder = folder if shard is None else folder.parents[1]
         place = read_state(folder.parent if shard is None else folder, "place")
         launchers.go_to(place)
-        with nullcontext() if place is None else shown_elsewhere():
+        with nullcontext() if place is None else shown_elsewhere(), ended_before_limit():
             _task(cfg, hydra, folder, shard)
 
 
 def _task(cfg: DictConfig, hydra: Any, folder: Path, shard: int | None) -> None:
     from hydra.types import RunMode
 
-    folder, cfg.out = from_here(folder), str(from_here(Path(cfg.out)))
+    folder, cfg.out = relative_path(folder), str(relative_path(Path(cfg.out)))
     many = hydra.mode == RunMode.MULTIRUN and shard is None
     sweep = read_json(folder.parent / "sweep.json") if many else None
     choices = {str(key): str(value) for key, value in hydra.runtime.choices.items() if "hydra" not in str(key)}
@@ -312,7 +316,8 @@ def _task(cfg: DictConfig, hydra: Any, folder: Path, shard: int | None) -> None:
         _config_folders(hydra.searchpath),
     )
     if shard is not None:
-        shards.serve_shard(job, shard)
+        if shards.serve_shard(job, shard).exit_code == INTERRUPTED.exit_code:
+            raise KeyboardInterrupt
         return
     outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     if sweep is not None:
@@ -342,20 +347,20 @@ def _leave(outcome: Outcome, folder: Path) -> None:
     try:
         outcome.write(folder)
     except OSError as error:
-        terminal.fail(in_words(error, folder))
+        terminal.fail(os_error_text(error, folder))
 
 
 def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
     """The name of a run in the terminal."""
     if name.isdecimal():
-        called = f"{int(name) + 1}/{len(sweep['cells'])}"
+        label = f"{int(name) + 1}/{len(sweep['cells'])}"
     elif name.startswith(HELD_OUT):
-        called = say("progress.on_held_out", number=int(name.removeprefix(HELD_OUT)) + 1)
+        label = say("progress.on_held_out", number=int(name.removeprefix(HELD_OUT)) + 1)
     else:
-        called = say("progress.reference", name=name)
-    return f"[{called}] "
+        label = say("progress.reference", name=name)
+    return f"[{label}] "
 
 
 def _config_folders(places: Sequence[str]) -> list[str]:
     """The users' configuration folders, relative to the folder in which the command was given."""
-    return [str(from_here(Path(place.removeprefix("file://")))) for place in places if place.startswith("file://")]
+    return [str(relative_path(Path(place.removeprefix("file://")))) for place in places if place.startswith("file://")]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def plan_view(planned: CommandPlan, language: str) -> list[RenderableType]:
     """The output of `plan`: requests, tokens and cost of the command, then of a month of use."""
-    return [*_asked_view(planned, language), *_projections(planned, language)]
+    return [*_requests_view(planned, language), *_projections(planned, language)]
 
 
 def _projections(planned: CommandPlan, language: str) -> Iterator[RenderableType]:
@@ -28,13 +28,13 @@ def _projections(planned: CommandPlan, language: str) -> Iterator[RenderableType
     views: dict[str, tuple[Projection, list[int | None]]] = {}
     for cell in planned.cells:
         if cell.projection is not None:
-            _, asked = views.setdefault(repr(cell.projection.months()), (cell.projection, []))
-            asked += [cell.nano_usd_a_case] if cell.expected else []
-    for projection, asked in views.values():
-        yield from projection_view(projection, list(dict.fromkeys(asked)), language)
+            _, costs = views.setdefault(repr(cell.projection.months()), (cell.projection, []))
+            costs += [cell.nano_usd_a_case] if cell.expected else []
+    for projection, costs in views.values():
+        yield from projection_view(projection, list(dict.fromkeys(costs)), language)
 
 
-def _asked_view(plan: CommandPlan, language: str) -> list[RenderableType]:
+def _requests_view(plan: CommandPlan, language: str) -> list[RenderableType]:
     from rich.text import Text
 
     say = wording(language, "plan")
@@ -62,15 +62,15 @@ def _table(plan: CommandPlan, say: Wording) -> Table:
 def cost_line(plan: CommandPlan, language: str) -> str:
     """`1,124 requests to models (…), about 1,210,000 tokens, $0.21, about 7 minutes`, and what is saved."""
     say, total = wording(language, "plan"), plan.total
-    saved = total.saved
-    if not total.live + saved:
+    n_saved = total.n_saved
+    if not total.live + n_saved:
         return say("nothing")
     if not total.live:
-        return say("none_of_sample" if plan.is_estimated else "none", stored=f"{saved:,}")
+        return say("none_of_sample" if plan.is_estimated else "none", stored=f"{n_saved:,}")
     services = list(_to_services(plan, say))
     if not plan.live:
         line = "; ".join(services) + say("takes", time=_duration(plan.seconds, say))
-        return f"{line}; {_savings(plan, say)}" if saved else line
+        return f"{line}; {_savings(plan, say)}" if n_saved else line
     line = say(
         "line",
         live=_total(plan.live, plan, say),
@@ -79,21 +79,21 @@ def cost_line(plan: CommandPlan, language: str) -> str:
         usd=usd(total.nano_usd, say),
         time=_duration(plan.seconds, say),
     )
-    return "; ".join([line, *services, *([_savings(plan, say)] if saved else [])])
+    return "; ".join([line, *services, *([_savings(plan, say)] if n_saved else [])])
 
 
 def _to_services(plan: CommandPlan, say: Wording) -> Iterator[str]:
     """The requests to services, whose cost is unknown."""
-    if plan.asked:
-        yield say("system", asked=_total(plan.asked, plan, say), systems=_counts(plan.asked))
-    if plan.remembered:
-        requests = _total(plan.remembered, plan, say)
-        yield say("memory", requests=requests, services=_counts(plan.remembered))
+    if plan.system_requests:
+        yield say("system", asked=_total(plan.system_requests, plan, say), systems=_counts(plan.system_requests))
+    if plan.memory_requests:
+        requests = _total(plan.memory_requests, plan, say)
+        yield say("memory", requests=requests, services=_counts(plan.memory_requests))
 
 
 def _savings(planned: CommandPlan, say: Wording) -> str:
     total = planned.total
-    return say("saved", requests=_about(total.saved, planned, say), usd=usd(total.saved_nano_usd, say))
+    return say("saved", requests=_about(total.n_saved, planned, say), usd=usd(total.saved_nano_usd, say))
 
 
 def _counts(requests: Counter[str]) -> str:
@@ -133,7 +133,7 @@ def _run_name(cell: CellPlan, number: int) -> str:
 
 
 def _numbers(expected: ExpectedRequests, say: Wording) -> list[str]:
-    counts = (expected.live, expected.saved, expected.input_tokens, expected.output_tokens)
+    counts = (expected.live, expected.n_saved, expected.input_tokens, expected.output_tokens)
     return [*(f"{count:,}" for count in counts), say("?") if expected.nano_usd is None else usd(expected.nano_usd, say)]
 
 
@@ -193,7 +193,7 @@ def _cost_lines(projection: Projection, asked: Sequence[int | None], say: Wordin
 
 
 def _usd(nano: int | None, say: Wording) -> str:
-    """Whole dollars from ten on."""
+    """An amount; whole dollars from ten on."""
     if nano is None:
         return say("unknown")
     return f"${nano / 1e9:,.0f}" if nano >= 10**10 else f"${nano / 1e9:,.2f}"

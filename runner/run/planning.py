@@ -22,7 +22,7 @@ from runner.llm.projection import Projection
 from runner.llm.rehearsal import ExpectedRequests, Rehearsal
 from runner.protocols import Case, JudgeChecking, Workspace, attribute_of
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 from runner.run.serving import open_evaluation
 from runner.system import terminal
 from runner.system.shared import sharing
@@ -89,12 +89,12 @@ class CommandPlan:
         return self._live(lambda account: account.role not in SERVICES)
 
     @property
-    def asked(self) -> Counter[str]:
+    def system_requests(self) -> Counter[str]:
         """Requests to be sent to running systems, by their names."""
         return self._live(lambda account: account.role == "system")
 
     @property
-    def remembered(self) -> Counter[str]:
+    def memory_requests(self) -> Counter[str]:
         """Requests to be sent to memories of other systems, by their addresses."""
         return self._live(lambda account: account.role == "memory")
 
@@ -116,10 +116,10 @@ def plan_cells(cells: Sequence[Cell], agree: Callable[[CommandPlan], None] | Non
     all replies to these are stored or shared. Raises what loading raises.
     """
     rehearsal = Rehearsal()
-    with ExitStack() as opened:
-        opened.enter_context(sharing())
+    with ExitStack() as stack:
+        stack.enter_context(sharing())
         roots = dict.fromkeys(Path(options_of(cell.cfg).cache_dir) for cell in cells)
-        scratches = {root: opened.enter_context(scratch_for(root, rehearsal)) for root in roots}
+        scratches = {root: stack.enter_context(scratch_for(root, rehearsal)) for root in roots}
         may_estimate = agree is not None and len(cells) == 1, agree is not None  # the first run, a further one
         runs = [_plan(cell, number, scratches, may_estimate[number > 0]) for number, cell in enumerate(cells)]
         planned = CommandPlan(runs, min(int(cell.cfg.max_concurrency) for cell in cells))
@@ -132,19 +132,19 @@ def plan_cells(cells: Sequence[Cell], agree: Callable[[CommandPlan], None] | Non
 
 def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], may_estimate: bool) -> CellPlan:
     options = options_of(cell.cfg)
-    built = build(cell.cfg.evaluation)
-    models = models_among(built.parts.values())
-    cases = select_cases(built.root.load().cases, options)
-    projection = attribute_of(built.root, "projection")
+    components = build(cell.cfg.evaluation)
+    models = models_among(components.parts.values())
+    cases = select_cases(components.root.load().cases, options)
+    projection = attribute_of(components.root, "projection")
     if models is None:
         return CellPlan(cell.swept, len(cases), {}, projection=projection)
     root = Path(options.cache_dir)
     rehearsal = scratches[root].rehearsal
     with models.rehearsing(rehearsal, str(number)):
-        workspace = scratches[root].workspace(Store(root, built.identities, cold=options.cold_start))
-        may_sample = may_estimate and models.cache_mode != "replay" and attribute_of(built.root, "is_separable")
+        workspace = scratches[root].workspace(Store(root, components.identities, cold=options.cold_start))
+        may_sample = may_estimate and models.cache_mode != "replay" and attribute_of(components.root, "is_separable")
         sample = Sample.of(len(cases), is_further=number > 0) if may_sample else Sample()
-        rehearsed = asyncio.run(rehearse(built.root, models, cases, workspace, rehearsal, sample))
+        rehearsed = asyncio.run(rehearse(components.root, models, cases, workspace, rehearsal, sample))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
     return CellPlan(cell.swept, len(cases), expected, rehearsed.stopped, projection, rehearsed.is_estimated)
 
@@ -159,7 +159,7 @@ class Sample:
 
     @classmethod
     def of(cls, n_cases: int, *, is_further: bool) -> Sample:
-        """Empty where it would hold most of the cases."""
+        """The sample; empty where it would hold most of the cases."""
         size = SAMPLED_OF_FURTHER if is_further else SAMPLED
         return cls(random.Random(0).sample(range(n_cases), size) if n_cases > 2 * size else (), is_further)
 

@@ -32,14 +32,14 @@ def preflight(cells: Sequence[Cell]) -> list[str]:
     for cell in cells:
         targets[str(cell.cfg.evaluation._target_)] = None
         try:
-            built = build(cell.cfg.evaluation)
+            components = build(cell.cfg.evaluation)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
             continue
         except Exception:  # a bug of one component: its own run reports it, with a log
-            built = None
-        problems |= dict.fromkeys(() if built is None else _problems(built))
-        hosts |= dict.fromkeys(_hosts_of(cell, built))
+            components = None
+        problems |= dict.fromkeys(() if components is None else _problems(components))
+        hosts |= dict.fromkeys(_hosts_of(cell, components))
     if problems:
         raise ConfigError(list(problems))
     _note_misspelt(targets, cells)
@@ -50,10 +50,10 @@ def _note_misspelt(targets: Iterable[str], cells: Sequence[Cell]) -> None:
     """Print a note for each attribute of an evaluation that looks like a misspelt one of those that reports ask for."""
     from runner.report.reporting import Reporting
 
-    asked = get_protocol_members(Reporting)
+    members = get_protocol_members(Reporting)
     for target in targets:
         for name, near in similar_attributes(load(target), frozenset(), frozenset({Reporting})).items():
-            if near in asked:
+            if near in members:
                 say = LANGUAGES[cells[0].cfg.report.language]
                 terminal.note(say("progress.misspelt", target=target, name=name, near=near))
 
@@ -64,11 +64,11 @@ def receivers(cells: Sequence[Cell]) -> list[str]:
     return list(dict.fromkeys(host for cell in cells for host in _hosts_of(cell, _build(cell))))
 
 
-def _hosts_of(cell: Cell, built: BuiltComponents | None) -> Iterator[str]:
-    if built is None:
+def _hosts_of(cell: Cell, components: BuiltComponents | None) -> Iterator[str]:
+    if components is None:
         yield from _hosts(cell.cfg, None, {*keys(cell.cfg.evaluation), "tracking"})
     else:
-        yield from _hosts(cell.cfg, models_among(built.parts.values()), {*built.parts, "tracking"})
+        yield from _hosts(cell.cfg, models_among(components.parts.values()), {*components.parts, "tracking"})
 
 
 def announce(cfg: DictConfig, built: BuiltComponents, language: str) -> None:
@@ -103,12 +103,12 @@ def _servers(node: Any) -> Iterator[str]:
             yield f"{server_of(value)} ({key_of(node).partition('.')[0]})"
 
 
-def _problems(built: BuiltComponents) -> Iterator[Problem]:
+def _problems(components: BuiltComponents) -> Iterator[Problem]:
     """The problems of components, and the errors in the metrics that the evaluation declares."""
-    for part in built.parts.values():
+    for part in components.parts.values():
         if isinstance(part, Preflight):
             yield from part.preflight()
     try:
-        catalogue_of(built.root)
+        catalogue_of(components.root)
     except ConfigError as error:
         yield from error.problems

@@ -33,23 +33,23 @@ class Progress(Protocol):
 class Plain:
     """Progress as lines: at most one every thirty seconds, and one at the end."""
 
-    def __init__(self, total: int, label: str, spent: Spent, say: Wording) -> None:
-        self.total, self.label, self.spent, self.say = total, label, spent, say
+    def __init__(self, total: int, label: str, cost_text: Spent, say: Wording) -> None:
+        self.total, self.label, self.cost_text, self.say = total, label, cost_text, say
         self.done = self.failed = self.unscored = 0
-        self.started = self.shown = time.monotonic()
+        self.started = self.shown_at = time.monotonic()
 
     def expect(self, total: int) -> None:
         self.total = total
         if not self.done:
-            self.shown = time.monotonic()
+            self.shown_at = time.monotonic()
 
     def advance(self, *, failed: bool, unscored: bool = False) -> None:
         self.done += 1
         self.failed += failed
         self.unscored += unscored
         now = time.monotonic()
-        if self.done == self.total or now - self.shown >= PLAIN_SECONDS:
-            self.shown = now
+        if self.done == self.total or now - self.shown_at >= PLAIN_SECONDS:
+            self.shown_at = now
             terminal.note(self._line(now))
 
     def note(self, text: str) -> None:
@@ -61,7 +61,7 @@ class Plain:
         eta = say("progress.left", seconds=left) if self.done < self.total else say("progress.took", seconds=passed)
         cases = say("progress.cases", done=self.done, total=self.total)
         bad = [say("progress.failed", failed=self.failed), _unscored_note(self.unscored, say)]
-        parts = [cases, *bad, self.spent(), eta]
+        parts = [cases, *bad, self.cost_text(), eta]
         return f"{self.label}: {', '.join(part for part in parts if part)}"
 
 
@@ -72,8 +72,8 @@ def _unscored_note(count: int, say: Wording) -> str:
 class Bar:
     """Progress as one line of the terminal that is redrawn."""
 
-    def __init__(self, bar: Any, task: Any, spent: Spent, say: Wording) -> None:
-        self.bar, self.task, self.spent, self.say = bar, task, spent, say
+    def __init__(self, bar: Any, task: Any, cost_text: Spent, say: Wording) -> None:
+        self.bar, self.task, self.cost_text, self.say = bar, task, cost_text, say
         self.failed = self.unscored = 0
 
     def expect(self, total: int) -> None:
@@ -83,7 +83,7 @@ class Bar:
         self.failed += failed
         self.unscored += unscored
         lacking = _unscored_note(self.unscored, self.say)
-        self.bar.update(self.task, advance=1, failed=self.failed, unscored=lacking, spent=self.spent())
+        self.bar.update(self.task, advance=1, failed=self.failed, unscored=lacking, spent=self.cost_text())
 
     def note(self, text: str) -> None:
         self.bar.console.print(terminal.sanitise(text))
@@ -137,13 +137,13 @@ def show_waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Progress]:
+def progress(total: int, label: str, cost_text: Spent, say: Wording) -> Iterator[Progress]:
     """A bar in a terminal, plain lines elsewhere; `total` is the number of pending cases."""
     if _SHOWN_ELSEWHERE.get():
         yield Silent(label)
         return
     if total == 0 or not sys.stderr.isatty():
-        yield Plain(total, label, spent, say)
+        yield Plain(total, label, cost_text, say)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
@@ -160,4 +160,6 @@ def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Pro
         TimeRemainingColumn(),
     )
     with RichProgress(*columns, console=terminal.console(stderr=True), refresh_per_second=8) as bar:
-        yield Bar(bar, bar.add_task(terminal.sanitise(label), total=total, failed=0, unscored="", spent=""), spent, say)
+        yield Bar(
+            bar, bar.add_task(terminal.sanitise(label), total=total, failed=0, unscored="", spent=""), cost_text, say
+        )

@@ -51,11 +51,11 @@ def scratch_for(root: Path, rehearsal: Rehearsal) -> Iterator[Scratch]:
     try:
         root.mkdir(parents=True, exist_ok=True)
         remove_leftovers(root)
-        made = tempfile.TemporaryDirectory(prefix=SCRATCH, dir=root)
+        scratch = tempfile.TemporaryDirectory(prefix=SCRATCH, dir=root)
     except OSError:
-        made = tempfile.TemporaryDirectory(prefix=SCRATCH)
+        scratch = tempfile.TemporaryDirectory(prefix=SCRATCH)
     try:
-        with made as folder:
+        with scratch as folder:
             yield Scratch(root, Path(folder), rehearsal)
     finally:
         if is_new:
@@ -94,15 +94,15 @@ class RehearsalWorkspace:
             return found
 
         replies = self._rehearsal.n_made_up
-        built = []
+        built_folders = []
 
         def build_and_note(folder: Path) -> None:
             build(folder)
-            built.append(folder)
+            built_folders.append(folder)
 
         build_and_note.__module__ = code
         folder = self._store.folder(kind, key, build_and_note)
-        if built and (self._rehearsal.has_vectors or self._rehearsal.n_made_up > replies):
+        if built_folders and (self._rehearsal.has_vectors or self._rehearsal.n_made_up > replies):
             self._scratch.made_up.add(folder)
         self.is_made_up |= folder in self._scratch.made_up
         return folder

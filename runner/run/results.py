@@ -66,24 +66,22 @@ class Finished:
 
 
 def summary_of(
-    job: Job, head: Mapping[str, Any], options: RunOptions, built: BuiltComponents, finished: Finished, journal: Journal
+    job: Job,
+    head: Mapping[str, Any],
+    options: RunOptions,
+    components: BuiltComponents,
+    finished: Finished,
+    journal: Journal,
 ) -> dict[str, Any]:
     """summary.json of a run, from the rows of its journal."""
     ids, tally = finished.ids, finished.tally
     rows = tally.pass_through(journal.rows_with_places(ids))
     known: Known = make_once("estimates", "", dict)
     numbers = aggregate(rows, catalogue_in(head), seed=options.seed, total=len(ids), shared_estimates=known)
-    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in attribute_of(part, "idle")}
-    idle |= set(attribute_of(built.root, "idle"))  # an evaluation counts in whole groups
-    baselines = [
-        f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
-        for key, part in built.parts.items()
-        if attribute_of(part, "baseline") and key not in idle
-    ]
-    models = models_among(built.parts.values())
+    models = models_among(components.parts.values())
     judging = tally.votes.judging(seed=options.seed)
-    more = built.root.sums(journal.rows(ids)) if isinstance(built.root, Summing) else {}
-    spent = tally.costs.sums()
+    more = components.root.sums(journal.rows(ids)) if isinstance(components.root, Summing) else {}
+    costs = tally.costs.sums()
     timing = more.pop("timing", {}).get("latency", {})
     errors = sum(problem.severity == "error" for problem in finished.problems)
     return {
@@ -96,9 +94,9 @@ def summary_of(
         **numbers,
         **{name: numbers["metrics"].get(name, {}).get("value") for name in ANSWER_MEANS},
         **({"judging": judging} if judging else {}),
-        **({"cost": spent} if spent else {}),
+        **({"cost": costs} if costs else {}),
         **more,
-        "facts": {**finished.preparation.facts, "baselines": sorted(baselines)},
+        "facts": {**finished.preparation.facts, "baselines": _baselines(job, components)},
         "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},
         "timing": {
             "latency": {**tally.times.percentiles(), **timing},
@@ -110,19 +108,32 @@ def summary_of(
     }
 
 
+def _baselines(job: Job, components: BuiltComponents) -> list[str]:
+    """The components that work by simple rules and are not idle, as GROUP=CHOICE, sorted."""
+    idle = {f"{key}.{name}" for key, part in components.parts.items() for name in attribute_of(part, "idle")}
+    idle |= set(attribute_of(components.root, "idle"))  # an evaluation counts in whole groups
+    return sorted(
+        f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
+        for key, part in components.parts.items()
+        if attribute_of(part, "baseline") and key not in idle
+    )
+
+
 def outcome_of(
     summary: Mapping[str, Any], options: RunOptions, stop: Stop | None, errors: Mapping[str, int]
 ) -> Outcome:
     """The outcome of a finished pass. `errors` counts the reasons of failed cases."""
     cases = summary["cases"]
-    done = cases["ok"] + cases["failed"] + cases["timeout"]
+    n_done = cases["ok"] + cases["failed"] + cases["timeout"]
     if stop is not None:
-        after = f" after {done} of {cases['total']} cases" if stop == INTERRUPTED else ""
+        after = f" after {n_done} of {cases['total']} cases" if stop == INTERRUPTED else ""
         return Outcome("partial", stop.exit_code, f"{stop.message}{after}")
     bad = cases["failed"] + cases["timeout"] + cases["unscored"]
-    if done and bad / done > options.max_failure_rate:
+    if n_done and bad / n_done > options.max_failure_rate:
         what = "failed or lack a score" if cases["unscored"] else "failed"
-        share = f"{bad} of {done} cases {what} ({bad / done:.1%}, max_failure_rate is {options.max_failure_rate:.1%})"
+        share = (
+            f"{bad} of {n_done} cases {what} ({bad / n_done:.1%}, max_failure_rate is {options.max_failure_rate:.1%})"
+        )
         return Outcome("failed", 3, f"{share}; errors.jsonl lists them{_most_common(errors)}")
     return Outcome("completed", 0)
 

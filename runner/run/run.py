@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,16 +15,14 @@ from omegaconf import DictConfig
 from runner.config.arguments import shell
 from runner.config.components import BuiltComponents, build
 from runner.config.doors import missing_methods
-from runner.config.options import RunOptions, config_for_hash, options_of
+from runner.config.options import config_for_hash, options_of
 from runner.errors import (
     BudgetSpentError,
     ComponentError,
     FallsShortError,
-    InputError,
     RunnerError,
     TrackingError,
     describe_unexpected,
-    did_you_mean,
 )
 from runner.llm.calls import FILE as CALLS
 from runner.llm.models import models_among
@@ -37,9 +34,9 @@ from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
-from runner.run.parts import of_search
 from runner.run.results import Finished, Tally, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
+from runner.run.selection import selected_cases
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
 from runner.system.collector import collect
@@ -47,12 +44,11 @@ from runner.system.folder import DOCUMENTS, RunFolder, read_once
 from runner.system.journal import UNFINISHED, Journal
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
-from runner.system.shared import are_several, shared_of
+from runner.system.shared import are_several
 from runner.system.sources import code_digest
-from runner.system.spool import Part
 from runner.system.store import fingerprint
-from runner.system.writing import in_words, write_text
-from runner.words.bilingual import beside, in_language
+from runner.system.writing import os_error_text, write_text
+from runner.words.bilingual import add_translation, in_language
 from runner.words.wording import Wording, speak
 
 Ending = tuple[Outcome, dict[str, Any] | None]  # of a run, and its summary where it has one
@@ -110,17 +106,17 @@ def _budget_note(error: RunnerError, cfg: DictConfig) -> str:
 def _evaluate(job: Job, head: dict[str, Any]) -> Ending:
     """The summary is None before the last pass over the run."""
     started = time.perf_counter()
-    built = build(job.cfg.evaluation)
+    components = build(job.cfg.evaluation)
     try:
-        return _run_cases(job, head, built, started)
+        return _run_cases(job, head, components, started)
     finally:
-        _log(job.folder, built.tracebacks.values())
+        _log(job.folder, components.tracebacks.values())
 
 
-def _run_cases(job: Job, head: dict[str, Any], built: BuiltComponents, started: float) -> Ending:
+def _run_cases(job: Job, head: dict[str, Any], components: BuiltComponents, started: float) -> Ending:
     options = options_of(job.cfg)
-    missing_methods(built.root, Evaluation, "evaluation")
-    case_set: CaseSet[Any] = built.root.load()
+    missing_methods(components.root, Evaluation, "evaluation")
+    case_set: CaseSet[Any] = components.root.load()
     if job.before is None:
         _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
@@ -129,28 +125,28 @@ def _run_cases(job: Job, head: dict[str, Any], built: BuiltComponents, started: 
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
-    head[DECLARED] = catalogue_of(built.root).record()
-    models = models_among(built.parts.values())
+    head[DECLARED] = catalogue_of(components.root).record()
+    models = models_among(components.parts.values())
     head["models"] = {} if models is None else models.names
-    head |= _reference(built.parts.values())
-    code = fingerprint([code_digest(*ROWS_BY), built.identities[id(built.root)]])
+    head |= _reference(components.parts.values())
+    code = fingerprint([code_digest(*ROWS_BY), components.identities[id(components.root)]])
     _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
     with Journal(job.folder / ROWS, again=job.before is None and not job.wave.is_closing) as journal:
-        service = Service(job, options, built, cases, journal, started)
+        service = Service(job, options, components, cases, journal, started)
         try:
             preparation, stop = _serve(service, head)
         except FallsShortError as error:
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
-            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
-            return _fallen_short(job, head, error, cases, summary)
+            summary = redacted_value(summary_of(job, head, options, components, finished, journal))
+            return _end_below_floor(job, head, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _outcome_of_pass(stop, elapsed_s, len(cases)), None
         journal.take_back()
         with _indexing(job, journal, catalogue_in(head).telling_right) as index:
             finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s, Tally(index))
-            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
+            summary = redacted_value(summary_of(job, head, options, components, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
@@ -166,7 +162,7 @@ def _serve(service: Service, head: dict[str, Any]) -> tuple[Preparation, Stop | 
     try:
         return serve(service)
     finally:
-        head |= score_identity(service.built, config_for_hash(service.job.cfg))
+        head |= score_identity(service.components, config_for_hash(service.job.cfg))
 
 
 @contextmanager
@@ -193,7 +189,7 @@ def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
         (folder / DOCUMENTS).unlink(missing_ok=True)
 
 
-def _fallen_short(
+def _end_below_floor(
     job: Job, head: Mapping[str, Any], error: FallsShortError, cases: Iterable[Case], summary: Mapping[str, Any]
 ) -> tuple[Outcome, dict[str, Any]]:
     """The outcome and summary of a run that ended after the values measured before the first case."""
@@ -221,46 +217,12 @@ def _outcome_of_pass(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outco
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
 
 
-def selected_cases(case_set: CaseSet[Any], options: RunOptions) -> Sequence[Case]:
-    """The cases of a run, as `select_cases` has them, once for all cells of a sweep."""
-    search = (options.search.questions, options.search.holdout)
-    chosen = (options.case, options.sample, options.takes_all, options.seed, *search)
-    return shared_of("cases", case_set.cases, chosen, lambda: select_cases(case_set.cases, options))
-
-
-def select_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
-    """One case, a seeded sample in file order, or all; in a search, the seen or the held-out part of them. Raises
-    InputError where none is left."""
-    chosen = _choose_cases(cases, options)
-    return chosen if options.case is not None else of_search(chosen, options.search)
-
-
-def _choose_cases(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
-    if not cases:
-        raise InputError(
-            "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
-        )
-    if options.case is not None:
-        ids = [case.id for case in cases]
-        found = [place for place, id in enumerate(ids) if id == options.case]
-        if not found:
-            near = did_you_mean(options.case, ids[:10_000])
-            raise InputError(f"case: no case has the id '{options.case}'{near if 'did you mean' in near else ''}")
-        return Part(cases, found)
-    if options.sample is None or options.takes_all:
-        return cases
-    wanted = options.sample if isinstance(options.sample, int) else max(1, round(options.sample * len(cases)))
-    if wanted >= len(cases):
-        return cases
-    return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), wanted)))
-
-
 def _print_problems(problems: Sequence[DataProblem], say: Wording) -> None:
-    shown = [problem for problem in problems if problem.severity == "error"]
-    for problem in shown[:5]:
+    errors = [problem for problem in problems if problem.severity == "error"]
+    for problem in errors[:5]:
         terminal.note(say("progress.skipped", problem=problem))
-    if len(shown) > 5:
-        terminal.note(say("progress.skipped_more", count=len(shown) - 5))
+    if len(errors) > 5:
+        terminal.note(say("progress.skipped_more", count=len(errors) - 5))
 
 
 def _claim(job: Job, origin: Mapping[str, Any]) -> None:
@@ -290,13 +252,13 @@ def _changed_parts(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list
     known = found if isinstance(found, dict) else {}
     names = [name for name in {**known, **data} if known.get(name) != data.get(name)]
     asking = [name for name in names if name in ASKING]
-    changed = {
+    changes = {
         "settings": before.get("settings") != origin["settings"],
         "data": len(asking) < len(names),
         **dict.fromkeys(asking, True),
         "code": before.get("code") != origin["code"],
     }
-    return [name for name, is_changed in changed.items() if is_changed]
+    return [name for name, is_changed in changes.items() if is_changed]
 
 
 def _log(folder: Path, tracebacks: Iterable[str]) -> None:
@@ -309,7 +271,7 @@ def _log(folder: Path, tracebacks: Iterable[str]) -> None:
 def _unexpected_outcome(folder: Path, error: BaseException) -> Outcome:
     """The outcome after a bug or a failing disk. The journal stays, and the same command resumes from it."""
     if isinstance(error, OSError) and error.errno is not None:
-        return Outcome("failed", 3, in_words(error, folder))
+        return Outcome("failed", 3, os_error_text(error, folder))
     log = folder / LOG
     with suppress(OSError):
         write_text(log, "".join(traceback.format_exception(error)))
@@ -343,7 +305,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
         else:
             terminal.note(job.say("progress.warning", text=in_language(str(failure.error_message), job.say.language)))
     if outcome.error_message and not (job.wave.is_closing and job.sweep_id):  # then the sweep prints it
-        terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
+        terminal.fail(add_translation(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
     return outcome
 

@@ -35,10 +35,10 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 NOT_A_SCORE = ("models", "health", "rubrics")  # settings of a judge that do not affect its judgements
 
 
-def score_identity(built: BuiltComponents, config: Mapping[str, Any]) -> dict[str, Any]:
+def score_identity(components: BuiltComponents, config: Mapping[str, Any]) -> dict[str, Any]:
     """`components`, `metric_code` and `judged_by` of run.json; `config` is the resolved configuration."""
-    judges = {key: part for key, part in built.parts.items() if key.split(".")[0] == "judge"}
-    own = {key: built.identities[id(part)] for key, part in built.parts.items() if "." not in key}
+    judges = {key: part for key, part in components.parts.items() if key.split(".")[0] == "judge"}
+    own = {key: components.identities[id(part)] for key, part in components.parts.items() if "." not in key}
     return {
         "components": own,
         "metric_code": metric_code(),

@@ -129,7 +129,7 @@ def _study(path: Path, objectives: Sequence[Objective]) -> Iterator[optuna.Study
 
 @dataclass
 class _Trials:
-    """The trials so far. Each trial adds a cell to `plan`; `tried`: overrides -> name of the folder."""
+    """The trials so far. Each trial adds a cell to `plan`; `folders`: overrides -> name of the folder."""
 
     plan: Plan
     folder: Path
@@ -137,7 +137,7 @@ class _Trials:
     space: Space
     objectives: Sequence[Objective]
     study: optuna.Study
-    tried: dict[Words, str] = field(default_factory=dict)
+    folders: dict[Words, str] = field(default_factory=dict)
     stopped: str | None = None
 
     @cached_property
@@ -151,7 +151,7 @@ class _Trials:
 
     def make_all(self) -> int:
         """Make all trials. Returns 130 when interrupted; ends early where a budget or a deadline stopped a run."""
-        self.tried[tuple(self.space.default)] = DEFAULT
+        self.folders[tuple(self.space.default)] = DEFAULT
         earlier = self._earlier()
         code = self._make(earlier)
         if code == 0 and self.value_of(DEFAULT) is None and self.stopped is None:
@@ -180,7 +180,7 @@ class _Trials:
         together."""
         name = str(len(self.plan.cells))
         self.plan = replace(self.plan, cells=[*self.plan.cells, self.space.compose(words, "searched")])
-        self.tried[words] = name
+        self.folders[words] = name
         return name
 
     def _make(self, batch: Mapping[str, int]) -> int:
@@ -230,14 +230,14 @@ class _Trials:
             self._enqueue(is_stuck=repeat == REPEATS)
             trial = self._propose(seed)
             words = tuple(axis.word(trial.params[axis.name]) for axis in self.space.axes)
-            known = self.tried.get(words)
+            known = self.folders.get(words)
             if known is not None:
                 self._report_again(trial, known)
                 continue
             try:
                 name = self._add(words)
             except ConfigError as error:
-                self.tried[words] = ""
+                self.folders[words] = ""
                 trial.set_user_attr("refused", str(error))
                 self._report_again(trial, "")
                 continue
@@ -259,7 +259,7 @@ class _Trials:
             self.study.enqueue_trial(params)
         elif is_stuck and self.space.count <= MOST_LISTED:
             every = product(*(axis.each() for axis in self.space.axes))
-            untried = next((words for words in every if words not in self.tried), None)
+            untried = next((words for words in every if words not in self.folders), None)
             if untried is not None and (found := self._params(untried)) is not None:
                 self.study.enqueue_trial(found)
 
@@ -284,11 +284,11 @@ class _Trials:
 
     def best(self) -> list[str]:
         """The folders of the runs that no other run beats: one run for one metric, the earliest of equals."""
-        found = {name: self.value_of(name) for name in self.cells}
+        values_by_cell = {name: self.value_of(name) for name in self.cells}
         signs = [objective.sign for objective in self.objectives]
         values = {
             name: tuple(sign * value for sign, value in zip(signs, each, strict=True))
-            for name, each in found.items()
+            for name, each in values_by_cell.items()
             if each is not None
         }
         if len(signs) == 1:
@@ -334,11 +334,13 @@ def _conclude(trials: _Trials) -> tuple[Plan, int]:
 
 def _record(trials: _Trials, plan: Plan, best: Sequence[str]) -> dict[str, Any]:
     cfg, folder = plan.cells[0].cfg, trials.folder
-    others = [f"{HELD_OUT}{name}" for name in best if name != DEFAULT]
+    held_out_runs = [f"{HELD_OUT}{name}" for name in best if name != DEFAULT]
     names = [objective.name for objective in trials.objectives]
     comparisons: list[dict[str, Any]] = []
-    if others:
-        comparisons = compare_on(folder, f"{HELD_OUT}{DEFAULT}", others, names, seed=cfg.seed, margin=_margin(cfg))
+    if held_out_runs:
+        comparisons = compare_on(
+            folder, f"{HELD_OUT}{DEFAULT}", held_out_runs, names, seed=cfg.seed, margin=_margin(cfg)
+        )
     return {
         "metrics": names,
         "space": {axis.name: axis.text.partition("=")[2] for axis in trials.space.axes},

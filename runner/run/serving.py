@@ -26,7 +26,7 @@ from runner.run.inflight import PATIENCE_S, tell_when_quiet
 from runner.run.job import Job
 from runner.run.progress import progress, show_waiting
 from runner.system import terminal
-from runner.system.collector import collecting_seldom
+from runner.system.collector import collect_seldom
 from runner.system.journal import Journal
 from runner.system.metadata import read_json, write_json
 from runner.system.shared import case_ids
@@ -40,18 +40,18 @@ PREPARATION = ".preparation.json"  # the result of the first preparation for the
 
 @dataclass(frozen=True)
 class Service:
-    """One pass over a run. `started`: time.perf_counter. For a shard, `done` are the cases with a row in the run,
-    `share` takes its own of the places of the others, and `own` is its folder."""
+    """One pass over a run. `started`: time.perf_counter. For a shard, `done_ids` are the cases with a row in the run,
+    `share` takes its own of the places of the others, and `shard_folder` is its folder."""
 
     job: Job
     options: RunOptions
-    built: BuiltComponents
+    components: BuiltComponents
     cases: Sequence[Case]
     journal: Journal
     started: float
-    done: Collection[str] = ()
+    done_ids: Collection[str] = ()
     share: Callable[[Sequence[int]], Sequence[int]] = field(default=lambda places: places)
-    own: Path | None = None
+    shard_folder: Path | None = None
 
     @cached_property
     def ids(self) -> Sequence[str]:
@@ -63,7 +63,7 @@ class Service:
         """The cases of this pass without a row, when this was first called."""
         cases = self.job.wave.of(self.cases, self.options.seed)
         ids = self.ids if cases is self.cases else [case.id for case in cases]
-        places = [place for place, id in enumerate(ids) if id not in self.done]
+        places = [place for place, id in enumerate(ids) if id not in self.done_ids]
         return Part(cases, array("q", (place for place in self.share(places) if ids[place] not in self.journal)))
 
     @property
@@ -92,41 +92,41 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
         return preparation or Preparation(), job.stop if n_done < len(service.cases) else None
     if preparation is not None and not service.pending:
         return preparation, None
-    with collecting_seldom():
+    with collect_seldom():
         return asyncio.run(serve_pending(service, preparation))
 
 
 def kept_preparation(folder: Path) -> Preparation | None:
     """The preparation of an earlier pass; None where it is missing or the file is damaged."""
     found = read_json(folder / PREPARATION) or {}
-    told, seal = found.get("told"), found.get("seal")
+    preparation, seal = found.get("told"), found.get("seal")
     with suppress(ValueError):  # NaN, which is never written, has no fingerprint
-        if isinstance(told, dict) and seal == fingerprint(told):
-            return Preparation(**told)
+        if isinstance(preparation, dict) and seal == fingerprint(preparation):
+            return Preparation(**preparation)
     return None
 
 
 def keep_preparation(preparation: Preparation, folder: Path) -> None:
     """Write the facts and timing of a preparation, sealed, for a pass that resumes the run."""
-    told = json.loads(json.dumps({"facts": preparation.facts, "timing": preparation.timing}))
-    write_json(folder / PREPARATION, {"told": told, "seal": fingerprint(told)})
+    record = json.loads(json.dumps({"facts": preparation.facts, "timing": preparation.timing}))
+    write_json(folder / PREPARATION, {"told": record, "seal": fingerprint(record)})
 
 
 async def serve_pending(service: Service, earlier: Preparation | None) -> tuple[Preparation, Stop | None]:
     """Prepare, and serve the cases of this pass. `earlier`: what preparing returned before. Raises as `serve`."""
     limit_ms = service.options.run_timeout_ms
-    models = [part for part in service.built.parts.values() if isinstance(part, Models)]
+    models = [part for part in service.components.parts.values() if isinstance(part, Models)]
     preparation, stop = earlier or Preparation(), None
     try:
         async with (
             asyncio.timeout(None if limit_ms is None else limit_ms / 1000 - service.elapsed_s) as deadline,
             AsyncExitStack() as stack,
         ):
-            path, keep = (service.own or service.job.folder) / CALLS, service.options.calls
+            path, keep = (service.shard_folder or service.job.folder) / CALLS, service.options.calls
             calls = stack.enter_context(closing(CallLog(path, keep, service.journal.__contains__)))
             for door in models:
                 await stack.enter_async_context(door.open(service.job.cell, calls if keep != "none" else None))
-            await stack.enter_async_context(open_evaluation(service.built.root))
+            await stack.enter_async_context(open_evaluation(service.components.root))
             fresh = await _prepare(service, models, checks=earlier is None)
             if earlier is None:
                 preparation = fresh
@@ -154,9 +154,9 @@ def open_evaluation(evaluation: object) -> AbstractAsyncContextManager[None]:
 
 async def _prepare(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
     """Prepare the evaluation, in every pass; check the judge in the first one."""
-    root, options, cases = service.built.root, service.options, service.cases
+    root, options, cases = service.components.root, service.options, service.cases
     cold = options.cold_start and service.job.before is None
-    store = Store(Path(options.cache_dir), service.built.identities, cold=cold)
+    store = Store(Path(options.cache_dir), service.components.identities, cold=cold)
     began = time.perf_counter()
     title, say = service.job.title, service.job.say
     with show_waiting(say("progress.preparing", title=title, n=len(cases)), say) as note:
@@ -188,11 +188,11 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
             bar.note(_with_requests(say("progress.quiet", seconds=seconds, cases=cases), models, say))
 
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
-        judges = [part for key, part in service.built.parts.items() if key.split(".")[0] == "judge"]
+        judges = [part for key, part in service.components.parts.items() if key.split(".")[0] == "judge"]
         reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
         async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting):
             return await run_cases(
-                service.built.root, service.pending, limits, record, tell, service.journal.earlier_row
+                service.components.root, service.pending, limits, record, tell, service.journal.earlier_row
             )
 
 

@@ -42,15 +42,17 @@ from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import append_calls
 from runner.llm.limiter import sharing_rates
 from runner.run.ahead import ready_end
+from runner.run.cluster_jobs import press_ctrl_c
 from runner.run.engine import INTERRUPTED
 from runner.run.folders import lock_folder
 from runner.run.job import OUTCOME, Job, Outcome
 from runner.run.progress import progress
-from runner.run.run import ROWS, execute, selected_cases
+from runner.run.run import ROWS, execute
+from runner.run.selection import selected_cases
 from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
 from runner.system.collector import end_quickly
-from runner.system.handover import clear, handed_over, leave
+from runner.system.handover import clear, leave, share_folder
 from runner.system.journal import Journal, ids_in
 from runner.system.metadata import write_json
 from runner.system.shared import case_ids, sharing
@@ -72,7 +74,7 @@ def count_of(cfg: DictConfig) -> int:
 
 def share_of(places: Sequence[int], number: int, count: int) -> Sequence[int]:
     """The part of one shard: neighbours stay together, since they are often about the same documents, which each
-    process takes apart anew. Blocks are dealt in turn, every other round from the last shard to the first."""
+    process analyses again. Blocks are dealt in turn, every other round from the last shard to the first."""
     n = len(places)
     blocks = min(n, count * max(BLOCKS, -(-n // (count * BLOCK))))
     turns = number, 2 * count - 1 - number
@@ -107,10 +109,10 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 # --- in the process of a shard --------------------------------------------------------------------
 
 
-def serve_shard(job: Job, number: int) -> None:
+def serve_shard(job: Job, number: int) -> Outcome:
     """Serve the cases of one shard that have no row yet. The outcome is written to its folder, also after an error."""
     folder, started = place_in(job.folder, number), time.perf_counter()
-    with lock_folder(folder), sharing_rates(folder.parent), handed_over(folder.parent):
+    with lock_folder(folder), sharing_rates(folder.parent), share_folder(folder.parent):
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
         try:
             outcome = _serve_shard(_part(job, number), folder, number, started)
@@ -121,20 +123,21 @@ def serve_shard(job: Job, number: int) -> None:
         finally:
             elapsed_s = time.perf_counter() - started
             replace(outcome, elapsed_s=elapsed_s, wave=job.wave.number).write(folder)
+    return outcome
 
 
 def _serve_shard(job: Job, folder: Path, number: int, started: float) -> Outcome:
-    options, built = options_of(job.cfg), build(job.cfg.evaluation)
-    cases = selected_cases(built.root.load(), options)
+    options, components = options_of(job.cfg), build(job.cfg.evaluation)
+    cases = selected_cases(components.root.load(), options)
     share = partial(share_of, number=number, count=count_of(job.cfg))
     with Journal(folder / ROWS, again=False) as journal:
-        service = Service(job, options, built, cases, journal, started, ids_in(job.folder / ROWS), share, folder)
-        kept = kept_preparation(job.folder)
-        told = {"total": len(cases), "done": 0, "pending": len(service.pending)}
-        write_json(folder / PROGRESS, told)
+        service = Service(job, options, components, cases, journal, started, ids_in(job.folder / ROWS), share, folder)
+        preparation = kept_preparation(job.folder)
+        progress_record = {"total": len(cases), "done": 0, "pending": len(service.pending)}
+        write_json(folder / PROGRESS, progress_record)
         if not service.pending:
             return Outcome("completed", 0)
-        _, stop = asyncio.run(serve_pending(service, kept))
+        _, stop = asyncio.run(serve_pending(service, preparation))
     return Outcome("completed", 0) if stop is None else Outcome("partial", stop.exit_code, stop.message)
 
 
@@ -235,10 +238,10 @@ def spare_processes(cfg: DictConfig) -> Iterator[list[Spare]]:
     try:
         yield spare
     finally:
-        for each in spare:
-            each.jobs.close()
-            each.process.terminate()
-            each.process.join()
+        for process in spare:
+            process.jobs.close()
+            process.process.terminate()
+            process.process.join()
 
 
 def _targets(node: Any) -> Iterator[str]:
@@ -265,13 +268,13 @@ class _Worker:
     def start(self, spare: list[Spare] | None = None) -> None:
         """Let a process serve the shard, one of the spare ones or a new one. Its output goes to a file."""
         self.attempts += 1
-        chosen = spare.pop() if spare else Spare.start()
-        self.process = chosen.process
+        process = spare.pop() if spare else Spare.start()
+        self.process = process.process
         with suppress(OSError):  # it was killed, which is seen by its end
-            chosen.take(self.job, self.number)
+            process.take(self.job, self.number)
 
     def is_over(self) -> bool:
-        """Whether there is nothing more to come. A process that ended without a word is started again."""
+        """Whether the shard is complete. A process that ended without a result is started again."""
         if self.process is None or self.process.is_alive():
             return False
         self.process.join()
@@ -286,7 +289,7 @@ class _Worker:
         return True
 
     def advance(self, tell: Callable[[bytes], None]) -> None:
-        """Tell each row that came since."""
+        """Report each row that was added since."""
         with suppress(FileNotFoundError), (self.folder / ROWS).open("rb") as file:
             file.seek(self.read)
             for line in file:
@@ -307,14 +310,14 @@ def make_here(jobs: Sequence[Job], spare: list[Spare]) -> None:
                 Outcome("completed", 0).write(worker.folder)
             continue
         leave(job.folder / SHARDS)
-        with progress(pending, job.title, lambda: "", job.say) as shown, _ending(workers):
+        with progress(pending, job.title, lambda: "", job.say) as bar, _end_workers(workers):
             for worker in workers:
                 worker.start(spare)
             ready_end((), reports=job.cfg.format != "json")
 
             def tell(line: bytes) -> None:
                 failed = b'"status":"ok"' not in line
-                shown.advance(failed=failed, unscored=not failed and b'"unscored":[]' not in line)
+                bar.advance(failed=failed, unscored=not failed and b'"unscored":[]' not in line)
 
             running = list(workers)
             while running:
@@ -339,7 +342,7 @@ def _n_pending(job: Job) -> int:
 
 
 @contextmanager
-def _ending(workers: Sequence[_Worker]) -> Iterator[None]:
+def _end_workers(workers: Sequence[_Worker]) -> Iterator[None]:
     """End all worker processes on exit. Interrupted workers get a signal, and may finish the cases in flight."""
     try:
         yield
@@ -356,7 +359,7 @@ def _ending(workers: Sequence[_Worker]) -> Iterator[None]:
 
 
 def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], parent: int) -> None:
-    """What the process of a shard runs."""
+    """Run a shard in its process."""
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # until it has a shard; the run ends it
     for target in targets:
@@ -387,8 +390,7 @@ def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], paren
 
 
 def _as_ctrl_c(_: int, frame: FrameType | None) -> None:
-    handler = signal.getsignal(signal.SIGINT)  # that of asyncio, while its loop runs
-    (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
+    press_ctrl_c(frame)
 
 
 def _die_with(parent: int) -> None:

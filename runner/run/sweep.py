@@ -25,10 +25,10 @@ from runner.run.passes import serve
 from runner.run.preflight import preflight
 from runner.run.run import tracking_failure
 from runner.system import terminal
-from runner.system.collector import collecting_seldom
+from runner.system.collector import collect_seldom
 from runner.system.metadata import SCHEMA, now, read_json, write_json
 from runner.system.shared import sharing
-from runner.words.bilingual import beside
+from runner.words.bilingual import add_translation
 from runner.words.wording import LANGUAGES, Wording
 
 UNMET = "evaluation.require: "  # the same command would end in the same way
@@ -42,13 +42,14 @@ def launch(plan: Plan) -> int:
 
 def launch_in_folder(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
-    with sharing(several=len(plan.runs) > 1), collecting_seldom():
+    with sharing(several=len(plan.runs) > 1), collect_seldom():
         return _launch(plan)
 
 
 def _launch(plan: Plan) -> tuple[Path, int]:
     is_here = launchers.is_here(plan.cells[0].hydra)
     launchers.check(plan.cells[0].hydra)
+    launchers.check_disks(plan.cells[0].cfg, plan.cells[0].hydra)
     shards.check(plan.cells[0].cfg, is_one=not plan.is_sweep, is_here=is_here)
     checked = plan.runs if plan.space is None else [*plan.runs, *plan.space.checked]
     if plan.space is not None:
@@ -118,12 +119,18 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
         state = read_json(folder / "sweep.json") or {}
         runs = [*state["cells"], *state.get("references", ())]
         for cell, outcome in zip(runs, outcomes, strict=True):
-            found = outcome or Outcome("pending", 3, "did not finish")
-            cell |= {"status": found.status, "exit_code": found.exit_code, "error_message": found.error_message}
+            known_outcome = outcome or Outcome("pending", 3, "did not finish")
+            cell |= {
+                "status": known_outcome.status,
+                "exit_code": known_outcome.exit_code,
+                "error_message": known_outcome.error_message,
+            }
         state["status"] = "completed" if most_severe in (0, 4, 5) else "partial"
         write_json(folder / "sweep.json", {**state, "updated_at": now()})
-        told = {cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told}
-        _close_sweep(plan, folder, runs, told)
+        printed_folders = {
+            cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told
+        }
+        _close_sweep(plan, folder, runs, printed_folders)
     if code == 0:
         _say_how_to_go_on(outcomes, folder, LANGUAGES[plan.language])
     return most_severe
@@ -162,7 +169,7 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], r
             names.append(say("progress.run", folder=cell["folder"], overrides=" ".join(cell["overrides"])))
             if cell["folder"] not in reported:
                 message = str(cell["error_message"] or cell["status"])
-                terminal.fail(beside(message, plan.language, int(cell["exit_code"]), f"{names[-1]}: "))
+                terminal.fail(add_translation(message, plan.language, int(cell["exit_code"]), f"{names[-1]}: "))
     if names:
         terminal.fail(say("progress.errors", count=len(names), total=len(cells), runs=", ".join(names)))
     try:

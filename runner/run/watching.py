@@ -61,7 +61,7 @@ class WatchedRows:
 @dataclass
 class _View:
     watched: Sequence[WatchedRows]
-    shown: Progress
+    bar: Progress
     over: threading.Event = field(default_factory=threading.Event)
 
     def watch(self) -> None:
@@ -70,18 +70,18 @@ class _View:
         self.look(is_last=True)
 
     def look(self, *, is_last: bool = False) -> None:
-        found = [line for each in self.watched for line in each.look()]
-        known = [each.pending for each in self.watched if each.pending is not None]
-        if known:  # a run that has not begun is taken to be as large as the largest
-            unknown = 0 if is_last else len(self.watched) - len(known)
-            self.shown.expect(sum(known) + unknown * max(known))
-        for line in found:
+        new_rows = [line for each in self.watched for line in each.look()]
+        pending_counts = [each.pending for each in self.watched if each.pending is not None]
+        if pending_counts:  # a run that has not begun is taken to be as large as the largest
+            unknown = 0 if is_last else len(self.watched) - len(pending_counts)
+            self.bar.expect(sum(pending_counts) + unknown * max(pending_counts))
+        for line in new_rows:
             failed = b'"status":"ok"' not in line
-            self.shown.advance(failed=failed, unscored=not failed and b'"unscored":[]' not in line)
+            self.bar.advance(failed=failed, unscored=not failed and b'"unscored":[]' not in line)
 
 
 @contextmanager
-def watching(watched: Sequence[WatchedRows], label: str, say: Wording) -> Iterator[None]:
+def show_progress_of(watched: Sequence[WatchedRows], label: str, say: Wording) -> Iterator[None]:
     """Show the progress of all of them together until the end of the block."""
     if not watched:
         yield

@@ -26,7 +26,7 @@ _is_frozen = False  # here, until the body ends, or by the program itself, which
 
 
 @contextmanager
-def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
+def collect_seldom(*, freezes: bool = True) -> Iterator[None]:
     """Collect cycles seldom while the body runs. `freezes`: leave out what exists at its start, which are modules and
     the configuration, hundreds of thousands of objects that stay. Bodies may be nested; the outermost decides."""
     global _depth, _usual, _is_frozen, _is_ours, _has_settled
@@ -54,7 +54,7 @@ def collecting_seldom(*, freezes: bool = True) -> Iterator[None]:
 
 
 def put_off() -> None:
-    """Within the body of a program that starts: collect hardly at all until a body within it freezes what came."""
+    """Collect hardly at all while a program starts, until a body within it freezes the objects so far."""
     if _depth and not _is_frozen:
         gc.set_threshold(*STARTING)
 
@@ -80,10 +80,10 @@ def _leave_all() -> None:
     gc.unfreeze()  # what is left out is not among the objects
     objects = gc.get_objects()
     kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, BUFFERED)}
-    for each in objects:
-        if type(each) in kinds:
+    for stream in objects:
+        if type(stream) in kinds:
             with suppress(Exception):  # it is closed, or whoever read it is gone
-                each.flush()
+                stream.flush()
     if _exit_code is not None and _is_last and _leaves_nothing(objects) and _are_flushed():
         os._exit(_exit_code)
     del objects

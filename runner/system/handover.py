@@ -1,10 +1,10 @@
 """What one process has read and hashed, left in a folder for others that do a part of the same work.
 
     leave(folder)                        in the first process, within `sharing`
-    with handed_over(folder): ...        in the others: `make_once` and `shared_of` return what the first one had
+    with share_folder(folder): ...        in the others: `make_once` and `shared_of` return what the first one had
 
 Records of a data set stay in a file, from which a process reads those of its own part. Where something cannot be
-pickled, or the folder holds nothing, the others make it anew. The folder is one that only the user of the run writes,
+pickled, or the folder holds nothing, the others build it again. The folder is one that only the user of the run writes,
 for this is pickle.
 """
 
@@ -40,7 +40,7 @@ def clear(folder: Path) -> None:
 
 
 @contextmanager
-def handed_over(folder: Path) -> Iterator[None]:
+def share_folder(folder: Path) -> Iterator[None]:
     """Share objects while the body runs, those of the folder to begin with."""
     with sharing(several=False):
         take_over(_read(folder))

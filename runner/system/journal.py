@@ -23,7 +23,7 @@ from runner.records import KEPT_VOTES, Row
 from runner.system.folder import keeper, kept_values, reader
 from runner.system.redaction import redacted_bytes
 from runner.system.shared_record import SharedRecord
-from runner.system.writing import in_words, replacing
+from runner.system.writing import os_error_text, replacing
 
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
@@ -31,7 +31,7 @@ FIELDS = tuple(each.name for each in fields(Row))
 NUMBERS, TEXTS = {float, int, type(None)}, {str}
 ID = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),')
 ADOPTED = 256  # rows that are written at once
-LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
+LARGEST = 1e100  # of a measured number; squares and sums of larger ones overflow
 
 Places = dict[str, int]  # of rows in a file, by case id: where the line begins
 
@@ -73,14 +73,14 @@ class Journal:
     def append(self, row: Row) -> None:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
         text, is_whole = _json(row)
-        written, place = redacted_bytes(text), self._end
-        line, keep = _add_seal(written), keeper(self.path)
+        redacted_text, place = redacted_bytes(text), self._end
+        line, keep = _add_seal(redacted_text), keeper(self.path)
         self._append(row.id, line)
-        if keep is not None and is_whole and written is text and _is_plain(row):
+        if keep is not None and is_whole and redacted_text is text and _is_plain(row):
             keep(place, len(line), _as_read(row, line[-11:-3].decode()))
 
     def adopt(self, path: Path) -> None:
-        """The rows of another file whose cases have none here, as they stand there. They are on the disk when this
+        """Take over the unchanged rows of another file for cases that have none here. They are on the disk when this
         returns."""
         if path.exists():
             new: dict[str, bytes] = {}
@@ -99,7 +99,7 @@ class Journal:
             self._write(b"".join(lines.values()))
         except OSError as error:
             self._file.truncate(self._end)
-            raise StopRunError(in_words(error, self.path)) from error
+            raise StopRunError(os_error_text(error, self.path)) from error
         for id, line in lines.items():
             self._index[id] = self._end
             self._end += len(line)
@@ -109,7 +109,7 @@ class Journal:
             self._write(line)
         except OSError as error:
             self._file.truncate(self._end)
-            raise StopRunError(in_words(error, self.path)) from error
+            raise StopRunError(os_error_text(error, self.path)) from error
         self._index[id] = self._end
         self._end += len(line)
 
@@ -119,10 +119,10 @@ class Journal:
 
     def rows_with_places(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The same, each with its place in the file, in bytes."""
-        read, kept = reader(self.path), kept_values(self.path)
+        read, values = reader(self.path), kept_values(self.path)
         with self.path.open("rb") as file:
             for place in (self._index[id] for id in ids if id in self._index):
-                row = kept.get(place) or read(place, _line(file, place))
+                row = values.get(place) or read(place, _line(file, place))
                 if row is not None:
                     yield place, row
 
@@ -193,7 +193,7 @@ def _sizes(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _unfinished(path: Path, rows: Places) -> Places:
-    """Those of the rows of a file that are not finished."""
+    """The rows of a file that are not finished."""
     if not rows:
         return {}
     with path.open("rb") as file:
@@ -217,7 +217,7 @@ def _line(file: BinaryIO, place: int) -> bytes:
 
 
 def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
-    """Write a file of these rows of others, of itself perhaps, by one rename."""
+    """Replace a file by copies of rows of other files, or of itself, with one rename."""
     copies: Places = {}
     with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
         for source, places in sources:

@@ -41,7 +41,7 @@ def write_names(folder: Path, names: Iterable[str]) -> int:
 
 
 class Names(Lazy[str]):
-    """The names that `write_names` wrote; each is read on access. Threads may read at once."""
+    """The names that `write_names` wrote; each is read on access. Several threads may read at the same time."""
 
     def __init__(self, folder: Path) -> None:
         self._bytes, self._ends, self._hashes, self._places = (

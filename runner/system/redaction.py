@@ -90,7 +90,7 @@ class _Secrets:
         self._sort()
 
     def _sort(self) -> None:
-        """The longest first: one secret may hold another."""
+        """Sort the secrets, the longest first: one may contain another."""
         self.texts = sorted(self.forms.items(), key=lambda pair: -len(pair[0]))
         self.encoded = [
             (form.encode("utf-8", "surrogatepass"), instead.encode("utf-8", "surrogatepass"))
@@ -98,7 +98,7 @@ class _Secrets:
         ]
 
 
-_known = _Secrets()
+_secrets = _Secrets()
 
 
 def is_secret(value: str) -> bool:
@@ -144,7 +144,7 @@ def _learn_text(text: str, key: str) -> None:
     if key.endswith("_env"):
         learn_variable(text)
     elif key and SECRET_SETTING.search(key) and "${" not in text:
-        _known.add(text)
+        _secrets.add(text)
     for name in VARIABLE.findall(text):
         learn_variable(name)
     typed, equals, given = text.partition("=")
@@ -158,27 +158,27 @@ def _learn_address(text: str) -> None:
     for match in USER.finditer(text):
         user, colon, password = match[0][:-1].partition(":")
         for secret in dict.fromkeys((password, unquote(password)) if colon and password else (user, unquote(user))):
-            _known.add(secret, unquote(user) if colon else None)
+            _secrets.add(secret, unquote(user) if colon else None)
         host = re.match(r"[^\s/?#'\"<>`]*", text[match.end() :])
-        for written in dict.fromkeys((match[0], unquote(match[0]))):
+        for userinfo in dict.fromkeys((match[0], unquote(match[0]))):
             rest = host[0] if host else ""
-            _known.replace(f"{written}{rest}", rest)
-            _known.replace(quote(f"{written}{rest}", safe=""), quote(rest, safe=""))
+            _secrets.replace(f"{userinfo}{rest}", rest)
+            _secrets.replace(quote(f"{userinfo}{rest}", safe=""), quote(rest, safe=""))
     for match in PARAMETER.finditer(text):
         value = match["value"]
         for secret in dict.fromkeys((value, unquote(value), unquote_plus(value))):
-            _known.add(secret)
+            _secrets.add(secret)
         left = match[0].removesuffix(value)
-        _known.replace(match[0], left + HIDDEN)
-        _known.replace(quote(match[0], safe=""), quote(left, safe="") + HIDDEN)
+        _secrets.replace(match[0], left + HIDDEN)
+        _secrets.replace(quote(match[0], safe=""), quote(left, safe="") + HIDDEN)
 
 
 def learn_variable(name: str) -> None:
-    """That its value is a secret, where it is set."""
+    """Treat the value of an environment variable as a secret, where it is set."""
     value = os.environ.get(name, "")
     if value and name not in PLACES and name not in ADDRESSES:
-        _known.add(value)
-        _known.add(value.strip())
+        _secrets.add(value)
+        _secrets.add(value.strip())
     if "://" in value:
         _learn_address(value)
 
@@ -197,7 +197,7 @@ def learn_environment() -> None:
 
 def redact(text: str) -> str:
     """A text without the known secrets, and without user and password of any URL."""
-    for form, instead in _known.texts:
+    for form, instead in _secrets.texts:
         if form in text:
             text = text.replace(form, instead)
     return by_form(text) if "://" in text or "=" in text else text
@@ -216,33 +216,33 @@ def redacted_value(value: Any) -> Any:
 
 def redacted_bytes(data: bytes) -> bytes:
     """The content of a file of texts without the known secrets. JSON stays JSON."""
-    changed = data
-    for form, instead in _known.encoded:
-        if form in changed:
-            changed = changed.replace(form, instead)
-    if changed is data or data[:1] not in (b"{", b"["):
-        return changed
-    return b"".join(_still_json(*lines) for lines in _pairs(data, changed))
+    redacted = data
+    for form, instead in _secrets.encoded:
+        if form in redacted:
+            redacted = redacted.replace(form, instead)
+    if redacted is data or data[:1] not in (b"{", b"["):
+        return redacted
+    return b"".join(_still_json(*lines) for lines in _pairs(data, redacted))
 
 
-def _pairs(data: bytes, changed: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _pairs(data: bytes, redacted: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Line by line where each line is a document, else as a whole."""
-    old, new = data.splitlines(keepends=True), changed.splitlines(keepends=True)
+    old, new = data.splitlines(keepends=True), redacted.splitlines(keepends=True)
     is_each_one = len(old) > 1 and all(re.fullmatch(rb"[{\[].*[}\]]\s*", line) for line in old)
-    yield from zip(old, new, strict=True) if is_each_one else [(data, changed)]
+    yield from zip(old, new, strict=True) if is_each_one else [(data, redacted)]
 
 
-def _still_json(data: bytes, changed: bytes) -> bytes:
+def _still_json(data: bytes, redacted: bytes) -> bytes:
     """A secret of digits may be the value of a number."""
     try:
-        orjson.loads(changed)
+        orjson.loads(redacted)
     except ValueError:
         try:
-            whole = orjson.dumps(redacted_value(orjson.loads(data)))
+            document = orjson.dumps(redacted_value(orjson.loads(data)))
         except ValueError:  # nor was it before
-            return changed
-        return whole + data[len(data.rstrip()) :]
-    return changed
+            return redacted
+        return document + data[len(data.rstrip()) :]
+    return redacted
 
 
 def redact_file(path: Path) -> None:
@@ -252,7 +252,7 @@ def redact_file(path: Path) -> None:
 
 
 def _holds_a_secret(path: Path) -> bool:
-    forms = [form for form, _ in _known.encoded]
+    forms = [form for form, _ in _secrets.encoded]
     if not forms:
         return False
     overlap = b""
@@ -316,7 +316,7 @@ def guarded_streams() -> Iterator[None]:
 
 # --- what comes from the environment ----------------------------------------------------------------
 
-_shown: ContextVar[str] = ContextVar("shown", default="")
+_mode: ContextVar[str] = ContextVar("shown", default="")
 TOKEN = re.compile(r"__env_([0-9a-f]+)_env__")
 
 
@@ -331,24 +331,24 @@ def _variable(name: str, *default: str | None) -> Any:
     """A function of the module, since a launcher sends it to the processes of its workers by name."""
     from omegaconf.resolvers import oc
 
-    if name in ADDRESSES:  # shown as it is, without user and password; an empty one is none, as for MLflow
+    if name in ADDRESSES:  # shown as it is, without user and password; an empty one counts as unset, as for MLflow
         return oc.env(name, *default) if os.environ.get(name) or not default else default[0]
-    mode = _shown.get()
+    mode = _mode.get()
     if mode:
-        told = ",".join([name, *("null" if value is None else str(value) for value in default)])
-        told = f"${{oc.env:{told}}}" + (f"#{mark(os.environ.get(name))}" if mode == "marked" else "")
-        return f"__env_{told.encode().hex()}_env__"
+        expression = ",".join([name, *("null" if value is None else str(value) for value in default)])
+        expression = f"${{oc.env:{expression}}}" + (f"#{mark(os.environ.get(name))}" if mode == "marked" else "")
+        return f"__env_{expression.encode().hex()}_env__"
     learn_variable(name)
     return oc.env(name, *default)
 
 
 @contextmanager
 def _as(mode: str) -> Iterator[None]:
-    before = _shown.set(mode)
+    before = _mode.set(mode)
     try:
         yield
     finally:
-        _shown.reset(before)
+        _mode.reset(before)
 
 
 def resolve_for_files(resolve: Callable[[], Any]) -> Any:
@@ -364,8 +364,8 @@ def marking() -> AbstractContextManager[None]:
     return _as("marked")
 
 
-def as_it_is() -> AbstractContextManager[None]:
-    """The opposite, within it."""
+def without_marks() -> AbstractContextManager[None]:
+    """Within `marking`: values of the environment are not replaced by marks."""
     return _as("")
 
 
@@ -377,7 +377,7 @@ def mark_secrets(value: Any) -> Any:
 
 def marked_bytes(data: bytes) -> bytes:
     """The same for what is JSON already."""
-    if not any(form in data for form, _ in _known.encoded):
+    if not any(form in data for form, _ in _secrets.encoded):
         return data
     return orjson.dumps(mark_secrets(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
 
@@ -388,7 +388,7 @@ def _decode(text: str) -> str:
 
 def _marked_text(text: str) -> str:
     text = _decode(text)
-    for secret in sorted(_known.secrets, key=len, reverse=True):
+    for secret in sorted(_secrets.secrets, key=len, reverse=True):
         if secret in text:
             text = text.replace(secret, f"{HIDDEN}{mark(secret)}")
     return redact(text)

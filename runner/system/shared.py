@@ -27,7 +27,7 @@ KEPT = 2  # of each kind
 _depth = 0  # of commands, one within the other
 _are_several = False  # cells of the command
 _command = ""  # whose cells a worker process runs
-_made: dict[str, dict[Hashable, Any]] = {}
+_objects: dict[str, dict[Hashable, Any]] = {}
 _portable: set[str] = set()  # kinds that other processes may take over
 _derived: set[str] = set()  # kinds that are made from an object
 _settings: dict[int, tuple[weakref.ref[Any], Callable[[], Hashable]]] = {}
@@ -44,7 +44,7 @@ def sharing(*, several: bool = True) -> Iterator[None]:
     finally:
         _depth -= 1
         if not _depth:
-            _made.clear()
+            _objects.clear()
 
 
 def are_several() -> bool:
@@ -61,7 +61,7 @@ def share_in_worker(command: str) -> None:
     """A worker process does not learn when a command ends: its objects are released when the next command begins."""
     global _command
     if not _depth and _command != command:
-        _made.clear()
+        _objects.clear()
         _command = command
 
 
@@ -72,19 +72,19 @@ def make_once(kind: str, key: Hashable, make: Callable[[], T], *, portable: bool
         _portable.add(kind)
     if not (_depth or _command):
         return make()
-    known = _made.setdefault(kind, {})
-    value: T = known.pop(key) if key in known else make()
-    known[key] = value  # the latest stands last
-    while len(known) > KEPT:
-        del known[next(iter(known))]
+    objects = _objects.setdefault(kind, {})
+    value: T = objects.pop(key) if key in objects else make()
+    objects[key] = value  # the latest stands last
+    while len(objects) > KEPT:
+        del objects[next(iter(objects))]
     return value
 
 
-def shared_of(kind: str, source: S, rest: Hashable, make: Callable[[], T]) -> T:
+def shared_of(kind: str, source: S, key: Hashable, make: Callable[[], T]) -> T:
     """The object made from this very `source` before, kept as long as the source, else the result of `make`."""
     _derived.add(kind)
-    made: tuple[S, T] = make_once(kind, (id(source), rest), lambda: (source, make()))
-    return made[1]
+    entry: tuple[S, T] = make_once(kind, (id(source), key), lambda: (source, make()))
+    return entry[1]
 
 
 class _WithId(Protocol):
@@ -110,22 +110,25 @@ class PortableObject:
 
 
 def portable_objects() -> list[PortableObject]:
-    """Of each kind that other processes may take over the latest object, and what was made from one of these."""
-    latest = {kind: next(reversed(_made[kind].items())) for kind in (*_portable, *_derived) if _made.get(kind)}
-    found = [PortableObject(kind, *latest[kind]) for kind in _portable if kind in latest]
+    """The latest object of each kind that other processes may take over, and the objects derived from these."""
+    latest = {kind: next(reversed(_objects[kind].items())) for kind in (*_portable, *_derived) if _objects.get(kind)}
+    objects = [PortableObject(kind, *latest[kind]) for kind in _portable if kind in latest]
     for kind in _derived & set(latest):
         key, (source, value) = latest[kind]
-        found.append(PortableObject(kind, cast("tuple[int, Hashable]", key)[1], value, source, is_derived=True))
-    return found
+        objects.append(PortableObject(kind, cast("tuple[int, Hashable]", key)[1], value, source, is_derived=True))
+    return objects
 
 
 def take_over(objects: Sequence[PortableObject]) -> None:
     """Count objects as made here; within `sharing`."""
-    for made in objects:
-        if made.is_derived:
-            _made.setdefault(made.kind, {})[id(made.source), made.key] = made.source, made.value
+    for shared_object in objects:
+        if shared_object.is_derived:
+            _objects.setdefault(shared_object.kind, {})[id(shared_object.source), shared_object.key] = (
+                shared_object.source,
+                shared_object.value,
+            )
         else:
-            _made.setdefault(made.kind, {})[made.key] = made.value
+            _objects.setdefault(shared_object.kind, {})[shared_object.key] = shared_object.value
 
 
 def digest_of(value: object) -> bytes | None:

@@ -167,7 +167,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 @cache
 def _folders(package: str) -> list[str]:
-    """Empty for what is no package."""
+    """The folders of a package; empty for any other module."""
     places = getattr(sys.modules.get(package), "__path__", None)  # which some packages add to
     if places is None:
         spec = _spec(package)

@@ -39,7 +39,7 @@ class Lazy(Sequence[T], Generic[T]):
 
     @abstractmethod
     def record(self, place: int) -> T:
-        """The record at a place from 0, made anew on each access."""
+        """The record at a place from 0, read again on each access."""
 
     @overload
     def __getitem__(self, place: int) -> T: ...
@@ -54,13 +54,13 @@ class Part(Lazy[T], Generic[T]):
     """The records of `whole` at these places, in this order, each looked up on access."""
 
     def __init__(self, whole: Sequence[T], places: Sequence[int]) -> None:
-        self._whole, self._places = whole, places
+        self._items, self._places = whole, places
 
     def __len__(self) -> int:
         return len(self._places)
 
     def record(self, place: int) -> T:
-        return self._whole[self._places[place]]
+        return self._items[self._places[place]]
 
 
 class Spool(Lazy[T], Generic[T]):
@@ -77,7 +77,7 @@ class Spool(Lazy[T], Generic[T]):
             pickler.clear_memo()
             self._begins.append(self._file.tell())
             if self._begins[-1] <= room:
-                self._made[place] = record
+                self._records[place] = record
         self._file.flush()
 
     def copy_to(self, scratch: Path) -> array[int]:
@@ -98,19 +98,19 @@ class Spool(Lazy[T], Generic[T]):
     def _keep(self, file: IO[bytes]) -> None:
         """The file stays open as long as the records are wanted."""
         self._file = file
-        self._made: dict[int, T] = {}
+        self._records: dict[int, T] = {}
         finalize(self, file.close)
 
     def __len__(self) -> int:
         return len(self._begins) - 1
 
     def record(self, place: int) -> T:
-        if place in self._made:
-            return self._made[place]
+        if place in self._records:
+            return self._records[place]
         begin, end = self._begins[place], self._begins[place + 1]
         record: T = pickle.loads(os.pread(self._file.fileno(), end - begin, begin))  # noqa: S301 - written above
         if end <= _room():
-            self._made[place] = record
+            self._records[place] = record
         return record
 
 

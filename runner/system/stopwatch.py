@@ -33,12 +33,12 @@ class Watch:
 
     @property
     def ms(self) -> float:
-        """Until now, without the waiting."""
+        """Milliseconds so far, without waiting."""
         return (time.perf_counter() - self.started - self.waited_s) * 1000
 
     @property
     def timing(self) -> Timing:
-        """What it measured."""
+        """The measured time."""
         return Timing(self.ms, self.live)
 
 
@@ -89,7 +89,7 @@ class Alarm:
             self._set(ends)
 
     def remove(self, deadline: Deadline) -> None:
-        """Also one that is over."""
+        """Remove a wait, also one that has ended."""
         self._ends.pop(deadline, None)
 
     def _set(self, when: float) -> None:

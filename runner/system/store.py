@@ -50,7 +50,7 @@ class ListFingerprint:
         self._separator = b""
 
     def add(self, value: Any) -> None:
-        """Take in the next value."""
+        """Add the next value to the hash."""
         self._digest.update(self._separator + _canonical(value))
         self._separator = b","
 
@@ -162,7 +162,7 @@ class Store:
 
 
 def module_of(build: Callable[[Path], None]) -> str:
-    """Where the code is that builds."""
+    """The module with the code that builds."""
     while isinstance(build, partial):
         build = build.func
     return str(getattr(build, "__module__", type(build).__module__))

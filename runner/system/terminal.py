@@ -77,7 +77,7 @@ def _lay_out(part: Any) -> Any:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """One that takes nothing in a text for markup."""
+    """A console that interprets no markup in texts."""
     from rich.console import Console
 
     made = Console(stderr=stderr, soft_wrap=False, markup=False, emoji=False, highlight=False)
@@ -93,7 +93,7 @@ def _nobody_reads() -> None:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def hold_back_results() -> Iterator[None]:
     """Suppresses results (`show`) meanwhile: the command prints a summary at its end. Notes and errors are printed."""
     token = _HELD_BACK.set(True)
     try:

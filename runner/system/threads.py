@@ -15,7 +15,7 @@ from runner.system.stopwatch import note
 T = TypeVar("T")
 
 
-async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run all at once; return their results, in order, when all have ended well. When one raises, or this is cancelled,
     the others are cancelled, once: their cleaning up is not interrupted, as it is where asyncio.gather is cancelled and
     cancels its tasks a second time."""
@@ -23,12 +23,12 @@ async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     if not tasks:
         return []
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    for task in sorted(done, key=asyncio.Task.cancelled):
+    for task in sorted(finished, key=asyncio.Task.cancelled):
         task.result()
     return [task.result() for task in tasks]
 
@@ -51,10 +51,10 @@ async def compute(function: Callable[..., T], *arguments: Any) -> T:
     _lane.put(call)
     try:
         result = await call.result
-        note(waited_s=call.started - call.made)
+        note(waited_s=call.started - call.made_at)
         return result
     finally:
-        if not call.done:
+        if not call.is_done:
             _lane.abandon(call)
 
 
@@ -63,8 +63,8 @@ class _Call(Generic[T]):
         self.function, self.arguments = function, arguments
         self.loop = asyncio.get_running_loop()
         self.result: asyncio.Future[T] = self.loop.create_future()
-        self.made = self.started = time.perf_counter()
-        self.done = False
+        self.made_at = self.started = time.perf_counter()
+        self.is_done = False
 
     def make(self) -> None:
         if self.result.cancelled():
@@ -74,7 +74,7 @@ class _Call(Generic[T]):
             outcome: tuple[Any, BaseException | None] = (self.function(*self.arguments), None)
         except BaseException as error:
             outcome = (None, error)
-        self.done = True
+        self.is_done = True
         with suppress(RuntimeError):  # the loop is closed: there is no waiting caller any more
             self.loop.call_soon_threadsafe(self._settle, *outcome)
 

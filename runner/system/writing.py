@@ -40,8 +40,8 @@ def _cell(text: str) -> str:
     return f"'{sanitise(text)}" if FORMULA.match(sanitise(text)) else sanitise(text)
 
 
-def from_here(path: Path) -> Path:
-    """As every path is shown: relative to the working folder where it is below it."""
+def relative_path(path: Path) -> Path:
+    """The path as it is displayed: relative to the working folder where it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
@@ -60,12 +60,12 @@ def no_place_for_a_file(path: Path) -> str | None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """In place, without the secrets of this process."""
+    """Write a text in place, without the secrets of this process."""
     path.write_text(redact(text), encoding="utf-8")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """In place, without the secrets of this process."""
+    """Write bytes in place, without the secrets of this process."""
     path.write_bytes(redacted_bytes(data))
 
 
@@ -97,7 +97,7 @@ def remove_half_written(folder: Path) -> None:
                 path.unlink()
 
 
-def in_words(error: OSError, place: Path | str) -> str:
+def os_error_text(error: OSError, place: Path | str) -> str:
     """`FILE: No space left on device; …`. `place`: what is named where the error names no file."""
     if error.errno is None:
         return f"{place}: {error}"

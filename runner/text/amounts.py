@@ -2,7 +2,7 @@
 
 Read from a text in lower case without thousands separators. What two amounts have in common is a value of one kind: an
 amount of money, a duration, a size, a count of one counter (3명, 세 명), a date, a time of day, a bare number. A number
-is read as a whole: 1억 5천만 is one amount, and so is twenty-five; digits within a word (EC2, v2.3) are none.
+is read as a whole: 1억 5천만 is one amount, and so is twenty-five; digits within a word (EC2, v2.3) are not amounts.
 """
 
 from __future__ import annotations
@@ -338,10 +338,10 @@ def amounts(plain: str) -> tuple[Amount, ...]:
     return tuple(_join_durations(plain, sorted(readings, key=lambda amount: amount.start)))
 
 
-def _join_durations(plain: str, found: list[Amount]) -> Iterator[Amount]:
+def _join_durations(plain: str, parts: list[Amount]) -> Iterator[Amount]:
     """A duration of two units as one: 1시간 30분, 1 year and 6 months."""
     last: Amount | None = None
-    for amount in found:
+    for amount in parts:
         if (
             last is not None
             and last.kind == amount.kind
@@ -414,7 +414,7 @@ def _ordinal(match: re.Match[str]) -> Amount:
 
 
 def _time_of_day(match: re.Match[str], hour: int, minute: int, part: str) -> Amount | None:
-    """Both halves of the day where the text does not name one."""
+    """The times of day that are possible: two where the text does not tell morning from afternoon."""
     if hour > 24 or minute > 59:
         return None
     minutes = (hour % 24) * 60 + minute

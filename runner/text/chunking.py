@@ -56,7 +56,7 @@ class Cutter:
             raise ValueError(f"overlap: expected 0 to half of max_chars ({self.max_chars // 2}), found {self.overlap}")
 
     def passages(self, text: str) -> list[Passage]:
-        """In document order; none for a blank text."""
+        """The passages in document order; none for a blank text."""
         if not self.headings:
             return list(self._section(text, 0, len(text), ()))
         parts = _join_short(sections(text), self.min_chars, self.max_chars)
@@ -84,18 +84,18 @@ Section = tuple[int, int, tuple[str, ...]]
 
 def _join_short(parts: Sequence[Section], min_chars: int, max_chars: int) -> list[Section]:
     """Joins short sections with the one that follows, the last one with the one before."""
-    joined: list[Section] = []
+    merged_sections: list[Section] = []
     for part in parts:
         is_last = part is parts[-1]
-        if joined and (_is_short(joined[-1], min_chars) or (is_last and _is_short(part, min_chars))):
-            whole = _together(joined[-1], part)
-            if not _is_short(whole, max_chars + 1):
-                joined.append(part)
+        if merged_sections and (_is_short(merged_sections[-1], min_chars) or (is_last and _is_short(part, min_chars))):
+            section = _together(merged_sections[-1], part)
+            if not _is_short(section, max_chars + 1):
+                merged_sections.append(part)
             else:
-                joined[-1] = whole
+                merged_sections[-1] = section
         else:
-            joined.append(part)
-    return joined
+            merged_sections.append(part)
+    return merged_sections
 
 
 def _is_short(part: Section, chars: int) -> bool:
@@ -161,13 +161,13 @@ def _best_cut(text: str, start: int, latest: int) -> int:
     line = text.rfind("\n", middle, latest)
     if line >= 0:
         return line + 1
-    for cut in range(latest, middle, -1):
-        if text[cut - 1].isspace():
-            return cut
-    cut = latest
-    while cut > middle and not _between_letters(text, cut):
-        cut -= 1
-    return cut if cut > middle else latest
+    for place in range(latest, middle, -1):
+        if text[place - 1].isspace():
+            return place
+    place = latest
+    while place > middle and not _between_letters(text, place):
+        place -= 1
+    return place if place > middle else latest
 
 
 def _between_letters(text: str, cut: int) -> bool:
@@ -184,7 +184,7 @@ def _between_letters(text: str, cut: int) -> bool:
 
 
 def _even_bounds(bounds: Sequence[int], limit: int) -> list[int]:
-    """Those of `bounds` that make the fewest pieces, of similar length."""
+    """The `bounds` that make the fewest pieces, of similar length."""
     kept_bounds = [bounds[0]]
     for index in range(1, len(bounds) - 1):
         remaining = bounds[-1] - kept_bounds[-1]

@@ -2,7 +2,7 @@
 
 The score is the mean over the claims of the reference, weighted by what each of them says, of their cover: the share
 of the words and quantities of a claim that the answer holds, of those that the question does not hold already (of all
-where it holds them all; a share below CHANCE is none). What an answer says beyond the reference does not count. A
+where it holds them all; a share below CHANCE counts as 0). What an answer says beyond the reference does not count. A
 claim has 0, whatever its cover, where the answer
 
 - gives another quantity of the same kind in place of one of the claim (14 euros for 8 euros),
@@ -52,14 +52,14 @@ def _of_claims(question: Statement, reference: str, answer: Sequence[Statement])
     """The mean over the claims of a reference, weighted by what each of them says; the first conflict counts as that
     of all."""
     statements = [Statement(claim) for claim in claims(reference) or [reference]]
-    results = [_against(question, claim, answer) for claim in statements]
+    results = [_compare_with_reference(question, claim, answer) for claim in statements]
     sizes = [max(1, claim.size) for claim in statements]
     score = sum(result.score * size for result, size in zip(results, sizes, strict=True)) / sum(sizes)
     missing = tuple(dict.fromkeys(word for result in results for word in result.missing))
     return Correctness(score, missing, next((result.conflict for result in results if result.conflict), None))
 
 
-def _against(question: Statement, reference: Statement, answer: Sequence[Statement]) -> Correctness:
+def _compare_with_reference(question: Statement, reference: Statement, answer: Sequence[Statement]) -> Correctness:
     needed_words = [word for word in reference.words if word.forms.isdisjoint(question.forms)] or reference.words
     numbers = [
         each for each in reference.quantities if not _matches_any(each, question.quantities)
@@ -83,12 +83,12 @@ def _matches_any(quantity: Quantity, others: Iterable[Quantity]) -> bool:
     return any(quantity.matches(other) for other in others)
 
 
-def _closest(needed: Sequence[Word], numbers: Sequence[Quantity], answer: Sequence[Statement]) -> Statement:
+def _closest(reference_words: Sequence[Word], numbers: Sequence[Quantity], answer: Sequence[Statement]) -> Statement:
     """The sentence of the answer that holds most of the reference; the first of several."""
     return max(
         answer,
         key=lambda sentence: (
-            sum(not word.forms.isdisjoint(sentence.forms) for word in needed)
+            sum(not word.forms.isdisjoint(sentence.forms) for word in reference_words)
             + sum(_matches_any(number, sentence.quantities) for number in numbers)
         ),
     )
@@ -110,10 +110,10 @@ def _conflict(
 def _is_contradiction(question: Statement, reference: Statement, closest: Statement) -> bool:
     if reference.denied and closest.denied:  # in other words, perhaps
         return False
-    known = _affirmed_forms(question) | _affirmed_forms(reference)
+    affirmed = _affirmed_forms(question) | _affirmed_forms(reference)
     denied_too = all_forms([*question.denied, *reference.denied])
     if any(
-        not word.forms.isdisjoint(known) and word.forms.isdisjoint(denied_too | _affirmed_forms(closest))
+        not word.forms.isdisjoint(affirmed) and word.forms.isdisjoint(denied_too | _affirmed_forms(closest))
         for word in closest.denied
     ):
         return True

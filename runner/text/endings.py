@@ -133,15 +133,15 @@ def _tail(kind: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=16384)
-def follows(noun: str, rest: str) -> bool:
-    """Whether `rest`, Hangul, may follow a noun (its last word in Hangul, a digit or a Latin letter)."""
-    if not rest:
+def follows(noun: str, ending: str) -> bool:
+    """Whether `ending`, Hangul, may follow a noun (its last word in Hangul, a digit or a Latin letter)."""
+    if not ending:
         return True
-    letters = unicodedata.normalize("NFD", rest)
-    if rest[0] == "인" and _COUNTRY.search(noun):  # a people, not the copula
+    letters = unicodedata.normalize("NFD", ending)
+    if ending[0] == "인" and _COUNTRY.search(noun):  # a people, not the copula
         return False
     if _tail(_final(noun)).fullmatch(letters):
-        return len(noun) > 1 or rest == "하고" or not re.match(_DO, letters) or len(rest) > 2
+        return len(noun) > 1 or ending == "하고" or not re.match(_DO, letters) or len(ending) > 2
     return len(noun) == 3 and _tail("titled").fullmatch(letters) is not None
 
 

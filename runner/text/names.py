@@ -132,13 +132,13 @@ class NameIndex:
 
     def _holds(self, word: str) -> bool:
         parts = _PART.findall(_fold(word))
-        joined = "".join(parts)
+        letters = "".join(parts)
         acronym = word.removesuffix("s")
         return (
             all(english_stem(part) in self._words for part in parts)
-            or (len(joined) >= 5 and joined in self._joined)
+            or (len(letters) >= 5 and letters in self._joined)
             or (len(acronym) >= 3 and acronym.isupper() and acronym.lower() in self._initials)
-            or any(_same_nation(joined, known) for known in self._words if known[:3] == joined[:3])
+            or any(_same_nation(letters, known) for known in self._words if known[:3] == letters[:3])
         )
 
 

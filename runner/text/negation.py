@@ -91,10 +91,10 @@ def _korean(text: str) -> Iterator[Word]:
             yield from _last_full(_before(all_words, starts, match))
 
 
-def _before(found: Sequence[Word], starts: Sequence[int], match: re.Match[str]) -> Sequence[Word]:
+def _before(text_words: Sequence[Word], starts: Sequence[int], match: re.Match[str]) -> Sequence[Word]:
     """The few words before a negation."""
     at = bisect_left(starts, match.start())
-    return found[max(0, at - NEAR) : at]
+    return text_words[max(0, at - NEAR) : at]
 
 
 def _last_full(before: Sequence[Word]) -> Iterator[Word]:

@@ -45,13 +45,13 @@ class NoteNames:
         key = note_key(reference)
         if not key:
             return ()
-        found = self._paths.get(key) or self._ending_with(key) or self._titles.get(key) or self._aliases.get(key)
+        found = self._paths.get(key) or self._notes_ending_with(key) or self._titles.get(key) or self._aliases.get(key)
         return tuple(found or ())
 
     def same_path(self) -> list[list[str]]:
         """Groups of ids that differ in spelling only."""
         return [ids for ids in self._paths.values() if len(ids) > 1]
 
-    def _ending_with(self, key: str) -> list[str]:
+    def _notes_ending_with(self, key: str) -> list[str]:
         named = self._names.get(key.rpartition("/")[2], [])
         return [note for note in named if f"/{note_key(note)}".endswith(f"/{key}")]

@@ -25,7 +25,7 @@ class Quantity:
 
     @property
     def value(self) -> float:
-        """In the base unit."""
+        """The value in the base unit."""
         return self.face * self.factor
 
     def matches(self, other: Quantity) -> bool:

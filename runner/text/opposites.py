@@ -100,7 +100,7 @@ _OPPOSITES = _table()
 
 
 def opposites(word: Word) -> frozenset[str]:
-    """Forms of the words that say the opposite."""
+    """The forms of words with the opposite meaning."""
     return frozenset().union(*(_OPPOSITES.get(form, ()) for form in word.forms))
 
 
@@ -139,12 +139,12 @@ def _korean_exchange(claim: str, witness: str) -> tuple[str, str] | None:
 
 def _english_exchange(claim: str, witness: str) -> tuple[str, str] | None:
     """Two names with the same words between them, the other way round."""
-    there = list(_between_names(witness))
+    witness_pairs = list(_between_names(witness))
     for first, between, second in _between_names(claim):
         stems = [english_stem(word.text) for word in between]
         if not stems or not _BOTH_WAYS.isdisjoint(stems) or not content_words(" ".join(word.text for word in between)):
             continue
-        for left, others, right in there:
+        for left, others, right in witness_pairs:
             same = stems == [english_stem(word.text) for word in others]
             if same and _share_a_word(first, right) and _share_a_word(second, left) and not _share_a_word(first, left):
                 return first, second

@@ -37,7 +37,7 @@ _MEASURED = re.compile("vc")
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Of a word in small letters."""
+    """The stem of a word in lower case."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) <= 2:
@@ -63,7 +63,7 @@ def _measure(stem: str) -> int:
 
 
 def _ends_cvc(stem: str) -> bool:
-    """With a short syllable; two letters of which the first is a vowel count as one, too."""
+    """Whether a word ends with a short syllable; two letters of which the first is a vowel count as one, too."""
     shape = _shape(stem)
     return (shape.endswith("cvc") and stem[-1] not in "wxy") or shape == "vc"
 
@@ -89,7 +89,7 @@ def _past(word: str) -> str:
 
 
 def _mend_stem(stem: str) -> str:
-    """What is left of a word without -ed or -ing."""
+    """Repair the stem that is left of a word without -ed or -ing."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
     if len(stem) > 1 and stem[-1] == stem[-2] and _shape(stem)[-1] == "c":

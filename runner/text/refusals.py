@@ -298,7 +298,7 @@ def says_unknown(sentence: str) -> bool:
 def is_refusal(text: str, question: str | None = None) -> bool:
     """Whether an answer opens by saying that the sources or the speaker do not tell, and does not answer after all.
 
-    An empty text is none. Without the question, answers that some questions make a refusal (없음, "None", "not
+    An empty text is not a refusal. Without the question, answers that some questions make a refusal (없음, "None", "not
     mentioned") count as one.
     """
     sentences = [plain for sentence in split_sentences(text) if (plain := _plain(sentence))]
@@ -335,7 +335,8 @@ def _leaves_open(opening: str, question: str | None) -> bool:
 
 
 def _plain(sentence: str) -> str:
-    """Without citations, Markdown, sighs, end marks and quoted words; marks around the whole sentence go."""
+    """The sentence without citations, Markdown, sighs, end marks and quoted words; marks around all of it are removed,
+    too."""
     plain = _NOISE.sub("", without_citations(sentence)).strip(" \t-#>•")
     plain = _QUOTED.sub("“”", _WRAPPED.sub(r"\1", plain))
     return " ".join(plain.split()).strip(_END_MARKS)
@@ -374,7 +375,7 @@ def _is_refusal_ko(clause: str) -> bool:
 
 
 def _before(text: str) -> set[_Before]:
-    """What precedes a Korean predicate; nobody (아무도) is no speaker."""
+    """The text before a Korean predicate; nobody (아무도) is not a speaker."""
     if not _FILLER_KO.sub("", text).strip(" ,"):
         return {"anything", "nothing"}
     elsewhere = _ELSEWHERE_KO.search(_PLACE_KO.sub(" ", text) + " ") is not None

@@ -63,7 +63,7 @@ class Relevancy:
     topic: float
     kind: Kind | None  # what the question asks for, where its words tell
     responds: bool  # whether the answer has what is asked for (True where nothing is)
-    shared: int = 0  # words of the question that the answer has,
+    n_shared: int = 0  # words of the question that the answer has,
     question_words: int = 0  # of how many
     is_phrase: bool = False  # too short to repeat the question
 
@@ -75,14 +75,16 @@ def relevancy(question: str, answer: str) -> Relevancy:
     responds = holds_kind(answer, kind)
     about, taken_up = all_forms(question_words), all_forms(answer_words)
     adds = any(word.forms.isdisjoint(about) for word in answer_words) or bool(quantities(answer)) or kind == "polarity"
-    shared = sum(not word.forms.isdisjoint(taken_up) for word in question_words)
+    n_shared = sum(not word.forms.isdisjoint(taken_up) for word in question_words)
     if not adds:
-        return Relevancy(0.0, 0.0, kind, False, shared, len(question_words))
-    topic = min(1.0, shared / (ENOUGH * len(question_words))) if question_words else 1.0
+        return Relevancy(0.0, 0.0, kind, False, n_shared, len(question_words))
+    topic = min(1.0, n_shared / (ENOUGH * len(question_words))) if question_words else 1.0
     is_phrase = len(words(answer)) <= BARE and not _SENTENCE.search(answer)
     if is_phrase:
         topic = max(topic, 1.0 if kind and responds else 0.5)
-    return Relevancy(topic * (1.0 if responds else 0.5), topic, kind, responds, shared, len(question_words), is_phrase)
+    return Relevancy(
+        topic * (1.0 if responds else 0.5), topic, kind, responds, n_shared, len(question_words), is_phrase
+    )
 
 
 def asked_kind(question: str) -> Kind | None:

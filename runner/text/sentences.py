@@ -107,11 +107,11 @@ def _width(line: str) -> int:
 
 def _sentences_of(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     block = text[start:end]
-    cut = 0
+    boundary_before = 0
     for boundary in sorted(set(_boundaries(block))):
-        yield start + cut, start + boundary
-        cut = boundary
-    yield start + cut, end
+        yield start + boundary_before, start + boundary
+        boundary_before = boundary
+    yield start + boundary_before, end
 
 
 def _boundaries(block: str) -> Iterator[int]:
@@ -151,13 +151,13 @@ def _ends_bare(block: str, match: re.Match[str]) -> bool:
 
 
 def _ends(block: str, match: re.Match[str]) -> bool:
-    mark, closers, rest = match[1], match[2], block[match.end() : match.end() + NEAR]
-    following = rest.lstrip()
+    mark, closers, after = match[1], match[2], block[match.end() : match.end() + NEAR]
+    following = after.lstrip()
     if not following:
         return False  # the end of the block anyway
     before = block[max(0, match.start() - NEAR) : match.start()]
-    if following == rest:  # Korean text continues without a space
-        return not closers and (mark[-1] != "." or _KOREAN_END.search(before) is not None) and not _QUOTING.match(rest)
+    if following == after:  # Korean text continues without a space
+        return not closers and (mark[-1] != "." or _KOREAN_END.search(before) is not None) and not _QUOTING.match(after)
     if closers and (following[0].islower() or _QUOTING.match(following)):
         return False
     if "…" in mark or ".." in mark:

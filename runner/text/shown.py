@@ -103,7 +103,7 @@ def shows(text: str, forms: Iterable[str], *, besides: Iterable[str] = ()) -> bo
     from runner.text.stance import stance  # its patterns take a while to compile
 
     lined = _join_wrapped_lines(text)
-    return any(stance(lined, *span) == "stated" for span in _free(_plain(text), forms, besides))
+    return any(stance(lined, *span) == "stated" for span in _spans_outside(_plain(text), forms, besides))
 
 
 def gives(answer: str, known_answers: Iterable[str]) -> bool:
@@ -112,13 +112,13 @@ def gives(answer: str, known_answers: Iterable[str]) -> bool:
     from runner.text.stance import is_refuted
 
     plain = _plain(answer)
-    return any(not is_refuted(plain, *span) for span in _free(plain, known_answers, ()))
+    return any(not is_refuted(plain, *span) for span in _spans_outside(plain, known_answers, ()))
 
 
 def mentions(text: str, forms: Iterable[str]) -> bool:
     """Whether one of the forms occurs in the text, whether or not the text states it."""
     plain = _plain(text)
-    return any(True for _ in _free(plain, forms, ()))
+    return any(True for _ in _spans_outside(plain, forms, ()))
 
 
 def shows_inside(text: str, forms: Iterable[str]) -> bool:
@@ -127,7 +127,7 @@ def shows_inside(text: str, forms: Iterable[str]) -> bool:
     return any(_is_whole_number(plain, span) for form in forms for span in _occurrences(plain, form))
 
 
-def _free(plain: str, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
+def _spans_outside(plain: str, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
     """The places of the forms outside of the spans of `besides`."""
     others = [span for form in besides for span in _spans(plain, form)]
     return (span for form in forms for span in _spans(plain, form) if not any(_within(span, other) for other in others))
@@ -139,7 +139,7 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _join_wrapped_lines(text: str) -> str:
-    """One space for white space, and for a line break that does not follow the end of a sentence: a wrapped line."""
+    """Replace white space, and line breaks within a sentence, by one space."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).casefold())
     if not folded.isascii():
         folded = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", folded)))
@@ -150,7 +150,7 @@ def _join_wrapped_lines(text: str) -> str:
 
 
 def _spans(plain: str, form: str) -> Iterator[Span]:
-    """As it is written, then by its units."""
+    """The places of a form: as it is written, then by its units."""
     value = _value(form)
     if value.is_literal:
         for span in _occurrences(plain, form):
@@ -176,18 +176,18 @@ def _is_own(plain: str, span: Span, value: _Value) -> bool:
 
 
 def _occurrences(plain: str, form: str) -> Iterator[Span]:
-    """At every place, overlapping ones too."""
+    """All occurrences of a form, overlapping ones too."""
     pattern = _pattern(form)
-    found = pattern.search(plain) if pattern else None
-    while pattern and found:
-        yield found.span()
-        found = pattern.search(plain, found.start() + 1)
+    match = pattern.search(plain) if pattern else None
+    while pattern and match:
+        yield match.span()
+        match = pattern.search(plain, match.start() + 1)
 
 
 @lru_cache(maxsize=65536)
 def _pattern(form: str) -> re.Pattern[str] | None:
-    """With a space that may or may not be there beside Hangul, between a number and Hangul, before a currency; with a
-    hyphen or a full stop where a space is, and the other way round."""
+    """The pattern of a form, with an optional space beside Hangul, between a number and Hangul, before a currency; with
+    a hyphen or a full stop where a space is, and the other way round."""
     plain = _ARTICLE.sub("", _plain(form))
     if not any(character.isalnum() for character in plain):
         return None
@@ -233,15 +233,15 @@ def _is_whole_word(plain: str, span: Span) -> bool:
 
 def _ends_as_word(plain: str, span: Span) -> bool:
     """Whether the Hangul after the span, if there is any, belongs to the same word."""
-    rest = _REST.match(plain, span[1])
-    if rest is None or not rest[0]:
+    ending = _REST.match(plain, span[1])
+    if ending is None or not ending[0]:
         return True
     word = _LAST_WORD.search(plain, *span)
     if word is None:
         return not plain[span[1] - 1].isdigit() or _ends_as_number(plain, span)
-    if plain[word.start() - 1 : word.start()].isdigit() and follows_count(rest[0]):
+    if plain[word.start() - 1 : word.start()].isdigit() and follows_count(ending[0]):
         return True
-    return follows(word[0], rest[0])
+    return follows(word[0], ending[0])
 
 
 def _ends_as_number(plain: str, span: Span) -> bool:
@@ -296,13 +296,13 @@ def _verb(stem: str) -> re.Pattern[str]:
     """A verb in any form: with its last vowel drawn into the ending (그리다, 그려요), with ㄷ as ㄹ (걷다, 걸어요)."""
     letters = unicodedata.normalize("NFD", stem)
     last = letters[-1]
-    changed = {
+    vowel_forms = {
         "\u1175": "(?:\u1175|\u1167)",
         "\u11ae": "(?:\u11ae|\u11af)",
         "\u1169": "(?:\u1169|\u116a)",
         "\u116e": "(?:\u116e|\u116f)",
     }
-    return re.compile(re.escape(letters[:-1]) + changed.get(last, re.escape(last)))
+    return re.compile(re.escape(letters[:-1]) + vowel_forms.get(last, re.escape(last)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,10 +331,10 @@ def _with_names(form: str, units: Sequence[_Unit]) -> tuple[_Unit, ...]:
     name, too."""
     capitals = {match[0].casefold() for match in re.finditer(r"[^\W\d_]+", form) if match[0][0].isupper()}
     words = [unit for unit in units if unit.stem]
-    named = [unit.word.split("'")[0] in capitals and not unit.word.endswith(("day", "days")) for unit in words]
-    if len(words) > 1 and named[0] and not any(named[1:2]):
-        named[0] = False
-    flags = dict(zip((unit.start for unit in words), named, strict=True))
+    is_name = [unit.word.split("'")[0] in capitals and not unit.word.endswith(("day", "days")) for unit in words]
+    if len(words) > 1 and is_name[0] and not any(is_name[1:2]):
+        is_name[0] = False
+    flags = dict(zip((unit.start for unit in words), is_name, strict=True))
     return tuple(
         _Unit(unit.start, unit.end, unit.word, unit.stem, flags.get(unit.start, False), unit.amount) for unit in units
     )
@@ -392,8 +392,8 @@ def _reading(plain: str) -> _Reading:
 
 
 def _key(unit: _Unit) -> str:
-    """What two units share if one matches the other; the first consonant of a Korean word, since its vowel may change
-    (걷다, 걸어요)."""
+    """A key that two units share if one matches the other; the first consonant of a Korean word, since its vowel may
+    change (걷다, 걸어요)."""
     if unit.amount is not None:
         return "0"
     return unicodedata.normalize("NFD", unit.word[0])[0] if _HANGUL.match(unit.word) else unit.stem
@@ -410,7 +410,7 @@ def _by_units(plain: str, value: _Value) -> Iterator[Span]:
 
 
 def _end(unit: _Unit, value: _Unit) -> int:
-    """Endings of a Korean word stay outside of the place."""
+    """The end of a place, without the endings of a Korean word."""
     if value.amount is None and _HANGUL.match(value.word) and unit.word.startswith(value.word):
         return unit.start + len(value.word)
     return unit.end

@@ -50,7 +50,7 @@ _NOT_EITHER = re.compile(r"^\W?(?:뿐|만)\s?(?:만\s?)?아니라")
 
 
 def is_refuted(plain: str, start: int, end: int) -> bool:
-    """Whether "not" stands to the very words at this place: not 8 euros, 8유로가 아닙니다."""
+    """Whether "not" negates exactly the words at this place: not 8 euros, 8유로가 아닙니다."""
     before, after = plain[max(0, start - 40) : start], plain[end : end + 20]
     return bool(_NOT_BEFORE.search(before)) or bool(_NOT_AFTER.match(after) and not _NOT_EITHER.match(after))
 
@@ -334,20 +334,20 @@ _LONG_PAST = re.compile(r"[았었했였]었")
 
 
 def _korean(before: str, after: str, asks: bool) -> Stance:
-    predicate, rest = _predicate(after)
+    predicate, after_predicate = _predicate(after)
     clause = _clause(before)
     if _is_korean_denied(before, after, predicate, clause) or (
-        _PAST_THEN.match(predicate) and rest.strip() and not _REMINDS.match(rest)
+        _PAST_THEN.match(predicate) and after_predicate.strip() and not _REMINDS.match(after_predicate)
     ):
         return "denied"
-    opened = _NOT_OPEN.sub(_blank, predicate)
+    without_denials = _NOT_OPEN.sub(_blank, predicate)
     if (
         (_IF_BEFORE.search(before) and _INTENDS.search(predicate))
-        or _OPEN_TAIL.search(opened)
+        or _OPEN_TAIL.search(without_denials)
         or _BEFORE_OPEN.search(clause)
     ):
         return "open"
-    return "open" if asks and not rest.strip() and not _KNOWS.search(after) else "stated"
+    return "open" if asks and not after_predicate.strip() and not _KNOWS.search(after) else "stated"
 
 
 def _is_korean_denied(before: str, after: str, predicate: str, clause: str) -> bool:

@@ -99,7 +99,7 @@ class Support:
 
 
 class Statement:
-    """One sentence, taken apart on demand."""
+    """One sentence, analysed on demand."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -127,7 +127,7 @@ class Statement:
 
     @cached_property
     def name_index(self) -> NameIndex:
-        """Its names, for comparing with those of others."""
+        """The names, for comparison with those of others."""
         return NameIndex(self.text)
 
     @cached_property
@@ -153,7 +153,7 @@ class Statement:
 
 
 class _Passage:
-    """A text taken apart: one of the first hits of many questions is judged for each of them."""
+    """An analysed text, cached, since a chunk among the first hits of many questions is judged for each of them."""
 
     def __init__(self, text: str) -> None:
         self.sentences = [Statement(sentence) for sentence in split_sentences(text)]
@@ -167,10 +167,10 @@ def _passage(text: str) -> _Passage:
     """Taken apart; each cell of a sweep holds its claims against the same texts."""
     if not are_several():
         return _recent(text)
-    known: dict[str, _Passage] = make_once("passages", "", dict)
-    passage = known.get(text) or _recent(text)
-    if len(known) < OF_SWEEP:
-        known[text] = passage
+    passages: dict[str, _Passage] = make_once("passages", "", dict)
+    passage = passages.get(text) or _recent(text)
+    if len(passages) < OF_SWEEP:
+        passages[text] = passage
     return passage
 
 
@@ -313,12 +313,12 @@ def _copies(claim: Statement, sentence: Statement) -> bool:
 def _contradicted_words(claim: Statement, sentence: Statement, turned: Mapping[Word, frozenset[str]]) -> list[str]:
     """Words of the claim whose opposite is in a sentence that has nearly all of its other words; empty where exactly
     one of the two is a denial, or where they compare with different things."""
-    held = sum(not word.forms.isdisjoint(sentence.forms) for word in claim.words)
+    n_held = sum(not word.forms.isdisjoint(sentence.forms) for word in claim.words)
     opposite_forms = {
         word: forms & sentence.forms for word, forms in turned.items() if not forms.isdisjoint(sentence.forms)
     }
-    others = len(claim.words) - held - len(opposite_forms)
-    if not opposite_forms or not held or others > 1 or others > len(claim.words) * (1 - CLOSE):
+    n_others = len(claim.words) - n_held - len(opposite_forms)
+    if not opposite_forms or not n_held or n_others > 1 or n_others > len(claim.words) * (1 - CLOSE):
         return []
     if comparison_standard(claim.text) != comparison_standard(sentence.text):
         return []

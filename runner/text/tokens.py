@@ -51,7 +51,7 @@ def by_script(text: str) -> list[str]:
 
 
 class _Stemmers(threading.local):
-    """One a thread, as PyStemmer asks for."""
+    """Stemmers, one for each thread, as PyStemmer requires."""
 
     def __init__(self) -> None:
         from Stemmer import Stemmer

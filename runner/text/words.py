@@ -71,9 +71,9 @@ def is_content(word: str) -> bool:
     return lower not in FUNCTION_WORDS and lower not in _NUMBERS and (len(word) > 1 or _is_hangul(word))
 
 
-def all_forms(found: Iterable[Word]) -> frozenset[str]:
+def all_forms(some_words: Iterable[Word]) -> frozenset[str]:
     """The forms of all words together."""
-    return frozenset(form for word in found for form in word.forms)
+    return frozenset(form for word in some_words for form in word.forms)
 
 
 @lru_cache(maxsize=65536)

@@ -201,22 +201,23 @@ def _added_choices(run: Mapping[str, Any]) -> list[str]:
 def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
     """The value of the one setting that is a whole number in all runs of the sweep, so that a store draws a curve over
     it. 0 where there is none or where there are several: bars are clearer then."""
-    whole = [
+    integer_settings = [
         name
         for name in _varied_settings(cells)
         if all(re.fullmatch("[0-9]+", cell.get(name, "")) for cell in cells.values())
     ]
-    return int(cells[folder][whole[0]]) if len(whole) == 1 and folder in cells else 0
+    return int(cells[folder][integer_settings[0]]) if len(integer_settings) == 1 and folder in cells else 0
 
 
 def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str] | None) -> str:
-    """The distinguishing name of a run: its overrides in the sweep, else its experiment, retriever and k."""
+    """The distinguishing name of a run: its overrides in the sweep, else its experiment, data set, retriever and k."""
     if run.get("reference"):
         return f"reference: {run['reference']} context"
     if overrides:
         return ", ".join(f"{name}={value}" for name, value in overrides.items())
     k = None if run.get("k") is None else f"k={run['k']}"
-    words = (run.get("experiment"), (run.get("choices") or {}).get("retriever"), k)
+    choices = run.get("choices") or {}
+    words = (run.get("experiment"), choices.get("dataset"), choices.get("retriever"), k)
     return " ".join(str(word) for word in words if word)
 
 
@@ -283,11 +284,11 @@ def _texts(tags: Mapping[str, Any]) -> dict[str, str]:
 def _params(run: Mapping[str, Any]) -> dict[str, str]:
     """The chosen components, the models by role, and every setting under its dotted key."""
     config = run.get("config") or {}
-    kept = {name: value for name, value in config.items() if name not in NOT_PARAMS}
+    settings = {name: value for name, value in config.items() if name not in NOT_PARAMS}
     params = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if name not in NOT_PARAMS}
-    asked = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
-    found = params | asked | dict(flatten(kept, config))
-    return {name: value for name, value in found.items() if not any(f".{offered}." in name for offered in OFFERED)}
+    role_models = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
+    all_params = params | role_models | dict(flatten(settings, config))
+    return {name: value for name, value in all_params.items() if not any(f".{offered}." in name for offered in OFFERED)}
 
 
 def flatten(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -314,11 +315,11 @@ def _dataset(run: Mapping[str, Any], summary: Mapping[str, Any]) -> DatasetEntry
 def _model(run: Mapping[str, Any]) -> ModelEntry:
     """Named by the running system, or by what retrieves, remembers and answers."""
     choices = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if choice != "none"}
-    asked = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
+    role_models = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
     parts = ["system"] if "system" in choices else ["retriever", "memory", "agent", "generator"]
-    named = [asked.get(f"{part}_model") or choices.get(part) for part in parts]
-    params = {name: choices[name] for name in MODEL_PARAMS if name in choices} | asked
-    name = "-".join(part for part in named if part) or str(run["evaluation_type"])
+    part_names = [role_models.get(f"{part}_model") or choices.get(part) for part in parts]
+    params = {name: choices[name] for name in MODEL_PARAMS if name in choices} | role_models
+    name = "-".join(part for part in part_names if part) or str(run["evaluation_type"])
     return ModelEntry(name, params | ({} if run.get("k") is None else {"k": str(run["k"])}))
 
 

@@ -41,11 +41,11 @@ def table_of(summary: Mapping[str, Any], slices: Collection[str], catalogue: Cat
     after those that are, in a store that sorts by name.
     """
     metrics = summary.get("metrics") or {}
-    found = {_name(name): entry for name, entry in metrics.items()}
+    entries = {_name(name): entry for name, entry in metrics.items()}
     numbers = {**_latency(summary), **_cost(summary), **_judge(summary)}
-    found |= {name: {"value": value} for name, value in numbers.items()}
-    found |= _slices(summary.get("slices") or {}, slices, catalogue.headlines(metrics))
-    for name, entry in found.items():
+    entries |= {name: {"value": value} for name, value in numbers.items()}
+    entries |= _slices(summary.get("slices") or {}, slices, catalogue.headlines(metrics))
+    for name, entry in entries.items():
         if entry.get("value") is not None:
             yield [name, *(entry.get(key) for key in ("value", "ci_low", "ci_high", "n_scored", "n"))]
 
@@ -57,10 +57,10 @@ def _latency(summary: Mapping[str, Any]) -> dict[str, float | None]:
 
 def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
     """Tokens are those of live requests, but `case_tokens`. USD are None where a price is unknown."""
-    found, case = uses(summary), of_a_case(summary)
-    if not found:
+    all_uses, case = uses(summary), of_a_case(summary)
+    if not all_uses:
         return {}
-    live, cached = total(use.live for use in found), total(use.cached for use in found)
+    live, cached = total(use.live for use in all_uses), total(use.cached for use in all_uses)
     return {
         **({} if case is None else {"case_cost_usd": case[0], "case_tokens": case[1]}),
         "cost_usd": None if live.unpriced else live.usd,
@@ -89,11 +89,13 @@ def _name(name: str) -> str:
     return f"via.{part}.{metric}" if metric else name
 
 
-def _slices(slices: Mapping[str, Any], wanted: Collection[str], names: Collection[str]) -> dict[str, Mapping[str, Any]]:
+def _slices(
+    slices: Mapping[str, Any], dimensions: Collection[str], names: Collection[str]
+) -> dict[str, Mapping[str, Any]]:
     return {
         f"where.{dimension}.{group}.{name}": entries.get(name) or {}
         for dimension, groups in slices.items()
-        if dimension in wanted
+        if dimension in dimensions
         for group, entries in groups.items()
         for name in names
     }

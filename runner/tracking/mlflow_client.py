@@ -66,7 +66,7 @@ def connect(uri: str, timeout_s: int = 5) -> Any:
 
 
 def with_password(uri: str) -> str:
-    """As MLFLOW_TRACKING_URI has it, where that is the same place: what is kept of a run names no user."""
+    """The URI with the user of MLFLOW_TRACKING_URI, where that is the same place; the files of a run name no user."""
     own = os.environ.get("MLFLOW_TRACKING_URI", "")
     return own if own and redact_uri(own) == uri else uri
 

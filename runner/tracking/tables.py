@@ -72,7 +72,7 @@ class _Case:
     def of(cls, row: Mapping[str, Any], catalogue: Catalogue) -> _Case:
         """Instead of the answer of a case that did not end stands why."""
         output = row["output"] if isinstance(row.get("output"), Mapping) else {}
-        right, lost, ended = (row.get("metrics") or {}).get("right"), lost_at(row), row.get("status") == "ok"
+        right, lost_stage, ended = (row.get("metrics") or {}).get("right"), lost_at(row), row.get("status") == "ok"
         answer = _text(output, "answer") if ended else f"{row.get('status')}: {row.get('error')}"
         return cls(
             id=str(row["id"]),
@@ -80,9 +80,9 @@ class _Case:
             answer=answer,
             retrieved=", ".join(str(hit.get("id")) for hit in output.get("retrieved") or ()) or None,
             right=right,
-            lost_at=lost,
+            lost_at=lost_stage,
             scores={name: value for name, value in scores(row, catalogue).items() if name != "right"},
-            fails=not ended or lost is not None or right == 0,
+            fails=not ended or lost_stage is not None or right == 0,
         )
 
 

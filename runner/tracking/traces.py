@@ -100,10 +100,10 @@ def _trace(run: RunFolder, row: Row, calls: Sequence[Call], catalogue: Catalogue
     others = [call["at"] for call in calls if _kind(call) != "EMBEDDING"]
     began = min(others or [call["at"] + call["ms"] for call in calls] or [created_ms])
     retrieval = _retrieval(row, output, question, began)
-    asked = [_of_call(call, number) for number, call in enumerate(calls)]
-    end = max([began + _ms(row, "generation"), *(span.end_ms for span in asked)])
-    spans = [*retrieval, *asked]
-    spans += _judgements(row, answer, asked, end)
+    call_spans = [_of_call(call, number) for number, call in enumerate(calls)]
+    end = max([began + _ms(row, "generation"), *(span.end_ms for span in call_spans)])
+    spans = [*retrieval, *call_spans]
+    spans += _judgements(row, answer, call_spans, end)
     start = min([began, *(span.start_ms for span in spans)])
     told = {"answer": answer, "right": (row.get("metrics") or {}).get("right"), "scores": scores(row, catalogue)}
     error = None if row.get("status") == "ok" else str(row.get("error") or row.get("status"))
@@ -144,10 +144,10 @@ def _tags(row: Row) -> dict[str, str]:
 
 def _retrieval(row: Row, output: Any, question: str | None, end: float) -> Iterator[Span]:
     """None where nothing says what was retrieved."""
-    shown = output.get("contexts") or output.get("retrieved")
-    if shown:
+    entries = output.get("contexts") or output.get("retrieved")
+    if entries:
         known = {entry.get("chunk") or entry.get("id"): entry.get("score") for entry in output.get("retrieved") or ()}
-        documents = [_document(entry, known) for entry in shown]
+        documents = [_document(entry, known) for entry in entries]
         start = end - _ms(row, "retrieval")
         asked, got = {"question": question}, {"documents": documents}
         yield Span("retrieval", ROOT, "retrieval", "RETRIEVER", start, end, asked, got)
@@ -185,20 +185,20 @@ def _judged_name(rubric: str) -> str:
     return f"judgement {rubric}"
 
 
-def _judgements(row: Row, answer: str | None, asked: Sequence[Span], end: float) -> Iterator[Span]:
+def _judgements(row: Row, answer: str | None, call_spans: Sequence[Span], end: float) -> Iterator[Span]:
     """A span for each rubric by which the case was judged, or for which a judge was called."""
     judgements = row.get("judgements") or {}
-    rubrics = [*judgements, *(span.call["rubric"] for span in asked if span.call and span.call["rubric"])]
+    rubrics = [*judgements, *(span.call["rubric"] for span in call_spans if span.call and span.call["rubric"])]
     for rubric in dict.fromkeys(rubrics):
-        own = [span for span in asked if span.parent == _judged_name(rubric)]
+        rubric_spans = [span for span in call_spans if span.parent == _judged_name(rubric)]
         judgement = judgements.get(rubric) or {}
         yield Span(
             key=_judged_name(rubric),
             parent=ROOT,
             name=rubric,
             kind="EVALUATOR",
-            start_ms=min((span.start_ms for span in own), default=end),
-            end_ms=max((span.end_ms for span in own), default=end),
+            start_ms=min((span.start_ms for span in rubric_spans), default=end),
+            end_ms=max((span.end_ms for span in rubric_spans), default=end),
             inputs={"answer": answer},
             outputs={"score": judgement.get("score"), "reason": judgement.get("reasoning")},
             error=judgement.get("error"),

@@ -19,15 +19,19 @@ ALREADY = {"ko": re.compile("니다|세요")}  # what running systems say is rai
 KEY = re.compile(r"(\S+(?: \S+)?: )(.+)")  # `judge.model: …`, `notes.csv:12: …`: what stands before a message
 
 
-def beside(message: str, language: str, exit_code: int, lead: str = "") -> str:
+def add_translation(message: str, language: str, exit_code: int, lead: str = "") -> str:
     """The English message, and below it that of another language; `lead` stands before both."""
     if language not in LABELS:
         return f"{lead}{message}"
     english = "\n".join(_in_english(line, language) or line for line in message.splitlines())
-    other = translate(message, language, exit_code)
-    if ALREADY[language].search(message) and other == _of_kind(language, exit_code):
-        other = message
-    return f"{lead}{other}" if english == other else f"{lead}{english}\n{LABELS[language]}: {lead}{other}"
+    translation = translate(message, language, exit_code)
+    if ALREADY[language].search(message) and translation == _of_kind(language, exit_code):
+        translation = message
+    return (
+        f"{lead}{translation}"
+        if english == translation
+        else f"{lead}{english}\n{LABELS[language]}: {lead}{translation}"
+    )
 
 
 def _in_english(text: str, language: str) -> str | None:
@@ -56,7 +60,7 @@ def translate(message: str, language: str, exit_code: int) -> str:
 
 
 def in_language(line: str, language: str) -> str:
-    """One line of what is wrong with data, in a language where there are words for it; else as it is."""
+    """A line about a problem of the data, translated where the language has words for it, else unchanged."""
     return (_line(line, language) if language in LABELS else None) or line
 
 
@@ -96,7 +100,7 @@ def _value(text: str, language: str) -> str:
 
 @cache
 def _patterns(language: str, room: str) -> list[tuple[str, re.Pattern[str]]]:
-    """In the order of the file, but what follows another sentence comes first."""
+    """The patterns in the order of the file, except that sentences that follow another one come first."""
     texts = wording(language, room).texts.items()
     chosen = [(key, text) for key, text in texts if room != ROOM or not key.startswith("kind.")]
     return [(key, _pattern(text)) for key, text in sorted(chosen, key=lambda entry: not entry[1].startswith("{told}"))]

@@ -37,17 +37,17 @@ class Wording:
         return built_in_catalogue() if self.declared is None else self.declared
 
     def about(self, declared: Catalogue) -> Wording:
-        """Of a run with these metrics."""
+        """The words for a run with these metrics."""
         return replace(self, declared=declared)
 
     def of(self, evaluation: str | None) -> Wording:
-        """In the words of one evaluation: the text of `lost.title.links` takes the place of that of `lost.title`."""
+        """The words of one evaluation: the text of `lost.title.links` takes the place of that of `lost.title`."""
         end = f".{evaluation}"
         own = {key.removesuffix(end): text for key, text in self.texts.items() if key.endswith(end)}
         return replace(self, texts={**self.texts, **own}) if own else self
 
     def with_words(self, folder: Traversable) -> Wording:
-        """With the sentences of another package too: `en.yaml` of this folder, and `ko.yaml` where it is there.
+        """These words and those of another package: `en.yaml` of this folder, and `ko.yaml` where it is there.
 
             say = LANGUAGES["ko"].with_words(files("their_package") / "words")
 
@@ -56,14 +56,18 @@ class Wording:
         """
         english = read(folder / "en.yaml")
         theirs = folder / f"{self.language}.yaml"
-        own = read(theirs) if theirs.is_file() else english
+        own_texts = read(theirs) if theirs.is_file() else english
         problems = [
-            *(f"{folder}: {problem}" for problem in differences(english, own)),
-            *(f"{folder}: {key}: is a key of runner; call it {key}.EVALUATION" for key in own if key in self.texts),
+            *(f"{folder}: {problem}" for problem in differences(english, own_texts)),
+            *(
+                f"{folder}: {key}: is a key of runner; call it {key}.EVALUATION"
+                for key in own_texts
+                if key in self.texts
+            ),
         ]
         if problems:
             raise DataError("\n".join(problems))
-        return replace(self, texts={**self.texts, **own})
+        return replace(self, texts={**self.texts, **own_texts})
 
     def __call__(self, key: str, /, **values: Any) -> str:
         return self.texts[key].format(**values) if values else self.texts[key]
@@ -87,7 +91,7 @@ def wording(language: str, *rooms: str) -> Wording:
 
 
 class _Languages(Mapping[str, Wording]):
-    """What every report says; a language is read when it is asked for."""
+    """The words of every report; a language is read on first use."""
 
     def __getitem__(self, language: str) -> Wording:
         if language not in SUPPORTED:
@@ -114,7 +118,7 @@ def speak(language: object) -> None:
 
 
 def current_wording() -> Wording:
-    """For notes of parts that know of no run: a damaged cache, a server that cannot count."""
+    """The words for notes that belong to no run: a damaged cache, a server that cannot count."""
     return LANGUAGES[_SPOKEN.get()]
 
 

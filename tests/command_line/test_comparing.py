@@ -95,7 +95,7 @@ def test_worse(data: list[str], ran: Callable[[str, str], None], capsys: pytest.
     assert main([*data, *words, "out=words", "fail_on_regression=true"]) == 4
     shown = capsys.readouterr()
     assert "words against pairs: worse" in shown.out
-    assert "error: Regression: 3 of 4 rules fired (Hit Rate@3, MRR@10, Precision@5). See compare.md." in shown.err
+    assert "error: Regression: 3 of 4 rules fired (Hit Rate@3, MRR@10, Precision@5). See words/compare.md." in shown.err
     run, record = read("words/run.json"), read("words/compare.json")
     assert (run["status"], run["exit_code"]) == ("completed", 4)
     assert run["error_message"].startswith("Regression: 3 of 4 rules fired")

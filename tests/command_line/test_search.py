@@ -11,8 +11,8 @@ import pytest
 from runner.cli import main
 from runner.config.space import Axis, axes_of
 from runner.metrics.catalogue import built_in_catalogue
-from runner.run.parts import is_held_out
 from runner.run.search import _beats, _objective
+from runner.run.selection import is_held_out
 from tests.command_line.result_files import read
 from tests.small_data import small_data
 

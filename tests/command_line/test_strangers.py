@@ -26,10 +26,10 @@ from tests.record_folders import change, copy_of, read
 RECORD = Path("experiments/한")
 SECRET = "marked-secret-of-the-user"
 HEAD = (
-    "error: experiments/한/frozen.yaml names what is neither of this program nor in your own configuration; "
+    "error: experiments/한/frozen.yaml names things that neither this program nor your own configuration names; "
     "nothing was run:\n"
 )
-TAIL = "\n--trust runs the record of somebody that you trust with all of it; what you type yourself needs none\n"
+TAIL = "\n--trust runs a record of someone you trust as it is; options that you type yourself need no --trust\n"
 
 
 @pytest.fixture(autouse=True)
@@ -590,9 +590,9 @@ def test_freezing_the_run_of_a_stranger_imports_nothing_of_theirs() -> None:
         done = typed(*words)
         assert (done.returncode, Path("marker").exists()) == (int(words[0] == "freeze"), False), done.stderr
     assert done.stderr == (
-        "error: run names what is neither of this program nor in your own configuration; nothing was run:\n"
+        "error: run names things that neither this program nor your own configuration names; nothing was run:\n"
         "  retriever: theirs.Retriever(): of no package that is installed as part of runner\n"
-        "--trust runs the record of somebody that you trust with all of it; what you type yourself needs none\n"
+        "--trust runs a record of someone you trust as it is; options that you type yourself need no --trust\n"
     )
     assert not Path("new").exists()
     assert typed("freeze", "run", "new", "--trust").returncode == 0

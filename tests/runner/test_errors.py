@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner import DISTRIBUTION
-from runner.errors import describe_unexpected, did_you_mean, installing, similar
+from runner.errors import describe_unexpected, did_you_mean, install_command, similar
 
 
 def raised(call: Callable[[], object]) -> BaseException:
@@ -39,9 +39,9 @@ def test_an_error_of_the_library_tells_none() -> None:
 def test_an_extra_of_a_clone_is_installed_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = Path(__file__).resolve().parents[2]
     monkeypatch.chdir(root)
-    assert installing("kiwi") == "pip install -e '.[kiwi]'"
+    assert install_command("kiwi") == "pip install -e '.[kiwi]'"
     monkeypatch.chdir(tmp_path)
-    assert shlex.split(installing("kiwi")) == ["pip", "install", "-e", f"{root}[kiwi]"]
+    assert shlex.split(install_command("kiwi")) == ["pip", "install", "-e", f"{root}[kiwi]"]
 
 
 @pytest.mark.parametrize(

@@ -36,5 +36,7 @@ async def _connect() -> Link:
         access="choose memory/store=local",
         lost=describe_loss,
     )
-    client = Redis(unix_socket_path=str(server.socket), **settings_of(TIMEOUT_S))
-    return Link(client, place, retries=RETRIES, closed=lambda: release(server))
+    # Of a timeout redis-py makes a task and two timers for each request, Link one timer.
+    settings = settings_of(TIMEOUT_S) | {"socket_timeout": None}
+    client = Redis(unix_socket_path=str(server.socket), **settings)
+    return Link(client, place, retries=RETRIES, timeout_s=TIMEOUT_S, closed=lambda: release(server))

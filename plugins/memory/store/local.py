@@ -29,7 +29,7 @@ class LocalStore:
     def __init__(self, *, ttl_hours: Hours = 24.0) -> None:
         """`ttl_hours`: how long a session lives after it was last used."""
         self._ttl_s = ttl_hours * 3600
-        self._kept: dict[SessionKey, StoredState] = {}
+        self._states: dict[SessionKey, StoredState] = {}
         self._leases: dict[SessionKey, tuple[str, float]] = {}  # holder, and until when
         self._users = 0
         self.clock: Callable[[], float] = time.monotonic
@@ -42,11 +42,11 @@ class LocalStore:
         finally:
             self._users -= 1
             if not self._users:
-                self._kept.clear()
+                self._states.clear()
                 self._leases.clear()
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
-        session = self._find(key) or self._kept.setdefault(key, StoredState())
+        session = self._find(key) or self._states.setdefault(key, StoredState())
         session.number += 1
         turns = (*session.state.turns, replace(turn, number=session.number))
         if keep is not None:
@@ -56,12 +56,12 @@ class LocalStore:
         return session.number
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        kept = self._find(key)
-        if kept is None:
+        stored = self._find(key)
+        if stored is None:
             return SessionState()
         if touch:
-            self._touch(kept)
-        return kept.state
+            self._touch(stored)
+        return stored.state
 
     async def commit(
         self,
@@ -98,20 +98,20 @@ class LocalStore:
     async def delete(self, key: SessionKey) -> None:
         keys_of(key)
         self._leases.pop(key, None)
-        self._kept.pop(key, None)
+        self._states.pop(key, None)
 
     async def sessions(self) -> AsyncIterator[SessionKey]:
-        for key in list(self._kept):
+        for key in list(self._states):
             if self._find(key) is not None:
                 yield key
 
     def _find(self, key: SessionKey) -> StoredState | None:
         keys_of(key)  # the same names as in any store
-        kept = self._kept.get(key)
-        if kept is not None and self.clock() >= kept.until:
-            del self._kept[key]
+        stored = self._states.get(key)
+        if stored is not None and self.clock() >= stored.until:
+            del self._states[key]
             return None
-        return kept
+        return stored
 
     def _touch(self, kept: StoredState) -> None:
         kept.until = self.clock() + self._ttl_s

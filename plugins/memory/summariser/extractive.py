@@ -29,5 +29,5 @@ class ExtractiveSummariser:
         return await compute(digest, memory, entities, turns, language, bounds)
 
     async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
-        """As it is: `summarise` keeps to the bounds."""
+        """The memory as it is, since `summarise` keeps to the bounds."""
         return memory

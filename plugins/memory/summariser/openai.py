@@ -132,7 +132,7 @@ def _memory(reply: Mapping[str, Any], *, had_memory: bool) -> str:
 
 
 def _pair(entity: Any, place: str) -> tuple[str, str]:
-    """A value may be a number where a server does not hold to the schema."""
+    """A (key, value) pair. A value may be a number where a server does not follow the schema."""
     if not isinstance(entity, Mapping):
         raise ValueError(f"{place}: expected an object, got {entity!r}")
     key, value = entity.get("key"), entity.get("value")
@@ -150,6 +150,6 @@ def _says_something(text: str) -> bool:
     return any(letter.isalnum() for letter in text)
 
 
-def _language(told: str | None, text: str) -> Language:
+def _language(language: str | None, text: str) -> Language:
     known: dict[str | None, Language] = {"ko": "ko", "en": "en"}
-    return known.get(told) or detect_language(text)
+    return known.get(language) or detect_language(text)

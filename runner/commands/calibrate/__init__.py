@@ -36,12 +36,12 @@ from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS
 from runner.protocols import Asking, Scorer
 from runner.run.folders import is_locked
 from runner.run.preflight import announce
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 from runner.system import terminal
 from runner.system.folder import RunFolder, is_sweep, legible, open_run
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
-from runner.system.writing import from_here
+from runner.system.writing import relative_path
 from runner.words.wording import LANGUAGES
 
 RUBRICS = (*(metric.name for metric in ANSWER_METRICS), CORRECTNESS)
@@ -73,10 +73,10 @@ def main(argv: Sequence[str]) -> int:
     options = validate(cfg)
     choices = _choices(cfg)
     rubrics = ChosenMetrics(choices, ()).rubrics
-    own = Own.read(values, rubrics)
-    run = None if own.run is None else _run(own.run, cfg)
+    own_options = OwnOptions.read(values, rubrics)
+    run = None if own_options.run is None else _run(own_options.run, cfg)
     log = ProblemLog(strict=options.strict)
-    labels = read_labels(arguments.labels, own.wanted, log, None if run is None else _answered_rows(run))
+    labels = read_labels(arguments.labels, own_options.ratings, log, None if run is None else _answered_rows(run))
     say = wording_in(cfg.report.language)
     if log.errors:
         terminal.note(say("calibration.left_out", labels=arguments.labels) + f"\n{list_problems(log.errors)}")
@@ -87,18 +87,13 @@ def main(argv: Sequence[str]) -> int:
     for line in agreement_first(labels, say):
         terminal.note(line)
     cfg.out = str(_folder(cfg, labels, [*words, *(rubric.digest for rubric in rubrics.values())]))
-    built = build(cfg.judge)
-    chosen_metrics = ChosenMetrics(choices, (), judge=built.root, shown=FIELDS)
-    announce(cfg, built, cfg.report.language)
-    settings = Settings(labels.scale, *own.thresholds, options.seed)
-    return _show(
-        calibrate(
-            Calibration(
-                cfg, options, built, labels, settings, (arguments.labels, *words), own.wanted.names, run, chosen_metrics
-            )
-        ),
-        cfg,
-    )
+    components = build(cfg.judge)
+    chosen_metrics = ChosenMetrics(choices, (), judge=components.root, fields=FIELDS)
+    announce(cfg, components, cfg.report.language)
+    settings = Settings(labels.scale, *own_options.thresholds, options.seed)
+    command, names = (arguments.labels, *words), own_options.ratings.names
+    calibration = Calibration(cfg, options, components, labels, settings, command, names, run, chosen_metrics)
+    return _show(calibrate(calibration), cfg)
 
 
 def _choices(cfg: DictConfig) -> dict[str, Scorer]:
@@ -112,22 +107,22 @@ def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
     report.write(folder)
     terminal.show(*report.panels(result))
     say = LANGUAGES[cfg.report.language]
-    terminal.note(say("progress.results", label="", folder=from_here(folder)))
+    terminal.note(say("progress.results", label="", folder=relative_path(folder)))
     if result["error_message"]:
         terminal.fail(str(result["error_message"]))
     return int(str(result["exit_code"]))
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnOptions:
     """The options that only this command has."""
 
-    wanted: RatingSpec
+    ratings: RatingSpec
     thresholds: tuple[float, float]
     run: Path | None
 
     @classmethod
-    def read(cls, values: Mapping[str, str], criteria: Mapping[str, Criteria]) -> Own:
+    def read(cls, values: Mapping[str, str], criteria: Mapping[str, Criteria]) -> OwnOptions:
         """`criteria`: rubrics that were chosen as metrics. Raises ConfigError with everything that is wrong."""
         problems: list[Problem] = []
         scale = _numbers("scale", values.get("scale"), problems)
@@ -140,10 +135,10 @@ class Own:
         if problems:
             raise ConfigError(problems)
         run = values.get("run")
-        wanted = RatingSpec(
+        ratings = RatingSpec(
             names, None if scale is None else Scale(scale[0], scale[1]), fields_by_rubric(names, criteria)
         )
-        return cls(wanted, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
+        return cls(ratings, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
 
 
 def _numbers(key: str, text: str | None, problems: list[Problem]) -> list[float] | None:
@@ -154,12 +149,12 @@ def _numbers(key: str, text: str | None, problems: list[Problem]) -> list[float]
         return None
 
 
-def _names(text: str, chosen: Collection[str], problems: list[Problem]) -> dict[str, str]:
+def _names(text: str, rubrics: Collection[str], problems: list[Problem]) -> dict[str, str]:
     """Rubric -> name of its ratings, from `faithfulness,answer_relevancy:usefulness`."""
     names = {}
     for part in text.split(","):
         rubric, _, name = part.strip().partition(":")
-        if not rubric or (near := "" if rubric in chosen else suggestion_for(rubric)):
+        if not rubric or (near := "" if rubric in rubrics else suggestion_for(rubric)):
             problems.append(Problem("ratings", f"no rubric '{rubric}'{near if rubric else ''}"))
         names[rubric] = name or rubric
     return names

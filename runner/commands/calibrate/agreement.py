@@ -71,10 +71,10 @@ class Pairs:
             _codes([answer.group for answer, _ in pairs]),
         )
 
-    def where(self, chosen: NDArray[np.bool_]) -> Pairs:
-        """The pairs for which `chosen` (bool [n]) is true."""
-        answers = [answer for answer, is_chosen in zip(self.answers, chosen, strict=True) if is_chosen]
-        return Pairs(answers, self.judge[chosen], self.human[chosen], _codes([each.group for each in answers]))
+    def where(self, mask: NDArray[np.bool_]) -> Pairs:
+        """The pairs for which `mask` (bool [n]) is true."""
+        answers = [answer for answer, is_chosen in zip(self.answers, mask, strict=True) if is_chosen]
+        return Pairs(answers, self.judge[mask], self.human[mask], _codes([each.group for each in answers]))
 
 
 def agreement_first(labels: Labels, say: Wording) -> Iterator[str]:
@@ -179,11 +179,11 @@ def _one_left_out(rubric: str, several: Sequence[RatedAnswer], scores: Scores, s
     of its other ratings."""
     scored_answers = [(answer, score) for answer in several if (score := scores.get(answer.id)) is not None]
     first = np.array([answer.ratings[rubric][0] for answer, _ in scored_answers])
-    others = np.array([np.mean(answer.ratings[rubric][1:]) for answer, _ in scored_answers])
+    other_means = np.array([np.mean(answer.ratings[rubric][1:]) for answer, _ in scored_answers])
     judge = np.array([score for _, score in scored_answers], dtype=np.float64)
     estimate = partial(_estimate, groups=_codes([answer.group for answer, _ in scored_answers]), seed=seed)
 
-    by_person, by_judge = partial(pearsons, first, others), partial(pearsons, judge, others)
+    by_person, by_judge = partial(pearsons, first, other_means), partial(pearsons, judge, other_means)
     return {
         "n": len(scored_answers),
         "person": estimate(by_person),
@@ -193,7 +193,7 @@ def _one_left_out(rubric: str, several: Sequence[RatedAnswer], scores: Scores, s
 
 
 def _slices(pairs: Pairs, kind: str) -> dict[str, Any]:
-    """Agreement by system or language; empty where all answers belong to one."""
+    """The agreement by system or language; empty where all answers have the same."""
     values = [getattr(answer, kind) for answer in pairs.answers]
     names = sorted({value for value in values if value is not None})
     return {

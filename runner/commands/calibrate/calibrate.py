@@ -49,19 +49,19 @@ SHOWN = ("judge", "provider", "report", "seed", "cache", "budget", "max_concurre
 
 @dataclass(frozen=True)
 class Calibration:
-    """The input of one calibration: `cfg` with the folder in `out`, the judge `built`, the words of the command (its
-    file of labels first), the names of rubrics in that file, a run whose means are corrected, and the chosen metrics,
-    whose rubrics the judge has learned."""
+    """The input of one calibration: `cfg` with the folder in `out`, the `components` of the judge, the words of the
+    command (its file of labels first), the names of rubrics in that file, a run whose means are corrected, and the
+    chosen metrics, whose rubrics the judge has learned."""
 
     cfg: DictConfig
     options: RunOptions
-    built: BuiltComponents
+    components: BuiltComponents
     labels: Labels
     settings: Settings
     words: Sequence[str]
     names: Mapping[str, str]
     run: RunFolder | None = None
-    chosen: ChosenMetrics | None = None
+    chosen_metrics: ChosenMetrics | None = None
 
     @property
     def folder(self) -> Path:
@@ -70,12 +70,14 @@ class Calibration:
     @cached_property
     def evaluation(self) -> RatedAnswers:
         """The rated answers as an evaluation that the engine can run."""
-        return RatedAnswers(self.labels, self.built.root, {} if self.chosen is None else self.chosen.rubrics)
+        return RatedAnswers(
+            self.labels, self.components.root, {} if self.chosen_metrics is None else self.chosen_metrics.rubrics
+        )
 
     @cached_property
     def models(self) -> Models | None:
         """The models of the judge; None where it calls none."""
-        return models_among(self.built.parts.values())
+        return models_among(self.components.parts.values())
 
 
 def calibrate(calibration: Calibration) -> dict[str, Any]:
@@ -115,15 +117,18 @@ def _record(calibration: Calibration, started: float) -> dict[str, Any]:
 
 def _check_before_start(calibration: Calibration) -> None:
     """Check keys and cost before the first request."""
-    built, options, answers = calibration.built, calibration.options, calibration.labels.answers
-    parts = [*built.parts.values(), *(calibration.chosen.choices.values() if calibration.chosen is not None else ())]
+    components, options, answers = calibration.components, calibration.options, calibration.labels.answers
+    parts = [
+        *components.parts.values(),
+        *(calibration.chosen_metrics.choices.values() if calibration.chosen_metrics is not None else ()),
+    ]
     problems = [problem for part in parts if isinstance(part, Preflight) for problem in part.preflight()]
-    problems += calibration.chosen.problems() if calibration.chosen is not None else []
+    problems += calibration.chosen_metrics.problems() if calibration.chosen_metrics is not None else []
     if problems:
         raise ConfigError(problems)
     if calibration.models is None:
         return
-    rehearsal, store = Rehearsal(), Store(Path(options.cache_dir), built.identities)
+    rehearsal, store = Rehearsal(), Store(Path(options.cache_dir), components.identities)
     with scratch_for(store.root, rehearsal) as scratch, calibration.models.rehearsing(rehearsal, CELL):
         asyncio.run(rehearse(calibration.evaluation, calibration.models, answers, scratch.workspace(store), rehearsal))
     planned = CommandPlan([CellPlan((), len(answers), rehearsal.expected)], options.max_concurrency)
@@ -183,7 +188,7 @@ def _error(item: Mapping[str, Any]) -> str | None:
 
 
 def _head(calibration: Calibration) -> dict[str, Any]:
-    labels, settings, root = calibration.labels, calibration.settings, calibration.built.root
+    labels, settings, root = calibration.labels, calibration.settings, calibration.components.root
     config = plain_config(calibration.cfg)
     config["judge"] = without_models(config["judge"])
     errors = sum(problem.severity == "error" for problem in labels.problems)
@@ -210,7 +215,7 @@ def _catalogue(calibration: Calibration) -> Catalogue:
     """The metrics that the corrected run declares, and the built-in ones."""
     run = calibration.run
     declared = [] if run is None else catalogue_in(run.run).metrics
-    chosen = [] if calibration.chosen is None else calibration.chosen.metrics
+    chosen = [] if calibration.chosen_metrics is None else calibration.chosen_metrics.metrics
     return Catalogue([*declared, *chosen, *built_in_catalogue().metrics])
 
 

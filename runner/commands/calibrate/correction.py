@@ -22,10 +22,10 @@ CHANGE_NO_SCORE = frozenset({"health", "on_failure"})  # settings of a judge
 def demand_same_judge(run: RunFolder, judge: Mapping[str, Any]) -> None:
     """Raises InputError for a run without a judge, and NotComparableError for a run of another judge, whose errors may
     differ. `judge`: the resolved configuration."""
-    other = (run.run.get("config") or {}).get("judge")
-    if not isinstance(other, Mapping):
+    run_judge = (run.run.get("config") or {}).get("judge")
+    if not isinstance(run_judge, Mapping):
         raise InputError(f"run: {run.path} has no judge; give a run of full_rag")
-    ours, theirs = (dict(_settings(without_models(node))) for node in (judge, other))
+    ours, theirs = (dict(_settings(without_models(node))) for node in (judge, run_judge))
     differing = [key for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
     if KIND in differing:  # their settings cannot be compared
         differing = [KIND]
@@ -59,16 +59,16 @@ def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
     for a run without a judgement of the rubric.
     """
     labelled = {_key(answer.question, answer.answer) for answer in pairs.answers}
-    unlabelled_scores, shared = array("d"), array("d")
+    unlabelled_scores, labelled_scores = array("d"), array("d")
     failed = 0
     with legible(run.path):
-        found = list(_scores(rubric, run))
-    for asked, score in found:
+        answer_scores = list(_scores(rubric, run))
+    for answer_key, score in answer_scores:
         if score is None:
             failed += 1
         else:
-            (shared if asked in labelled else unlabelled_scores).append(score)
-    if not (unlabelled_scores or shared):
+            (labelled_scores if answer_key in labelled else unlabelled_scores).append(score)
+    if not (unlabelled_scores or labelled_scores):
         raise InputError(f"run: {run.path} has no answer with a score of {rubric}")
     scores = np.array(unlabelled_scores)
     corrected = corrected_mean(pairs.human, pairs.judge, scores, pairs.groups)
@@ -77,9 +77,9 @@ def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
         "n_labelled": len(pairs.answers),
         "n_groups": len(np.unique(pairs.groups)),
         "n_others": len(unlabelled_scores),
-        "n_shared": len(shared),
+        "n_shared": len(labelled_scores),
         "n_failed": failed,
-        "mean_judge": statistics.mean(np.array(unlabelled_scores + shared)),
+        "mean_judge": statistics.mean(np.array(unlabelled_scores + labelled_scores)),
         "corrected": None if corrected is None else asdict(corrected),
         "labels_alone": None if alone is None else asdict(alone),
         "more_to_halve": labels_to_halve(pairs.human, pairs.judge, scores, pairs.groups),

@@ -53,10 +53,10 @@ class RatedAnswers:
             fields["history"] = case.history
         fields |= {"contexts": case.contexts, **case.fields}
         if (criteria := self.criteria.get(rubric)) is not None:
-            shown = criteria.pick_fields(fields)
-            if shown is None:
-                return criteria.nothing(fields)
-            fields = shown
+            rubric_inputs = criteria.pick_fields(fields)
+            if rubric_inputs is None:
+                return criteria.missing_judgement(fields)
+            fields = rubric_inputs
         elif seen := rubric_fields(rubric):
             fields = {name: value for name, value in fields.items() if name in (*seen, "language")}
         try:
@@ -79,10 +79,10 @@ def fields_by_rubric(rubrics: Iterable[str], criteria: Mapping[str, Criteria]) -
         ]
         for name, rubric in criteria.items()
     }
-    return {**criteria_fields, **_of_program(name for name in rubrics if name not in criteria_fields)}
+    return {**criteria_fields, **_program_fields(name for name in rubrics if name not in criteria_fields)}
 
 
-def _of_program(rubrics: Iterable[str]) -> dict[str, list[FieldSpec]]:
+def _program_fields(rubrics: Iterable[str]) -> dict[str, list[FieldSpec]]:
     return {
         rubric: [FieldSpec(field.name, field.kind, field.optional) for field in fields.values()]
         for rubric in rubrics
@@ -106,11 +106,17 @@ def item_of(answer: RatedAnswer, row: Row) -> dict[str, Any]:
 
 
 def _judgement_row(rubric: str, ratings: Sequence[float], row: Row) -> dict[str, Any]:
-    said = row.judgements.get(rubric, Judgement(None, error=row.error))
+    judgement = row.judgements.get(rubric, Judgement(None, error=row.error))
     score = row.metrics.get(rubric)
-    error = said.error or (None if score is not None else f"the judge gave no number: {said.score}")
+    error = judgement.error or (None if score is not None else f"the judge gave no number: {judgement.score}")
     human = {"human": sum(ratings) / len(ratings), "ratings": list(ratings)}
-    return {"judge": score, **human, "reasoning": said.reasoning, "error": error, "details": dict(said.details)}
+    return {
+        "judge": score,
+        **human,
+        "reasoning": judgement.reasoning,
+        "error": error,
+        "details": dict(judgement.details),
+    }
 
 
 def as_rows(items: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:

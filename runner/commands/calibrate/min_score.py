@@ -21,11 +21,11 @@ from runner.errors import EvaluationError, InputError
 from runner.metrics.agreement import ranks
 from runner.report.blocks import EVERYWHERE, Note, Points, Table
 from runner.report.terminal import renderables
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 from runner.system import terminal
 from runner.system.metadata import write_json
 from runner.system.store import Store
-from runner.system.writing import from_here, make_folder
+from runner.system.writing import make_folder, relative_path
 from runner.words.wording import LANGUAGES, Wording, wording
 
 COMMAND = Command("calibrate min_score", (Place("data"),), words="OPTION=VALUE")
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     folder = Path(options.out or Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-calibrate-min_score")
     make_folder(folder)
     write_json(folder / "min_score.json", {"data": arguments.data, "retrievers": results})
-    terminal.note(say("progress.results", label="", folder=from_here(folder)))
+    terminal.note(say("progress.results", label="", folder=relative_path(folder)))
     return 0
 
 
@@ -70,13 +70,13 @@ def _cells(folder: Path, words: Sequence[str]) -> Sequence[Cell]:
 async def _entry(cell: Cell, name: str) -> dict[str, Any]:
     """An entry of `retrievers` in min_score.json."""
     options = options_of(cell.cfg)
-    built = build(cell.cfg.evaluation)
-    cases = select_cases(built.root.load().cases, options)
-    await built.root.prepare(cases, Store(Path(options.cache_dir), built.identities, cold=options.cold_start))
+    components = build(cell.cfg.evaluation)
+    cases = select_cases(components.root.load().cases, options)
+    await components.root.prepare(cases, Store(Path(options.cache_dir), components.identities, cold=options.cold_start))
     scores, unanswerable, failed = [], [], 0
     for case in cases:
         try:
-            record = (await built.root.run(case)).record()
+            record = (await components.root.run(case)).record()
         except (EvaluationError, TimeoutError):
             failed += 1
             continue
@@ -122,12 +122,12 @@ def _cross_validate(scores: Floats, unanswerable: Flags, seed: int) -> float:
     """Cross-validated F1: each part is classified with the best cut of the others. The parts are stratified."""
     order = np.random.default_rng(seed).permutation(len(scores))
     order = order[np.argsort(unanswerable[order], kind="stable")]
-    called = np.zeros(len(scores), dtype=bool)
+    predicted = np.zeros(len(scores), dtype=bool)
     for fold in range(FOLDS):
         own = order[fold::FOLDS]
         others = np.setdiff1d(order, own)
-        called[own] = scores[own] < best_cut(scores[others], unanswerable[others])
-    return f1_below(np.where(called, 0.0, 1.0), unanswerable, 0.5)
+        predicted[own] = scores[own] < best_cut(scores[others], unanswerable[others])
+    return f1_below(np.where(predicted, 0.0, 1.0), unanswerable, 0.5)
 
 
 def _blocks(results: Sequence[Mapping[str, Any]], say: Wording) -> list[Any]:

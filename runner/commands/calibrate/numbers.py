@@ -72,10 +72,10 @@ def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) 
 
 def answer_count(entry: Mapping[str, Any], say: Wording) -> str:
     """The number of answers behind the numbers of a rubric."""
-    counted = say("calibration.judged", judged=entry["n_judged"], n=entry["n"], groups=entry["n_groups"])
+    text = say("calibration.judged", judged=entry["n_judged"], n=entry["n"], groups=entry["n_groups"])
     if not entry["n_failed"]:
-        return counted
-    return f"{counted} {say('calibration.failed', failed=entry['n_failed'])}"
+        return text
+    return f"{text} {say('calibration.failed', failed=entry['n_failed'])}"
 
 
 def findings(entry: Mapping[str, Any], say: Wording) -> Iterator[str]:
@@ -112,11 +112,11 @@ def _sign(estimate: Mapping[str, float]) -> int:
     return (estimate["low"] > 0) - (estimate["high"] < 0)
 
 
-def correction_notes(found: Mapping[str, Any], say: Wording) -> Iterator[str]:
+def correction_notes(corrections: Mapping[str, Any], say: Wording) -> Iterator[str]:
     """Notes on the basis of the corrected means, and on missing ones."""
-    n, shared = (max(entry[name] for entry in found.values()) for name in ("n_labelled", "n_shared"))
+    n, shared = (max(entry[name] for entry in corrections.values()) for name in ("n_labelled", "n_shared"))
     yield say("calibration.corrected_shared", shared=shared, n=n) if shared else say("calibration.corrected_same")
-    for rubric, entry in found.items():
+    for rubric, entry in corrections.items():
         name = metric.rubric(rubric, say)
         if entry["corrected"] is None:
             yield say("calibration.corrected_few", rubric=name)

@@ -63,7 +63,8 @@ def render(folder: Path, result: Mapping[str, Any]) -> str:
 
 
 def panels(result: Mapping[str, Any]) -> list[RenderableType]:
-    """For the terminal: one panel a rubric, and how far several votes agree. Fits 80 columns, needs no colour."""
+    """The panels of the terminal: one for each rubric, and the agreement of several votes. Fits 80 columns, needs no
+    colour."""
     say = wording_of_calibration(result)
     rubric_panels: list[RenderableType] = []
     for rubric, entry in result["rubrics"].items():
@@ -166,11 +167,11 @@ def _rubric(
     )
 
 
-def _confusion(found: Mapping[str, int], say: Wording) -> Section | None:
+def _confusion(counts: Mapping[str, int], say: Wording) -> Section | None:
     headers = [say(f"calibration.{name}") for name in ("confusion_corner", "judge_good", "judge_bad")]
     rows = [
-        [say("calibration.human_good"), str(found["true_positive"]), str(found["false_negative"])],
-        [say("calibration.human_bad"), str(found["false_positive"]), str(found["true_negative"])],
+        [say("calibration.human_good"), str(counts["true_positive"]), str(counts["false_negative"])],
+        [say("calibration.human_bad"), str(counts["false_positive"]), str(counts["true_negative"])],
     ]
     return section("", say("calibration.confusion"), Table(headers, rows, narrow=True))
 
@@ -214,9 +215,9 @@ def _measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording)
     return Table([""] * 3, rows, right=(1,))
 
 
-def _confusion_counts(found: Mapping[str, int], say: Wording) -> str:
+def _confusion_counts(counts: Mapping[str, int], say: Wording) -> str:
     names = {"both": "true_positive", "judge": "false_positive", "human": "false_negative", "none": "true_negative"}
-    return say("calibration.short.confusion", **{name: found[key] for name, key in names.items()})
+    return say("calibration.short.confusion", **{name: counts[key] for name, key in names.items()})
 
 
 def _corrected_notes(rubric: str, result: Mapping[str, Any], say: Wording) -> Iterator[Note]:

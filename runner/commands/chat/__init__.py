@@ -48,32 +48,34 @@ def main(argv: Sequence[str]) -> int:
     cfg = settings_of(CONFIG, words, CONFIG, absent=(QUESTIONS,))
     if problem := _searches_nothing(words, cfg):
         raise ConfigError([problem])
-    built = build(cfg.chat)
-    models = models_among(built.parts.values())
-    _check(built, models)
-    announce(cfg, built, built.root.language)
+    components = build(cfg.chat)
+    models = models_among(components.parts.values())
+    _check(components, models)
+    announce(cfg, components, components.root.language)
     try:
-        workspace = Store(Path(str(cfg.cache_dir)), built.identities)
-        converse(built.root, models, workspace, interactive=sys.stdin.isatty() and sys.stdout.isatty())
+        workspace = Store(Path(str(cfg.cache_dir)), components.identities)
+        converse(components.root, models, workspace, interactive=sys.stdin.isatty() and sys.stdout.isatty())
     finally:
-        _tell_of_use(models, built.root.language)
+        _tell_of_use(models, components.root.language)
     return 0
 
 
 def _searches_nothing(words: Sequence[str], cfg: DictConfig) -> Problem | None:
     """Problems of settings for a search where there are no documents."""
     keys = [word.lstrip("+").partition("=")[0] for word in words]
-    named = next((key for key in keys if key.partition(".")[0].partition("@")[0] in SEARCHING), None)
-    if named is None or not str(cfg.dataset.get("_target_")).endswith(".NoDataset"):
+    searching_key = next((key for key in keys if key.partition(".")[0].partition("@")[0] in SEARCHING), None)
+    if searching_key is None or not str(cfg.dataset.get("_target_")).endswith(".NoDataset"):
         return None
     own = "dataset=vault dataset.notes=FOLDER or dataset=jsonl dataset.corpus=FILE"
-    return Problem(named, f"there are no documents to search; choose {own} for your own, or dataset=faq_guide")
+    return Problem(searching_key, f"there are no documents to search; choose {own} for your own, or dataset=faq_guide")
 
 
-def _check(built: BuiltComponents, models: Models | None) -> None:
+def _check(components: BuiltComponents, models: Models | None) -> None:
     from runner.protocols import Preflight
 
-    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    problems = [
+        problem for part in components.parts.values() if isinstance(part, Preflight) for problem in part.preflight()
+    ]
     if models is not None and models.cache_mode != "replay":
         problems += models.keys_missing([model.name for model in models.used])
     if problems:

@@ -51,7 +51,7 @@ class ChatAnswer:
     """An answer, and what the generator got for it."""
 
     answer: Answer
-    shown: GeneratorInput
+    prompt: GeneratorInput
 
 
 class Talk:
@@ -143,11 +143,11 @@ class Talk:
     async def judgement(self, question: str) -> Judgement:
         """The judgement of the memory for a question, after pending updates."""
         await self.memory.update(self.key)
-        built = self.context.build(await self.memory.read(self.key, question), question)
+        context = self.context.build(await self.memory.read(self.key, question), question)
         fields: Mapping[str, Any] = {
             "question": question,
-            "memory": built.memory_text,
-            "entities": built.entities_text,
+            "memory": context.memory_text,
+            "entities": context.entities_text,
             "reference": [],
             "stale": [],
             "language": detect_language(question),

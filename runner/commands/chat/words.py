@@ -37,12 +37,12 @@ def memory_text(state: SessionState, language: Language) -> str:
     """The lines that /memory shows: the summary, and the turns that it does not hold yet."""
     if not state.memory and not state.turns:
         return say("nothing_kept", language)
-    left = [turn for turn in state.turns if turn.number > state.last_turn]
+    unsummarized = [turn for turn in state.turns if turn.number > state.last_turn]
     lines = [say("no_summary", language)]
     if state.memory:
         lines = [say("summary_to", language, turn=state.last_turn), *_indent(state.memory)]
-    lines.append(say("turns", language, n=len(left)))
-    for turn in left:
+    lines.append(say("turns", language, n=len(unsummarized)))
+    for turn in unsummarized:
         lines += [f"  {say('turn', language, turn=turn.number)}", *_indent(render_turn(turn, language), 4)]
     return "\n".join(lines)
 
@@ -58,17 +58,17 @@ def context_text(prompt: GeneratorInput | None, language: Language) -> str:
     the tokens of all messages to the model."""
     if prompt is None:
         return say("nothing_asked", language)
-    tokens, built = say("tokens", language), prompt.context
+    tokens, context = say("tokens", language), prompt.context
     lines = []
     for role, text, n in prompt.messages:
         if role == "system":
             lines += [f"[system] {n:,} {tokens}", *_indent(text)]
-    for section in built.sections:
+    for section in context.sections:
         budget = say("no_budget", language) if section.budget is None else f"{section.budget:,}"
         cut = f"; {say('cut', language, cut=section.cut)}" if section.cut else ""
         lines.append(f"[{section.name}] {section.tokens:,} / {budget} {say('tokens', language)}{cut}")
-        lines += _chunks(built.documents) if section.name == "documents" else _indent(section.text)
-    lines += [f"{say('total', language)}: {built.tokens:,} {tokens}", *_search(prompt, language)]
+        lines += _chunks(context.documents) if section.name == "documents" else _indent(section.text)
+    lines += [f"{say('total', language)}: {context.tokens:,} {tokens}", *_search(prompt, language)]
     if prompt.messages:
         sent = f"{sum(n for *_, n in prompt.messages):,}"
         lines.append(say("sent", language, n=len(prompt.messages), tokens=sent))
@@ -82,12 +82,12 @@ def _chunks(documents: Sequence[Context]) -> Iterator[str]:
         yield from _indent(chunk.text, 6)
 
 
-def _search(shown: GeneratorInput, language: Language) -> Iterator[str]:
+def _search(prompt: GeneratorInput, language: Language) -> Iterator[str]:
     """The query of the search, and each call of an agent with its result."""
-    if shown.retrieved is None:
+    if prompt.retrieved is None:
         return
-    yield say("searched", language, query=shown.searched)
-    if (trajectory := shown.retrieved.ranking.trajectory) is None:
+    yield say("searched", language, query=prompt.searched)
+    if (trajectory := prompt.retrieved.ranking.trajectory) is None:
         return
     row = {"output": {"trajectory": trajectory_record(trajectory)}}
     for fact in case_facts(row, wording(language, "agent")):
@@ -106,16 +106,16 @@ def judgement_text(judgement: Judgement, language: Language) -> str:
     return "\n".join([*lines, f"{say('summary', language)}: {details.get('summary') or '-'}"])
 
 
-def _score(name: str, told: Mapping[str, Any], language: Language) -> str:
-    types = f" ({', '.join(map(str, told['types']))})" if told.get("types") else ""
-    reason = f"  {told['reason']}" if told.get("reason") else ""
-    return f"{say(name, language)}: {float(told['score']):.3g} / 10{types}{reason}"
+def _score(name: str, judgement: Mapping[str, Any], language: Language) -> str:
+    types = f" ({', '.join(map(str, judgement['types']))})" if judgement.get("types") else ""
+    reason = f"  {judgement['reason']}" if judgement.get("reason") else ""
+    return f"{say(name, language)}: {float(judgement['score']):.3g} / 10{types}{reason}"
 
 
-def sources(said: ChatAnswer) -> list[str]:
+def sources(reply: ChatAnswer) -> list[str]:
     """A line for each chunk that the answer cites."""
-    contexts = said.shown.contexts
-    cited = [number for number in said.answer.citations if 0 < number <= len(contexts)]
+    contexts = reply.prompt.contexts
+    cited = [number for number in reply.answer.citations if 0 < number <= len(contexts)]
     return [f"  [{number}] {_short(contexts[number - 1])}" for number in cited]
 
 
@@ -134,12 +134,12 @@ def usage_lines(usage: Mapping[str, Any], language: Language) -> Iterator[str]:
     say = wording(language, "outcomes")
     for role, models in (usage.get("usage") or {}).items():
         for model, found in models.items():
-            live, stored = found["live"], found["cached"]["requests"]
+            live, n_stored = found["live"], found["cached"]["requests"]
             cost = say("unknown_cost") if live["usd"] is None else f"${live['usd']:.4f}"
             tokens = f"{live['input_tokens'] + live['output_tokens']:,}"
             requests = say.count("request", live["requests"])
             line = say("used", role=role, model=model, requests=requests, tokens=tokens, cost=cost)
-            yield say("used.stored", line=line, stored=stored) if stored else line
+            yield say("used.stored", line=line, stored=n_stored) if n_stored else line
 
 
 def _indent(text: str, by: int = 2) -> list[str]:

@@ -31,7 +31,7 @@ REASONS = ("incomplete", "endless", "idle")
 
 
 def main(argv: Sequence[str]) -> int:
-    """List what takes up space here; where a word names sessions or their store, clean that store. Raises ConfigError
+    """List what takes up space; where an argument names sessions or their store, clean that store. Raises ConfigError
     with everything that is wrong or missing, and StopRunError for a store that cannot be used."""
     if argv and argv[0] in COMMAND.parts:
         return {"outputs": files.outputs, "cache": files.cache, "stores": stores.main}[argv[0]](argv[1:])
@@ -59,11 +59,13 @@ def _clean_sessions(settings: list[str], say: Wording) -> None:
     from runner.config.settings import settings_of
     from runner.protocols import Preflight
 
-    built = build(settings_of(CONFIG, settings, CONFIG).clean)
-    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    components = build(settings_of(CONFIG, settings, CONFIG).clean)
+    problems = [
+        problem for part in components.parts.values() if isinstance(part, Preflight) for problem in part.preflight()
+    ]
     if problems:
         raise ConfigError(problems)
-    asyncio.run(_clean(built.root, say))
+    asyncio.run(_clean(components.root, say))
 
 
 async def _clean(cleaning: Cleaning, say: Wording) -> None:

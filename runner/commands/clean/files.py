@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.commands import LANGUAGE, Command, Option, Place, whole
+from runner.commands import LANGUAGE, Command, Option, Place, whole_number_reader
 from runner.config.language import language_of
 from runner.errors import InputError
 from runner.run.folders import is_locked
@@ -22,7 +22,12 @@ from runner.words.wording import Wording, wording
 
 DAY_S = 24 * 3600
 MB = 1_000_000
-OPTIONS = (Option("older_than", "DAYS", whole(0)), Option("at_most", "MB", whole(0)), Option("yes"), LANGUAGE)
+OPTIONS = (
+    Option("older_than", "DAYS", whole_number_reader(0)),
+    Option("at_most", "MB", whole_number_reader(0)),
+    Option("yes"),
+    LANGUAGE,
+)
 USUAL = (Path("outputs"), Path(".runner_cache"))
 OUTPUTS = Command("clean outputs", (Place("folder", Path, USUAL[0]),), OPTIONS)
 CACHE = Command("clean cache", (Place("folder", Path, USUAL[1]),), OPTIONS)
@@ -43,12 +48,12 @@ LONGEST = 20 * MB  # most bytes of a file that is searched for names of folders
 
 @dataclass(frozen=True, slots=True)
 class Removable:
-    """A folder that may be deleted. `kept`: why it must stay; empty where it may be deleted."""
+    """A folder that may be deleted. `keep_reason`: why it must stay; empty where it may be deleted."""
 
     path: Path
     size: int
     used_at: float
-    kept: str = ""
+    keep_reason: str = ""
 
     @property
     def days(self) -> int:
@@ -70,14 +75,14 @@ def cache(argv: Sequence[str]) -> int:
     busy = next((path.parent for path in Path("outputs").glob("*/.lock") if is_locked(path.parent)), None)
     if busy is not None and options.yes:
         raise InputError(say("files.busy", path=busy))
-    code = _clean(options, _stored_in(options.folder), say)
+    code = _clean(options, _cache_entries(options.folder), say)
     terminal.lines(*_replies_in(options.folder, say))
     return code
 
 
 def list_all(say: Wording) -> None:
-    """Say how much there is in the usual folders of outputs and cache, and how to clean them."""
-    there = (("outputs", _outputs_in(USUAL[0], say)), ("cache", _stored_in(USUAL[1])))
+    """Print how much space the usual folders of outputs and cache take, and how to clean them."""
+    there = (("outputs", _outputs_in(USUAL[0], say)), ("cache", _cache_entries(USUAL[1])))
     for folder, (part, entries) in zip(USUAL, there, strict=True):
         if not entries:
             terminal.lines(say("files.nothing", folder=folder))
@@ -97,27 +102,27 @@ def _clean(options: Any, candidates: Sequence[Removable], say: Wording) -> int:
         raise InputError(f"FOLDER: folder not found: {folder}")
     size = sum(entry.size for entry in candidates)
     chosen = list(_choose(candidates, older_than, at_most))
-    going = [entry for entry in chosen if not entry.kept]
-    terminal.lines(*(say("kept", path=entry.path, reason=entry.kept) for entry in chosen if entry.kept))
+    going = [entry for entry in chosen if not entry.keep_reason]
+    terminal.lines(*(say("kept", path=entry.path, reason=entry.keep_reason) for entry in chosen if entry.keep_reason))
     if not going:
         terminal.lines(say("files.none", folder=folder, n=len(candidates), size=_size(size)))
         terminal.lines(*[say("files.choose")] * (older_than is None and at_most is None))
         return 0
-    gone = [entry for entry in going if _remove(entry, say, is_sure=options.yes)]
-    freed = _size(sum(entry.size for entry in gone))
+    removed = [entry for entry in going if _remove(entry, say, is_sure=options.yes)]
+    freed = _size(sum(entry.size for entry in removed))
     key = "files.done" if options.yes else "files.would"
-    terminal.lines(say(key, folder=folder, n=len(gone), total=len(candidates), freed=freed, size=_size(size)))
-    return 0 if len(gone) == len(going) else 3
+    terminal.lines(say(key, folder=folder, n=len(removed), total=len(candidates), freed=freed, size=_size(size)))
+    return 0 if len(removed) == len(going) else 3
 
 
-def _choose(things: Sequence[Removable], older_than: int | None, at_most: int | None) -> Iterator[Removable]:
+def _choose(folders: Sequence[Removable], older_than: int | None, at_most: int | None) -> Iterator[Removable]:
     """The folders older than `older_than` days, and the oldest of the others until all take at most `at_most` MB."""
-    left = sum(thing.size for thing in things)
-    for thing in sorted(things, key=lambda thing: thing.used_at):
-        is_old = older_than is not None and time.time() - thing.used_at >= older_than * DAY_S
-        if is_old or (at_most is not None and left > at_most * MB):
-            left -= 0 if thing.kept else thing.size
-            yield thing
+    total = sum(thing.size for thing in folders)
+    for folder in sorted(folders, key=lambda folder: folder.used_at):
+        is_old = older_than is not None and time.time() - folder.used_at >= older_than * DAY_S
+        if is_old or (at_most is not None and total > at_most * MB):
+            total -= 0 if folder.keep_reason else folder.size
+            yield folder
 
 
 def _remove(entry: Removable, say: Wording, *, is_sure: bool) -> bool:
@@ -150,8 +155,8 @@ def _delete(folder: Path) -> None:
 # --- what there is --------------------------------------------------------------------------------
 
 
-def _stored_in(folder: Path) -> list[Removable]:
-    """What is stored in a cache: indexes, rankings and the like, each in a folder of its own."""
+def _cache_entries(folder: Path) -> list[Removable]:
+    """The entries of a cache: indexes, rankings and the like, each in a folder of its own."""
     return [_removable(path.parent, "") for path in sorted(folder.glob(f"*/*/{MANIFEST}"))]
 
 
@@ -164,7 +169,7 @@ def _replies_in(folder: Path, say: Wording) -> list[str]:
 def _outputs_in(folder: Path, say: Wording) -> list[Removable]:
     """The folders that commands left in a folder, with reasons to keep them; other folders are ignored."""
     paths = [path for path in sorted(folder.glob("*")) if any((path / name).is_file() for name in MADE)]
-    naming_folder = _named_in([*paths, *sorted(RECORDS.glob("*"))])
+    naming_folder = _reference_finder([*paths, *sorted(RECORDS.glob("*"))])
 
     def reason_to_keep(path: Path) -> str:
         if is_locked(path):
@@ -177,7 +182,7 @@ def _outputs_in(folder: Path, say: Wording) -> list[Removable]:
     return [_removable(path, reason_to_keep(path)) for path in paths]
 
 
-def _named_in(folders: Sequence[Path]) -> Callable[[Path], Path | None]:
+def _reference_finder(folders: Sequence[Path]) -> Callable[[Path], Path | None]:
     """For a folder, the first of `folders` that names it (a record of it, a comparison or a run with it), if any."""
     texts = {folder: "\0".join(_texts(folder)) for folder in folders}
 
@@ -196,10 +201,10 @@ def _texts(folder: Path) -> Iterator[str]:
                 yield path.read_text(encoding="utf-8", errors="replace")
 
 
-def _removable(path: Path, kept: str) -> Removable:
+def _removable(path: Path, keep_reason: str) -> Removable:
     """The entry of a folder with the size and age of its files; links are not followed."""
     found = [entry.lstat() for entry in path.rglob("*") if not entry.is_dir()] or [path.lstat()]
-    return Removable(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), kept)
+    return Removable(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), keep_reason)
 
 
 def _size(size: int) -> str:

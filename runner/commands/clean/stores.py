@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runner.commands import LANGUAGE, Command, Option, whole
+from runner.commands import LANGUAGE, Command, Option, whole_number_reader
 from runner.config.language import language_of
 from runner.errors import ConfigError, InputError
 from runner.retrieval.stores import AwayError, Keeping, Store, StoredCollection, unreachable_error
@@ -18,7 +18,7 @@ from runner.words.wording import wording
 CONFIG, ROOT = "clean_stores", "stores"
 COMMAND = Command(
     "clean stores",
-    options=(Option("older_than", "DAYS", whole(0)), Option("yes"), LANGUAGE),
+    options=(Option("older_than", "DAYS", whole_number_reader(0)), Option("yes"), LANGUAGE),
     words="SETTING=VALUE",
     settings=CONFIG,
 )
@@ -34,16 +34,16 @@ class Collections:
         """The collections, oldest first, those of unknown age last. Raises InputError for a store without lasting
         collections."""
         try:
-            found = await self._keeping().list_collections(self._root)
+            collections = await self._demand_keeping().list_collections(self._root)
         except AwayError as error:
             raise unreachable_error(self._store.transfer, str(error), 1) from error
-        return sorted(found, key=lambda each: (each.made or datetime.max.replace(tzinfo=UTC), each.name))
+        return sorted(collections, key=lambda each: (each.made or datetime.max.replace(tzinfo=UTC), each.name))
 
     async def drop(self, name: str) -> None:
-        """Deletes one."""
-        await self._keeping().drop(name, self._root)
+        """Delete a collection."""
+        await self._demand_keeping().drop(name, self._root)
 
-    def _keeping(self) -> Keeping:
+    def _demand_keeping(self) -> Keeping:
         if not isinstance(self._store, Keeping):
             raise InputError(
                 "store: faiss keeps its indexes in the cache, which `clean cache` cleans; expected another choice, "
@@ -61,11 +61,13 @@ def main(argv: Sequence[str]) -> int:
 
     options = COMMAND.read(argv)
     words = [word for word in options.words if not word.startswith("report.language=")]
-    built = build(settings_of(CONFIG, words, ROOT).stores)
-    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    components = build(settings_of(CONFIG, words, ROOT).stores)
+    problems = [
+        problem for part in components.parts.values() if isinstance(part, Preflight) for problem in part.preflight()
+    ]
     if problems:
         raise ConfigError(problems)
-    asyncio.run(_clean(built.root, options, options.language or language_of(argv)))
+    asyncio.run(_clean(components.root, options, options.language or language_of(argv)))
     return 0
 
 
@@ -86,11 +88,11 @@ async def _clean(collections: Collections, options: Any, language: str) -> None:
     terminal.lines(say("stores.done" if is_sure else "stores.would", n=len(going), total=len(collections_there)))
 
 
-def _is_old(stored: StoredCollection, older_than: int | None) -> bool:
+def _is_old(collection: StoredCollection, older_than: int | None) -> bool:
     """Whether to delete a collection: never without --older-than; one of unknown age only with --older-than 0."""
     if older_than is None:
         return False
-    return older_than == 0 or (stored.made is not None and _days(stored.made) >= older_than)
+    return older_than == 0 or (collection.made is not None and _days(collection.made) >= older_than)
 
 
 def _days(made: datetime) -> int:

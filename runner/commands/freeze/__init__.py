@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     for key, path in contents.outside:
         terminal.note(say("freeze.outside", key=key, path=path))
-    if any((run.opened.run.get("git") or {}).get("dirty") for run in source.runs):
+    if any((run.folder.run.get("git") or {}).get("dirty") for run in source.runs):
         terminal.note(say("freeze.dirty"))
     size = sum(map(len, contents.files.values())) / 2**20
     counts = {"runs": say.count("run", len(source.runs)), "files": say.count("file", len(contents.files))}

@@ -13,7 +13,7 @@ from runner.commands.freeze.source import Run, Source
 from runner.config import arguments
 from runner.config.compose import Cell, compose_cells
 from runner.config.folders import with_search_path
-from runner.config.frozen import CONF, FrozenConfig, read_mapping, unfolding
+from runner.config.frozen import CONF, FrozenConfig, read_mapping, unfolded_folder
 from runner.config.vetting import Vetting
 from runner.errors import InputError
 
@@ -26,7 +26,7 @@ OF_ONE_START = (
 
 def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[FrozenConfig, list[Cell]]:
     """The content of frozen.yaml, and the runs that it composes to. Raises InputError where these differ from the
-    finished runs and, unless `trusts`, for classes of other packages: the folder may be somebody else's."""
+    finished runs and, unless `trusts`, for classes of other packages: the folder may come from someone else."""
     runs = [(run, _values(run.values)) for run in source.runs]
     first, values = runs[0]
     # Components of later choices of the sweep: with retriever=hybrid,agentic only the second run has an agent.
@@ -97,8 +97,8 @@ def _sweep(runs: Sequence[Run]) -> dict[str, str]:
 def _check(
     frozen: FrozenConfig, source: Source, expected: Sequence[Mapping[str, Any]], vet: Callable[[DictConfig], None]
 ) -> list[Cell]:
-    with unfolding(frozen) as folder:
-        overrides = arguments.check_overrides(frozen.over([], []))
+    with unfolded_folder(frozen) as folder:
+        overrides = arguments.check_overrides(frozen.overrides_with([], []))
         _, cells = compose_cells(with_search_path(overrides, [], frozen), folder, vet)
     ran = [run.swept for run in source.runs]
     again = [tuple(cell.swept) for cell in cells]
@@ -111,7 +111,7 @@ def _check(
         options = {name: node for name, node in _plain(cell).items() if name in values}  # and no newer one
         if different := sorted(_different(values, options)):
             raise InputError(
-                f"{run.opened.path}: would not be composed again as it was: {', '.join(different[:5])} "
+                f"{run.folder.path}: would not be composed again as it was: {', '.join(different[:5])} "
                 f"would differ{_one_by_one(source)}"
             )
     return cells
@@ -123,12 +123,12 @@ def _plain(cell: Cell) -> dict[str, Any]:
 
 
 def _one_by_one(source: Source) -> str:
-    return f": freeze {source.first.opened.path} FOLDER" if source.sweep is not None else ""
+    return f": freeze {source.first.folder.path} FOLDER" if source.sweep is not None else ""
 
 
-def _different(one: Any, other: Any, key: str = "") -> Iterator[str]:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for name in {*one, *other}:
-            yield from _different(one.get(name), other.get(name), f"{key}.{name}".lstrip("."))
-    elif one != other:
+def _different(first: Any, second: Any, key: str = "") -> Iterator[str]:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for name in {*first, *second}:
+            yield from _different(first.get(name), second.get(name), f"{key}.{name}".lstrip("."))
+    elif first != second:
         yield key

@@ -31,13 +31,21 @@ def environment(runs: Sequence[Run], variables: Iterable[str]) -> dict[str, Any]
 
     Distributions have the versions that the runs recorded, else those of this environment.
     """
-    told = {run.name: run.opened.run.get("versions") or {} for run in runs}
-    ran = {name: version for found in told.values() for name, version in found.items() if name not in NOT_DISTRIBUTIONS}
+    versions_by_run = {run.name: run.folder.run.get("versions") or {} for run in runs}
+    ran = {
+        name: version
+        for run_versions in versions_by_run.values()
+        for name, version in run_versions.items()
+        if name not in NOT_DISTRIBUTIONS
+    }
     return {
         "schema": SCHEMA,
         "kind": KIND,
-        **{name: _merge_equal({run: found.get(name) for run, found in told.items()}) for name in NOT_DISTRIBUTIONS},
-        "git": _merge_equal({run.name: run.opened.run.get("git") for run in runs}),
+        **{
+            name: _merge_equal({run: run_versions.get(name) for run, run_versions in versions_by_run.items()})
+            for name in NOT_DISTRIBUTIONS
+        },
+        "git": _merge_equal({run.name: run.folder.run.get("git") for run in runs}),
         "distributions": dict(sorted({**distributions(), **ran}.items())),
         "variables": sorted(variables),
         "data": _data(runs),
@@ -47,21 +55,21 @@ def environment(runs: Sequence[Run], variables: Iterable[str]) -> dict[str, Any]
 def read_environment(folder: Path) -> Mapping[str, Any]:
     """Raises InputError for a missing or damaged file."""
     path = folder / FILE
-    found = read_json(path)
-    if found is None or found.get("kind") != KIND or not isinstance(found.get("distributions"), dict):
+    record = read_json(path)
+    if record is None or record.get("kind") != KIND or not isinstance(record.get("distributions"), dict):
         raise InputError(f"{path}: {'damaged or cut off' if path.is_file() else 'no such file'}; freeze the run again")
-    if found.get("schema") != SCHEMA:
-        raise InputError(f"{path}: of schema {found.get('schema')!r}, this version reads {SCHEMA}; freeze it again")
-    return found
+    if record.get("schema") != SCHEMA:
+        raise InputError(f"{path}: of schema {record.get('schema')!r}, this version reads {SCHEMA}; freeze it again")
+    return record
 
 
 def changes(recorded: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """(what, in the record, here) of everything that differs here."""
-    here, installed = versions(), distributions()
+    current, installed = versions(), distributions()
     was: Mapping[str, str] = recorded["distributions"]
     compared = {
         "commit": (_commit(recorded.get("git")), _commit(git_state())),
-        **{name: (recorded.get(name), here.get(name)) for name in NOT_DISTRIBUTIONS},
+        **{name: (recorded.get(name), current.get(name)) for name in NOT_DISTRIBUTIONS},
         **{name: (was.get(name), installed.get(name)) for name in sorted({*was, *installed})},
     }
     return [(name, _text_of(before), _text_of(after)) for name, (before, after) in compared.items() if before != after]
@@ -130,7 +138,7 @@ def _normal(name: str) -> str:
 
 
 def _data(runs: Sequence[Run]) -> dict[str, Any]:
-    found = {run.name: run.opened.run.get("identity") or {} for run in runs}
+    found = {run.name: run.folder.run.get("identity") or {} for run in runs}
     names = dict.fromkeys(name for identity in found.values() for name in identity)
     return {name: _merge_equal({run: identity.get(name) for run, identity in found.items()}) for name in names}
 

@@ -107,8 +107,8 @@ def _variables_read(source: Source, frozen: FrozenConfig) -> set[str]:
 
 def _snapshot(run: Run, cell: Cell) -> str:
     """The snapshot of a run with the configuration of the record."""
-    path = run.opened.path / SNAPSHOT
-    data = path.read_bytes() if path.is_file() else encode(run.opened)
+    path = run.folder.path / SNAPSHOT
+    data = path.read_bytes() if path.is_file() else encode(run.folder)
     parse_snapshot(data, str(path))
     snapshot = orjson.loads(data)
     snapshot["config"] = plain_config(cell.cfg)
@@ -118,8 +118,8 @@ def _snapshot(run: Run, cell: Cell) -> str:
 
 
 def _summary(run: Run) -> str:
-    path = run.opened.path / "summary.md"
-    return _text(path) if path.is_file() else portable_text(render(Document.of(run.opened)))
+    path = run.folder.path / "summary.md"
+    return _text(path) if path.is_file() else portable_text(render(Document.of(run.folder)))
 
 
 def _text(path: Path) -> str:
@@ -141,9 +141,9 @@ def _json(value: Any) -> str:
 def _demand_no_secret(files: Mapping[str, str], frozen: FrozenConfig) -> None:
     for variable in sorted(set(variables(frozen.values))):
         secret = os.environ.get(variable, "")
-        found = [name for name, text in files.items() if secret in text]
-        if len(secret) >= SHORTEST_SECRET and found:
+        leaking_files = [name for name, text in files.items() if secret in text]
+        if len(secret) >= SHORTEST_SECRET and leaking_files:
             raise InputError(
-                f"{found[0]} would hold the value of the environment variable {variable}; "
+                f"{leaking_files[0]} would hold the value of the environment variable {variable}; "
                 "run it with the name of the variable where its value stands"
             )

@@ -37,7 +37,7 @@ class Record:
     @property
     def say(self) -> Wording:
         """The words of the first run, in the language of its reports."""
-        return wording_of(self.source.first.opened.run)
+        return wording_of(self.source.first.folder.run)
 
     def word(self, key: str, **values: Any) -> str:
         """A phrase of the room of records, in the same language."""
@@ -46,17 +46,17 @@ class Record:
 
 def readme(record: Record) -> str:
     """The text of README.md: question, results, how to reproduce them, and the environment."""
-    sections = [_question_section(record), _results(record), _again(record), _environment_section(record)]
+    sections = [_question_section(record), _results(record), _rerun_section(record), _environment_section(record)]
     return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 
 
 def command(source: Source, frozen: FrozenConfig) -> str:
     """The command that was typed, for all runs of a sweep."""
-    together = {override: frozen.sweep[_key(override)] for override in source.first.swept}
-    run = source.first.opened.run
+    swept_values = {override: frozen.sweep[_key(override)] for override in source.first.swept}
+    run = source.first.folder.run
     typed = list(map(str, run.get("overrides") or ()))
-    given = [f"{word.partition('=')[0]}={together[word]}" if word in together else word for word in typed]
-    return portable_text(arguments.command_of(given, run.get("frozen"), run.get("config_folders") or ()))
+    words = [f"{word.partition('=')[0]}={swept_values[word]}" if word in swept_values else word for word in typed]
+    return portable_text(arguments.command_of(words, run.get("frozen"), run.get("config_folders") or ()))
 
 
 def _key(override: str) -> str:
@@ -67,7 +67,7 @@ def _key(override: str) -> str:
 
 
 def _question_section(record: Record) -> Section:
-    run = record.source.first.opened.run
+    run = record.source.first.folder.run
     git, date = run.get("git"), str(run.get("created_at"))[:10]
     if git:
         commit = str(git["commit"])[:12]
@@ -93,12 +93,12 @@ def _question(experiment: str | None) -> str:
 def _results(record: Record) -> Section:
     say, runs = record.say, record.source.runs
     labels = [" ".join(run.swept) or record.word("value") for run in runs]
-    metrics = {run.name: run.opened.summary.get("metrics") or {} for run in runs}
+    metrics = {run.name: run.folder.summary.get("metrics") or {} for run in runs}
     names = columns(list(metrics.values()), say.catalogue)
-    same_k = {run.opened.summary.get("k") for run in runs}
+    same_k = {run.folder.summary.get("k") for run in runs}
     k = same_k.pop() if len(same_k) == 1 else None
     rows = [[metric.label(name, k, say), *(_cell(each, name, say) for each in metrics.values())] for name in names]
-    baselines = sorted({name for run in runs for name in (run.opened.summary.get("facts") or {}).get("baselines", ())})
+    baselines = sorted({name for run in runs for name in (run.folder.summary.get("facts") or {}).get("baselines", ())})
     blocks: list[Block] = [
         *([Note(record.word("partial", runs=partial), "strong")] if (partial := _partial(record)) else []),
         Table([record.word("metric"), *labels], rows, right=range(1, len(labels) + 1)),
@@ -117,13 +117,13 @@ def _reports(record: Record) -> str:
 
 
 def _partial(record: Record) -> str:
-    found = [run for run in record.source.runs if run.opened.run.get("status") != "completed"]
+    found = [run for run in record.source.runs if run.folder.run.get("status") != "completed"]
     return ", ".join(record.word("partial_run", **_counts(run, record.say)) for run in found)
 
 
 def _counts(run: Run, say: Wording) -> dict[str, Any]:
-    counts = case_counts(run.opened.summary)
-    status = say.name("status", str(run.opened.run.get("status")))
+    counts = case_counts(run.folder.summary)
+    status = say.name("status", str(run.folder.run.get("status")))
     return {"run": run.name, "done": counts["done"], "total": counts["total"], "status": status}
 
 
@@ -135,7 +135,7 @@ def _cell(metrics: Mapping[str, Any], name: str, say: Wording) -> str:
     return Markdown(f"{value.value:.3f} {interval} ({value.n})".replace("  ", " "))
 
 
-def _again(record: Record) -> Section:
+def _rerun_section(record: Record) -> Section:
     place = arguments.shell(str(record.place))
     run = f"python -m runner -cd {place} -cn frozen"
     of_one = record.place if record.source.sweep is None else record.place / record.source.first.name
@@ -143,7 +143,7 @@ def _again(record: Record) -> Section:
     change = {None: "", "keyword": " retriever=hybrid"}.get(retriever, " retriever=keyword")
     compare = f"python -m runner compare {arguments.shell(str(of_one))} {record.word('example_run')}"
     names = {
-        name for run in record.source.runs for each in (run.opened.run.get("models") or {}).values() for name in each
+        name for run in record.source.runs for each in (run.folder.run.get("models") or {}).values() for name in each
     }
     variables = record.environment["variables"]
     blocks: list[Block] = [

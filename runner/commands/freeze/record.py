@@ -39,7 +39,7 @@ class Record:
 
 
 def open_record(folder: Path) -> Record:
-    """Raises InputError for a folder that is no record, and for a changed one."""
+    """Open a record. Raises InputError for a folder that is not a record, or that was changed."""
     if not folder.is_dir():
         makes = f" (python -m runner freeze RUN {folder.parent}/NAME makes one)"
         raise InputError(f"{folder}: no such record{_near(folder) or makes}")

@@ -34,14 +34,14 @@ class Changes:
 
     metrics: Sequence[tuple[str, float | None, float | None]]
     cases: Sequence[str]
-    gone: Sequence[str]
+    removed: Sequence[str]
     new: Sequence[str]
     identities: Sequence[str]
 
     @property
     def in_numbers(self) -> bool:
         """Whether a metric or a case differs."""
-        return bool(self.metrics or self.cases or self.gone or self.new)
+        return bool(self.metrics or self.cases or self.removed or self.new)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,17 +122,20 @@ def _cases(was: Cases, now: Cases) -> Iterator[str]:
     for kind, nothing in NUMBERS.items():
         columns, others = getattr(was, kind), getattr(now, kind)
         for name in {*columns, *(others.keys() & was.values.keys())}:
-            one, other = columns.get(name, np.full(len(was), nothing)), others.get(name, np.full(len(now), nothing))
-            differ |= _unequal(one[before], other[after])
+            recorded, repeated = (
+                columns.get(name, np.full(len(was), nothing)),
+                others.get(name, np.full(len(now), nothing)),
+            )
+            differ |= _unequal(recorded[before], repeated[after])
     texts = {name: (getattr(was, name), getattr(now, name)) for name in ("content", "gold")}
     texts |= {name: (column, now.labels.get(name, [None] * len(now))) for name, column in was.labels.items()}
-    for one, other in texts.values():
-        differ |= np.array([one[a] != other[b] for a, b in zip(before, after, strict=True)], dtype=bool)
+    for recorded, repeated in texts.values():
+        differ |= np.array([recorded[a] != repeated[b] for a, b in zip(before, after, strict=True)], dtype=bool)
     yield from (was.ids[place] for place in before[differ])
 
 
-def _unequal(one: Any, other: Any) -> Any:
+def _unequal(recorded: Any, repeated: Any) -> Any:
     """Elementwise inequality; NaN equals NaN."""
-    if one.dtype != np.float64:
-        return one != other
-    return (one != other) & ~(np.isnan(one) & np.isnan(other))
+    if recorded.dtype != np.float64:
+        return recorded != repeated
+    return (recorded != repeated) & ~(np.isnan(recorded) & np.isnan(repeated))

@@ -76,9 +76,9 @@ def sections(reproduction: Reproduction, language: str) -> list[Section]:
     return [Section("", title, blocks, untitled=TERMINAL)]
 
 
-def _runs(found: Reproduction, say: _Say) -> Table:
+def _runs(reproduction: Reproduction, say: _Say) -> Table:
     rows: list[list[str | Cell]] = [
-        [run.label, Cell(say(run.outcome), "strong", verdict=run.outcome), *_counts(run)] for run in found.runs
+        [run.label, Cell(say(run.outcome), "strong", verdict=run.outcome), *_counts(run)] for run in reproduction.runs
     ]
     headers = [say(name) for name in ("run", "outcome", "metrics_changed", "cases_changed")]
     stacks = [Stack(header, (place,)) for place, header in enumerate(headers)]
@@ -102,7 +102,7 @@ def _counts(run: RepeatedRun) -> list[str]:
     changes = run.changes
     return [
         f"{len(changes.metrics)}/{len(was.metrics)}",
-        f"{len(changes.cases) + len(changes.gone)}/{len(was.cases)}",
+        f"{len(changes.cases) + len(changes.removed)}/{len(was.cases)}",
     ]
 
 
@@ -112,10 +112,10 @@ def _all_where(runs: Sequence[RepeatedRun], say: _Say) -> Iterator[str]:
     for run in runs:
         if lines := tuple(_differences(run, say)):
             alike.setdefault((str(run.changes.in_numbers), *lines), []).append(run)
-    for found, those in alike.items():
-        labels = ", ".join(run.label for run in those)
-        yield f"{say('where' if those[0].changes.in_numbers else 'where_same', run=labels)}:"
-        yield from found[1:]
+    for shared_lines, runs_alike in alike.items():
+        labels = ", ".join(run.label for run in runs_alike)
+        yield f"{say('where' if runs_alike[0].changes.in_numbers else 'where_same', run=labels)}:"
+        yield from shared_lines[1:]
 
 
 def _differences(run: RepeatedRun, say: _Say) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _differences(run: RepeatedRun, say: _Say) -> Iterator[str]:
     items = {
         "metrics": _metrics(changes, run, say),
         "cases": changes.cases,
-        "gone": changes.gone,
+        "gone": changes.removed,
         "new": changes.new,
         "identities": changes.identities,
     }
@@ -145,10 +145,10 @@ def _change(name: str, ks: tuple[int | None, int | None], was: float | None, now
     return f"{recorded} {before} → {after}" if recorded == again else f"{recorded} {before} → {again} {after}"
 
 
-def _environment(found: Reproduction, say: _Say) -> str:
-    if not found.environment:
+def _environment(reproduction: Reproduction, say: _Say) -> str:
+    if not reproduction.environment:
         return say("environment.same")
-    items = [f"{name} {was} → {now}" for name, was, now in found.environment]
+    items = [f"{name} {was} → {now}" for name, was, now in reproduction.environment]
     return f"{say('environment')}: {say('environment.changed', items=say.join_items(items))}"
 
 

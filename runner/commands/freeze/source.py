@@ -21,18 +21,18 @@ class Run:
 
     name: str
     swept: Sequence[str]
-    opened: RunFolder
+    folder: RunFolder
     values: Mapping[str, Any]
 
     @property
     def choices(self) -> dict[str, str]:
         """The choice of each group."""
-        return {str(group): str(choice) for group, choice in (self.opened.run.get("choices") or {}).items()}
+        return {str(group): str(choice) for group, choice in (self.folder.run.get("choices") or {}).items()}
 
 
 @dataclass(frozen=True)
 class Source:
-    """`sweep` is sweep.json, None for a single run."""
+    """The folder to freeze: its runs, and sweep.json (None for a single run)."""
 
     folder: Path
     runs: Sequence[Run]
@@ -46,7 +46,7 @@ class Source:
     @property
     def models(self) -> list[str]:
         """Names of the models that were called."""
-        used = [names for run in self.runs for names in (run.opened.run.get("models") or {}).values()]
+        used = [names for run in self.runs for names in (run.folder.run.get("models") or {}).values()]
         return sorted({name for names in used for name in names})
 
 
@@ -60,8 +60,8 @@ def open_source(folder: Path, *, partial: bool) -> Source:
         cells = [(str(cell["folder"]), cell.get("overrides") or ()) for cell in sweep.get("cells") or ()]
         runs = [_run(name, overrides, open_run(folder / name)) for name, overrides in cells]
         if len(runs) == 1:
-            runs, sweep = [_run(".", (), runs[0].opened)], None
-    problems = [problem for run in runs if (problem := _problem(run.opened, partial))]
+            runs, sweep = [_run(".", (), runs[0].folder)], None
+    problems = [problem for run in runs if (problem := _problem(run.folder, partial))]
     if problems or not runs:
         raise InputError("\n".join(problems) or f"{folder}: the sweep has no runs")
     return Source(folder, runs, sweep)

@@ -35,26 +35,26 @@ def main(argv: Sequence[str]) -> int:
     cfg = settings([word for word in COMMAND.read(argv).words if not word.startswith(f"{SPOKEN}=")])
     say = wording(language_of(argv), "outcomes")
     out = expand(cfg.out)
-    spent = out.with_name(f".{out.stem}.ledger")
-    cfg.models.out = str(spent)
-    built = build(cfg.testset)
-    maker: QuestionMaker = built.root
+    ledger_path = out.with_name(f".{out.stem}.ledger")
+    cfg.models.out = str(ledger_path)
+    components = build(cfg.testset)
+    maker: QuestionMaker = components.root
     from runner.commands.generate.files import check_out, write
     from runner.llm import ledger
 
     check_out(out)
-    announce(cfg, built, say.language)
-    ledger.begin_again(spent, cfg.budget)
+    announce(cfg, components, say.language)
+    ledger.begin_again(ledger_path, cfg.budget)
     batch = maker.plan_batch()
     for line in skipped_lines(batch.problems, say):
         terminal.note(line)
     asyncio.run(_ask(maker, batch, cfg.budget.confirm_over, say))
-    if not batch.kept:
+    if not batch.drafts:
         reasons = _drop_counts(batch, wording("en", "outcomes"))
         raise EvaluationError(f"no question is left of {batch.n_ordered} ordered, so nothing is written: {reasons}")
     write(batch, maker, out)
     terminal.lines(*_summary(batch, maker, out, say))
-    shutil.rmtree(spent, ignore_errors=True)
+    shutil.rmtree(ledger_path, ignore_errors=True)
     return 0
 
 
@@ -96,8 +96,8 @@ def _as_list(word: str) -> str:
 def _summary(batch: Batch, maker: QuestionMaker, out: Path, say: Wording) -> list[str]:
     from runner.commands.generate.files import provenance_path
 
-    n, n_dropped = len(batch.kept), batch.n_ordered - len(batch.kept)
-    answerable = sum(draft.slot.answerable for draft in batch.kept)
+    n, n_dropped = len(batch.drafts), batch.n_ordered - len(batch.drafts)
+    answerable = sum(draft.slot.answerable for draft in batch.drafts)
     counts = {"n": n, "answerable": answerable, "unanswerable": n - answerable}
     chunks = {"asked": len(batch.orders), "total": len(batch.corpus.chunks)}
     dropped = say("generate.dropped", n=n_dropped, total=batch.n_ordered, reasons=_drop_counts(batch, say))

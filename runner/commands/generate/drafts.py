@@ -50,12 +50,12 @@ class Draft:
 
 def messages(order: Order) -> tuple[Message, ...]:
     """The messages that ask for the questions of an order."""
-    wanted = "\n".join(
+    orders = "\n".join(
         f"{slot.number}. {slot.type}, {slot.difficulty}, {'answerable' if slot.answerable else 'not answerable'}"
         for slot in order.slots
     )
     return (
-        Message("system", prompt("testset_questions").system(order.language, orders=wanted)),
+        Message("system", prompt("testset_questions").system(order.language, orders=orders)),
         Message("user", fence_fields({"source": [source(order.chunk, order.title)]}, order.language)),
     )
 

@@ -22,11 +22,12 @@ def duplicates(questions: Sequence[str]) -> list[bool]:
     and both hold the same numbers and single letters: "plan A" is not "plan B".
     """
     repeats = [False] * len(questions)
-    told = [(_words(question), frozenset(_MARK.findall(question))) for question in questions]
+    features = [(_words(question), frozenset(_MARK.findall(question))) for question in questions]
     for place, near in enumerate(_near(questions)):
-        words, marks = told[place]
+        words, marks = features[place]
         repeats[place] = any(
-            not repeats[other] and marks == told[other][1] and _same_words(words, told[other][0]) for other in near
+            not repeats[other] and marks == features[other][1] and _same_words(words, features[other][0])
+            for other in near
         )
     return repeats
 
@@ -45,7 +46,7 @@ def _has_all(words: Sequence[Word], forms: frozenset[str]) -> bool:
 
 
 def _near(questions: Sequence[str]) -> Iterator[list[int]]:
-    """For each question, the earlier ones with a Jaccard index of at least NEAR."""
+    """The earlier questions, for each question, with a Jaccard index of at least NEAR."""
     ngrams = count_ngrams(questions)
     sizes = np.diff(ngrams.offsets)
     owners = np.repeat(np.arange(len(questions)), sizes)

@@ -39,17 +39,17 @@ def check_out(out: Path) -> None:
 
 def write(batch: Batch, maker: QuestionMaker, out: Path) -> None:
     """Write the provenance, then the queries, so that no queries file is without provenance."""
-    content = b"".join(orjson.dumps(row) + b"\n" for row in rows(batch.kept))
+    content = b"".join(orjson.dumps(row) + b"\n" for row in rows(batch.drafts))
     write_json(provenance_path(out), provenance(batch, maker, out, content))
     with replacing(out) as scratch:
         scratch.write_bytes(content)
 
 
-def rows(kept: Sequence[Draft]) -> list[dict[str, Any]]:
+def rows(drafts: Sequence[Draft]) -> list[dict[str, Any]]:
     """The lines of a queries file. Gold is the document, with the quoted passage where the document contains it, else
     with the chunk."""
-    width = max(3, len(str(len(kept))))
-    return [{"id": f"gen-{n:0{width}d}", **_row(draft)} for n, draft in enumerate(kept, 1)]
+    width = max(3, len(str(len(drafts))))
+    return [{"id": f"gen-{n:0{width}d}", **_row(draft)} for n, draft in enumerate(drafts, 1)]
 
 
 def _row(draft: Draft) -> dict[str, Any]:
@@ -102,16 +102,16 @@ def provenance(batch: Batch, maker: QuestionMaker, out: Path, content: bytes) ->
 
 def counts(batch: Batch) -> Mapping[str, Any]:
     """The numbers of ordered, kept and dropped questions, and the kinds of the kept ones."""
-    slots = [draft.slot for draft in batch.kept]
-    passages = [_passage(draft) for draft in batch.kept if draft.slot.answerable]
+    slots = [draft.slot for draft in batch.drafts]
+    passages = [_passage(draft) for draft in batch.drafts if draft.slot.answerable]
     return {
         "ordered": batch.n_ordered,
-        "kept": len(batch.kept),
+        "kept": len(batch.drafts),
         "answerable": sum(slot.answerable for slot in slots),
         "with_span": sum("expected_spans" in passage for passage in passages),
         "question_type": dict(Counter(slot.type for slot in slots)),
         "difficulty": dict(Counter(slot.difficulty for slot in slots)),
-        "language": dict(Counter(draft.order.language for draft in batch.kept)),
+        "language": dict(Counter(draft.order.language for draft in batch.drafts)),
         "dropped": dict(batch.dropped),
         "failures": dict(Counter(batch.failures)),
     }

@@ -66,7 +66,7 @@ class Batch:
     chunker: Cutter
     orders: Sequence[Order]
     problems: Sequence[DataProblem]
-    kept: list[Draft] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -152,7 +152,7 @@ class QuestionMaker:
                 label, drafts, self._checker(corpus, neighbours), batch, LANGUAGES[say.language]
             )
         reasons = ["failed" if reason is None else reason for reason in checked]
-        batch.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if batch.keeps(reason)]
+        batch.drafts = [draft for draft, reason in zip(drafts, reasons, strict=True) if batch.keeps(reason)]
         return batch
 
     def _load(self, log: ProblemLog) -> tuple[Corpus, Cutter]:
@@ -173,11 +173,11 @@ class QuestionMaker:
             return await self.model.ask_for_json(request, lambda reply: drafts_of(reply, order))
 
         label = say("generate.writing", n=len(batch.orders))
-        written = await self._for_each(label, batch.orders, write, batch, LANGUAGES[say.language])
-        for order, drafts in zip(batch.orders, written, strict=True):
+        drafts_by_order = await self._for_each(label, batch.orders, write, batch, LANGUAGES[say.language])
+        for order, drafts in zip(batch.orders, drafts_by_order, strict=True):
             missing = len(order.slots) - len(drafts or ())
             batch.dropped += Counter({"failed" if drafts is None else "not_written": missing})
-        return [draft for drafts in written for draft in drafts or ()]
+        return [draft for drafts in drafts_by_order for draft in drafts or ()]
 
     def _checker(self, corpus: Corpus, neighbours: Neighbours | None) -> Callable[[Draft], Awaitable[str]]:
         async def objection(draft: Draft) -> str:
@@ -282,10 +282,10 @@ class Neighbours:
     def of(self, question: str, beside: Chunk, count: int) -> list[Chunk]:
         """The nearest passages, best first, without `beside` and without passages that share no word with the question.
         Ties in corpus order."""
-        known = [self._numbers[term] for term in by_script(question) if term in self._numbers]
-        if not known:
+        term_ids = [self._numbers[term] for term in by_script(question) if term in self._numbers]
+        if not term_ids:
             return []
-        scores = self._bm25.get_scores_from_ids(known)
+        scores = self._bm25.get_scores_from_ids(term_ids)
         order = np.argsort(-scores, kind="stable")[: count + 1]
         found = [self._chunks[place] for place in order if scores[place] > 0]
         return [chunk for chunk in found if chunk.id != beside.id][:count]

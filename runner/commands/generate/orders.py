@@ -39,8 +39,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """The settings of orders. `share` (0..1): of questions without an answer in the corpus. `language` None: that of
-    each chunk."""
+    """The settings of orders. `share`: the part (0..1) of questions without an answer in the corpus. `language`: None
+    for that of each chunk."""
 
     per_chunk: int
     max_chunks: int

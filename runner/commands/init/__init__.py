@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     say = wording(language, "init")
     kind = vars(options)["for"] or "notes"
     texts = {folder / place: text for place, text in project_files(kind, language).items()}
-    if taken := sorted(str(path) for path in {step for path in texts for step in _in_the_way(path, folder)}):
+    if taken := sorted(str(path) for path in {step for path in texts for step in _blocking_paths(path, folder)}):
         terminal.fail(say("taken", folder=folder, files=", ".join(taken)))
         return TAKEN
     if problem := no_place_for_a_file(folder / "README.md"):
@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _in_the_way(path: Path, folder: Path) -> Iterator[Path]:
+def _blocking_paths(path: Path, folder: Path) -> Iterator[Path]:
     """The existing paths in the way of a file: the file itself, or a file in place of one of its folders."""
     if path.exists() or path.is_symlink():
         yield path
@@ -107,12 +107,12 @@ def project_files(kind: str, language: str) -> dict[str, str]:
         "DISTRIBUTION": DISTRIBUTION,
         "LANGUAGE": language,
     }
-    own = {"conf/experiment/mine.yaml": f"{kind}.yaml"}
-    shared = {**FOR_ALL, **project.code}
+    kind_files = {"conf/experiment/mine.yaml": f"{kind}.yaml"}
+    common_files = {**FOR_ALL, **project.code}
     return {
         "README.md": _readme(kind, wording(language, "init")),
-        **{place: _fill(TEMPLATE / name, names) for place, name in own.items()},
-        **{place: _fill(TEMPLATE / "any" / name, names) for place, name in shared.items()},
+        **{place: _fill(TEMPLATE / name, names) for place, name in kind_files.items()},
+        **{place: _fill(TEMPLATE / "any" / name, names) for place, name in common_files.items()},
         **dict(_data(TEMPLATE / language, project.data)),
     }
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.commands import Command, Option, whole
-from runner.errors import InputError, installing
+from runner.commands import Command, Option, whole_number_reader
+from runner.errors import InputError, install_command
 from runner.system import redaction, terminal
 from runner.words.wording import supported_language, wording
 
@@ -24,12 +24,12 @@ COMMAND = Command(
     "serve",
     options=(
         Option("host", "HOST", default="127.0.0.1"),
-        Option("port", "PORT", whole(1, 65535), 8000),
+        Option("port", "PORT", whole_number_reader(1, 65535), 8000),
         Option("root", "FOLDER", Path, Path("outputs")),
-        Option("jobs", "N", whole(1, 64), 2),
+        Option("jobs", "N", whole_number_reader(1, 64), 2),
         Option("token_env", "NAME"),
         Option("name", "HOST,…", lambda text: tuple(filter(None, map(str.strip, text.split(","))))),
-        Option("max_upload_mb", "N", whole(1, 100_000), 512),
+        Option("max_upload_mb", "N", whole_number_reader(1, 100_000), 512),
         Option("read_only"),
     ),
     words="OPTION=VALUE",
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
         say = wording(_language(options.words), "serve")
         terminal.note(say("serving", address=address, root=root))
         terminal.note(say("serving.docs", address=address))
-        with working(desk):
+        with work_on_queue(desk):
             _make_room()
             server_of(desk, token=token, hosts=(options.host, *(options.name or ()))).run(sockets=[door])
     return 0
@@ -84,11 +84,13 @@ def _demand_extra() -> None:
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise InputError(f"serve needs the extra `serve` ({error.name} is missing): {installing('serve')}") from None
+        raise InputError(
+            f"serve needs the extra `serve` ({error.name} is missing): {install_command('serve')}"
+        ) from None
 
 
 def token_of(name: str | None, host: str) -> str | None:
-    """Raises InputError where a server that others reach has none."""
+    """The token. Raises InputError where a server that others can reach has none."""
     if name is None:
         if not is_loopback(host):
             raise InputError(
@@ -127,7 +129,7 @@ def _root(folder: Path, *, read_only: bool) -> Path:
 
 @contextmanager
 def _hold_queue(root: Path, *, read_only: bool) -> Iterator[None]:
-    """One server has the queue of a root."""
+    """Lock the queue of a root, which only one server may have."""
     from runner.run.folders import lock_folder
 
     if read_only:
@@ -155,7 +157,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def working(desk: Desk) -> Iterator[None]:
+def work_on_queue(desk: Desk) -> Iterator[None]:
     """Work on the queue until the context ends. Jobs that run then continue by themselves."""
     stop = threading.Event()
 

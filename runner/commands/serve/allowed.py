@@ -55,7 +55,7 @@ class Allowlist:
     """The settings and choices that requests may set: those of the program, of installed packages and of `folders`."""
 
     folders: tuple[str, ...] = ()
-    closed: frozenset[str] = field(default_factory=frozenset)  # keys that the server's own words fix
+    fixed_keys: frozenset[str] = field(default_factory=frozenset)  # keys that the server's own words fix
 
     @cached_property
     def _choices(self) -> Mapping[str, Mapping[str, str]]:
@@ -95,29 +95,29 @@ class Allowlist:
 
     @cached_property
     def brings(self) -> Mapping[str, Mapping[str, Chosen]]:
-        """Groups that a component needs beside those of its experiment, by GROUP=CHOICE."""
+        """The groups that a component needs besides those of its experiment, by GROUP=CHOICE."""
         offered = {**self.groups, **{group: tuple(self._choices.get(group, ())) for group in DATA}}
         needed = {f"{group}={name}": self._needs(group, name) for group, names in offered.items() for name in names}
         return {choice: groups for choice, groups in needed.items() if groups}
 
     def _choices_of(self, experiment: str) -> Mapping[str, Chosen]:
-        used = dict(_choices_by_name(self._choices["experiment"][experiment]))
-        evaluation = str(used.pop("evaluation", ""))
+        choices = dict(_choices_by_name(self._choices["experiment"][experiment]))
+        evaluation = str(choices.pop("evaluation", ""))
         text = self._choices["evaluation"].get(evaluation, "")
         shared = _choices_by_name((CONF / "config.yaml").read_text(encoding="utf-8"))
         of_all = {group: name for group, name in shared if f"${{{group}}}" in text or group == "regression"}
-        chosen = {**of_all, **dict(_choices_by_name(text)), **used}
+        chosen = {**of_all, **dict(_choices_by_name(text)), **choices}
         offered = {group: name for group, name in chosen.items() if group in self.groups or group in DATA}
         return {"evaluation": evaluation, **offered}
 
     def _needs(self, group: str, choice: str, depth: int = 3) -> dict[str, Chosen]:
         text = self._choices[group].get(choice, "") if depth else ""
-        brought: dict[str, Chosen] = {}
+        choices: dict[str, Chosen] = {}
         for part in _defaults(text):
             if not isinstance(part, dict):
-                brought |= self._needs(group, str(part).partition("@")[0], depth - 1)
-        brought |= dict(_choices_by_name(text, group))
-        return {name: chosen for name, chosen in brought.items() if name in self.groups}
+                choices |= self._needs(group, str(part).partition("@")[0], depth - 1)
+        choices |= dict(_choices_by_name(text, group))
+        return {name: chosen for name, chosen in choices.items() if name in self.groups}
 
     def _without_places(self, group: str) -> tuple[str, ...]:
         def is_open(text: str) -> bool:
@@ -130,7 +130,7 @@ class Allowlist:
 
     @cached_property
     def options(self) -> Sequence[Setting]:
-        """Of a run, whatever is evaluated."""
+        """The options of a run, whatever it evaluates."""
         defaults = yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8"))
         settings = []
         for key in OPTIONS:
@@ -154,7 +154,7 @@ class Allowlist:
 
     @cached_property
     def settings(self) -> Mapping[str, Setting]:
-        """By key."""
+        """The settings by key."""
         by_key: dict[str, Setting] = {}
         for settings in self.settings_of.values():
             for setting in settings:
@@ -175,7 +175,7 @@ class Allowlist:
     # --- words of a request -----------------------------------------------------------------------
 
     def vet(self, overrides: Sequence[str]) -> None:
-        """Raises ConfigError with everything that a request must not say."""
+        """Raises ConfigError with everything that a request must not set."""
         problems = [problem for override in overrides if (problem := self._problem(override)) is not None]
         if problems:
             raise ConfigError(problems)
@@ -185,7 +185,7 @@ class Allowlist:
         if matched is None:
             return Problem(override[:80] or "''", "expected KEY=VALUE")
         key, value = matched.groups()
-        if key in self.closed or key.split(".")[0] == "budget":
+        if key in self.fixed_keys or key.split(".")[0] == "budget":
             return Problem(key, "is set by the server")
         if key in self.groups:
             return _unknown_choice(key, value, self.groups[key])
@@ -211,14 +211,14 @@ def _choices_by_name(text: str, group: str = "") -> Iterator[tuple[str, Chosen]]
     """Groups of a list of defaults that are chosen by their name alone, with their choices. `group`: whose choice has
     the list."""
     for entry in _defaults(text):
-        for key, chosen in entry.items() if isinstance(entry, dict) else ():
+        for key, choice in entry.items() if isinstance(entry, dict) else ():
             name, _, package = str(key).removeprefix("override ").partition("@")
             if not package or package == f"_global_.{name.strip('/')}":
-                yield (f"{group}/{name}" if group and not name.startswith("/") else name.strip("/")), chosen
+                yield (f"{group}/{name}" if group and not name.startswith("/") else name.strip("/")), choice
 
 
 def key_of(override: str) -> str:
-    """What an override sets."""
+    """The key that an override sets."""
     return override.lstrip("+~").partition("=")[0]
 
 
@@ -257,7 +257,7 @@ def _of_node(node: Mapping[str, Any], place: str) -> Iterator[Setting]:
 
 
 def _kind(hint: Any) -> tuple[str, tuple[str, ...]] | None:
-    """None for what is not plain."""
+    """The kind and the words of a plain type; None for any other type."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _kind(parts[0])

@@ -39,7 +39,7 @@ class Strict(BaseModel):
 
 
 class Problem(BaseModel):
-    """One setting that is wrong, and what would work."""
+    """A wrong setting, and what would work."""
 
     key: str = Field(description="the setting, as it is typed at the command line")
     message: str
@@ -120,7 +120,7 @@ class RetrievalMetrics(BaseModel):
 
 
 class CaseResult(BaseModel):
-    """What came of one case."""
+    """The result of one case."""
 
     id: str
     test_case_id: str
@@ -200,14 +200,14 @@ class RequestTotals(BaseModel):
 
 
 class RoleRequests(RequestTotals):
-    """Of one role and model."""
+    """The requests of one role and model."""
 
     role: str
     model: str
 
 
 class PlannedRun(BaseModel):
-    """What one run would ask."""
+    """The requests that one run would send."""
 
     overrides: list[str]
     cases: int
@@ -216,7 +216,7 @@ class PlannedRun(BaseModel):
 
 
 class PlanReply(BaseModel):
-    """What a run or a sweep would ask and cost."""
+    """The requests and cost of a run or a sweep."""
 
     runs: list[PlannedRun]
     total: RequestTotals
@@ -244,7 +244,7 @@ class ContextShown(BaseModel):
 
 
 class CaseCell(BaseModel):
-    """What one run made of a case."""
+    """The result of one run on a case."""
 
     status: str | None = Field(description="null where the run does not have the case")
     right: bool | None
@@ -294,7 +294,7 @@ class SheetRequest(Strict):
 
 
 class Rating(Strict):
-    """What a person says of an answer."""
+    """The rating of an answer by a person."""
 
     rubric: str = Field(max_length=200)
     rater: str = Field(max_length=40)
@@ -345,7 +345,7 @@ class Schema(BaseModel):
 
 
 def desk_of(request: Request) -> Desk:
-    """Of the server."""
+    """The desk of the server."""
     desk: Desk = request.app.state.desk
     return desk
 
@@ -374,27 +374,37 @@ router = APIRouter(prefix="/evaluation", responses=WRONG)
 
 
 def dataset_detail(dataset: Dataset) -> DatasetDetail:
-    """As the API tells it."""
+    """A data set in the form of the API."""
     return DatasetDetail(**{name: getattr(dataset, name) for name in DatasetDetail.model_fields})
 
 
+class DatasetForm(BaseModel):
+    """The form of an upload: a name, the files of each part, and how to read them."""
+
+    name: Annotated[str, Form(min_length=1, max_length=200)]
+    queries: Annotated[list[UploadFile] | None, File(description="questions, topics, links or traces")] = None
+    corpus: Annotated[list[UploadFile] | None, File(description="documents")] = None
+    qrels: Annotated[list[UploadFile] | None, File(description="relevance judgements (trec, beir)")] = None
+    notes: Annotated[list[UploadFile] | None, File(description="Markdown notes, or a zip of them")] = None
+    events: Annotated[list[UploadFile] | None, File(description="of links")] = None
+    guide: Annotated[list[UploadFile] | None, File(description="of faq_guide, whose corpus is the FAQ")] = None
+    format: Annotated[str | None, Form(description=f"{', '.join(FORMS)}; default: by the files")] = None
+    columns: Annotated[str, Form(description='of a table, as JSON: {"question": "질문"}')] = "{}"
+
+    @property
+    def parts(self) -> dict[str, list[Part]]:
+        """The files of each part."""
+        uploads: dict[str, list[UploadFile] | None] = {part: getattr(self, part) for part in PARTS}
+        return {
+            part: [Part(upload.filename or part, upload.file) for upload in files or ()]
+            for part, files in uploads.items()
+        }
+
+
 @router.post("/datasets", status_code=201, tags=["datasets"])
-def upload_dataset(
-    desk: Asking,
-    name: Annotated[str, Form(min_length=1, max_length=200)],
-    queries: Annotated[list[UploadFile] | None, File(description="questions, topics, links or traces")] = None,
-    corpus: Annotated[list[UploadFile] | None, File(description="documents")] = None,
-    qrels: Annotated[list[UploadFile] | None, File(description="relevance judgements (trec, beir)")] = None,
-    notes: Annotated[list[UploadFile] | None, File(description="Markdown notes, or a zip of them")] = None,
-    events: Annotated[list[UploadFile] | None, File(description="of links")] = None,
-    guide: Annotated[list[UploadFile] | None, File(description="of faq_guide, whose corpus is the FAQ")] = None,
-    format: Annotated[str | None, Form(description=f"{', '.join(FORMS)}; default: by the files")] = None,
-    columns: Annotated[str, Form(description='of a table, as JSON: {"question": "질문"}')] = "{}",
-) -> DatasetDetail:
+def upload_dataset(desk: Asking, form: Annotated[DatasetForm, File()]) -> DatasetDetail:
     """Files become a data set, after the command line has read them."""
-    uploads = dict(zip(PARTS, (corpus, queries, qrels, notes, events, guide), strict=True))
-    parts = {part: [Part(each.filename or part, each.file) for each in files or ()] for part, files in uploads.items()}
-    return dataset_detail(desk.upload(name, format or None, parts, _columns(columns)))
+    return dataset_detail(desk.upload(form.name, form.format or None, form.parts, _columns(form.columns)))
 
 
 def _columns(text: str) -> Mapping[str, str]:
@@ -417,7 +427,7 @@ def list_datasets(desk: Asking) -> list[DatasetDetail]:
 
 @router.get("/datasets/{dataset_id}", tags=["datasets"])
 def get_dataset(desk: Asking, dataset_id: Id) -> DatasetDetail:
-    """One data set."""
+    """Get a data set."""
     return dataset_detail(desk.dataset(dataset_id))
 
 
@@ -431,7 +441,7 @@ def delete_dataset(desk: Asking, dataset_id: Id) -> None:
 
 
 def detail(desk: Desk, id: str, offset: int = 0, limit: int = MOST_RESULTS) -> RunDetail:
-    """In the names of the specification."""
+    """A run in the form of the API."""
     run, place = desk.run(id), desk.runs.place(id)
     rows = [] if place is None or place.is_sweep else desk.rows(place, offset, limit)
     metrics = metrics_of(run)
@@ -596,7 +606,7 @@ def resume_run(desk: Asking, run_id: Id) -> RunDetail:
 
 @router.delete("/runs/{run_id}", status_code=204, response_model=None, tags=["runs"])
 def delete_run(desk: Asking, run_id: Id) -> None:
-    """With all its files."""
+    """Delete a run with all its files."""
     _demand_run(desk, run_id)
     desk.delete(run_id)
 
@@ -618,7 +628,7 @@ def _demand_run(desk: Desk, id: str) -> None:
 
 @router.post("/datasets/{dataset_id}/sweeps", status_code=202, tags=["sweeps"])
 def start_sweep(desk: Asking, dataset_id: Id, body: SweepEvaluation) -> SweepDetail:
-    """One run for each combination of values; it is not waited for."""
+    """Start one run for each combination of values, without waiting for them."""
     job = desk.start(dataset_id, body.evaluation_type, None, body.overrides, sweep=True)
     return _sweep(desk, job.id)
 
@@ -653,7 +663,7 @@ def resume_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
 
 @router.delete("/sweeps/{sweep_id}", status_code=204, response_model=None, tags=["sweeps"])
 def delete_sweep(desk: Asking, sweep_id: Id) -> None:
-    """With all its runs."""
+    """Delete a sweep with all its runs."""
     _sweep(desk, sweep_id)
     desk.delete(sweep_id)
 
@@ -749,7 +759,7 @@ def start_calibration(desk: Asking, run_id: Id, body: Calibrating) -> Calibratio
 
 @router.get("/calibrations/{calibration_id}", tags=["labels"])
 def get_calibration(desk: Asking, calibration_id: Id) -> CalibrationDetail:
-    """What came of it, when it has ended."""
+    """The result of a calibration, once it has ended."""
     return _calibration(desk, calibration_id)
 
 
@@ -764,7 +774,7 @@ def _calibration(desk: Desk, id: str) -> CalibrationDetail:
 
 @router.get("/schema", tags=["plan"])
 def schema(desk: Asking) -> Schema:
-    """What a request may set: options, choices of groups, and their settings."""
+    """The settings that a request may use: options, choices of groups, and their settings."""
     allowed = desk.allowed
     return Schema(
         experiments=list(allowed.experiments),

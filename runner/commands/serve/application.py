@@ -44,7 +44,7 @@ def _answer(
 ) -> Response:
     """A page for who reads pages, else JSON. A browser in another language gets the message in that, too."""
     if isinstance(error := content["error"], dict):
-        error["message"] = _beside(str(error["message"]), site.language_of(request))
+        error["message"] = _add_translation(str(error["message"]), site.language_of(request))
     wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(api.router.prefix)
     if wants_page and isinstance(error, dict):
         return site.error_page(request, status, str(error["message"]))
@@ -53,7 +53,7 @@ def _answer(
     return Response(text.encode("utf-8", "replace"), status, headers, "application/json")
 
 
-def _beside(message: str, language: str) -> str:
+def _add_translation(message: str, language: str) -> str:
     """The message, and below it what has words in the language."""
     translated = "\n".join(in_language(line, language) for line in message.splitlines())
     return message if translated == message else f"{message}\n{translated}"

@@ -49,7 +49,7 @@ class Form:
     """A format: which parts it has (part -> setting of the data group), and what it is checked as."""
 
     parts: Mapping[str, str]
-    needed: tuple[str, ...]
+    required: tuple[str, ...]
     evaluation: str = "retrieval_only"
 
 
@@ -105,7 +105,7 @@ class Part:
 
 
 class Datasets:
-    """Those of one root."""
+    """The data sets of one root."""
 
     def __init__(self, root: Path, built_in: Mapping[str, tuple[str, str]], bounds: Bounds) -> None:
         self.root, self.folder = root, root.resolve() / ".serve" / "datasets"
@@ -151,10 +151,10 @@ class Datasets:
         folder.mkdir(parents=True)
         try:
             writer = _Writer(self.bounds)
-            kept = {part: writer.part(folder / part, form, part, files) for part, files in parts.items() if files}
+            paths = {part: writer.part(folder / part, form, part, files) for part, files in parts.items() if files}
             sizes = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}
             dataset = replace(
-                dataset, words=words_of(form, folder, kept, columns), files=dict(list(sizes.items())[:50])
+                dataset, words=words_of(form, folder, paths, columns), files=dict(list(sizes.items())[:50])
             )
             dataset = check_dataset(dataset, FORMS[form].evaluation)
             dataset = replace(dataset, problems=[_without_folder(line, folder) for line in dataset.problems])
@@ -192,11 +192,11 @@ class _Writer:
             paths.append(self._write(place / name, part, upload.file))
         return paths
 
-    def _unzip(self, place: Path, part: str, sent: Part) -> list[Path]:
+    def _unzip(self, place: Path, part: str, upload: Part) -> list[Path]:
         """Files of an archive, with names that stay in the folder."""
         paths = []
-        with _archive(sent.name, sent.file) as archive:
-            for entry in self._entries(sent.name, archive):
+        with _archive(upload.name, upload.file) as archive:
+            for entry in self._entries(upload.name, archive):
                 if stat.S_ISLNK(entry.external_attr >> 16):
                     raise InputError(f"{entry.filename}: a link; expected files")
                 with archive.open(entry) as source:
@@ -270,7 +270,7 @@ def guess_format(parts: Mapping[str, Sequence[Part]]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Without the ending of what is packed."""
+    """A file name without the ending of a compressed file."""
     return next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
 
 
@@ -278,14 +278,14 @@ def _demand_form(form: str, parts: Mapping[str, Sequence[Part]]) -> None:
     if form not in FORMS:
         raise InputError(f"format: no format '{form[:80]}'{did_you_mean(form, FORMS)}")
     has = [part for part in PARTS if parts.get(part)]
-    if missing := [part for part in FORMS[form].needed if part not in has]:
-        raise InputError(f"{missing[0]}: no file; format {form} needs {', '.join(FORMS[form].needed)}")
+    if missing := [part for part in FORMS[form].required if part not in has]:
+        raise InputError(f"{missing[0]}: no file; format {form} needs {', '.join(FORMS[form].required)}")
     if extra := [part for part in has if part not in FORMS[form].parts]:
         raise InputError(f"{extra[0]}: format {form} takes {', '.join(FORMS[form].parts)}")
 
 
 def _file_name(form: str, part: str, name: str, number: int) -> str:
-    """One of our own, with the ending by which readers know the form."""
+    """A file name of this program, with the ending by which readers recognise the format."""
     ends = [end.lower() for end in PurePosixPath(name.replace("\\", "/")).suffixes[-2:]]
     known = [end for end in ends if end in (*SUFFIXES, ".txt", ".md", ".qrels", ".xml")]
     fallback = {"csv": ".csv", "squad": ".json", "trec": ".txt", "beir": ".tsv" if part == "qrels" else ".jsonl"}
@@ -338,12 +338,12 @@ def _names_of(paths: Sequence[Path]) -> str:
     return _quote(paths[0]) if len(paths) == 1 else f"[{','.join(map(_quote, paths))}]"
 
 
-def _as_beir(folder: Path, kept: Mapping[str, Sequence[Path]]) -> Path:
-    """With the names that the format has."""
+def _as_beir(folder: Path, paths: Mapping[str, Sequence[Path]]) -> Path:
+    """Link the files under the names of the BEIR format."""
     place = folder / "beir"
     (place / "qrels").mkdir(parents=True)
     for part, name in (("corpus", "corpus"), ("queries", "queries"), ("qrels", "qrels/test")):
-        os.link(kept[part][0], place / f"{name}{'.tsv' if part == 'qrels' else '.jsonl'}")
+        os.link(paths[part][0], place / f"{name}{'.tsv' if part == 'qrels' else '.jsonl'}")
     return place
 
 
@@ -364,7 +364,7 @@ def _given_overrides(queries: Path) -> list[str]:
 
 
 def check_dataset(dataset: Dataset, evaluation: str) -> Dataset:
-    """As a run would read it."""
+    """Check a data set as a run would read it."""
     evaluation = "full_rag" if any(word.startswith("generator=") for word in dataset.words) else evaluation
     words = [f"+experiment={evaluation}", *dataset.words, "tracking=none", "dry_run=true"]
     command = run_command(words, CHECK_S, CHECK_BYTES)

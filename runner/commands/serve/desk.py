@@ -39,7 +39,7 @@ MOST_SIDES = 12  # runs side by side
 
 
 class MissingError(InputError):
-    """There is nothing of that id."""
+    """Nothing has that id."""
 
 
 class BusyError(InputError):
@@ -79,7 +79,7 @@ class Desk:
 
     @cached_property
     def line(self) -> arguments.Line:
-        """The server's own words."""
+        """The overrides of the server itself."""
         return arguments.read(self.settings.words)
 
     @cached_property
@@ -90,7 +90,7 @@ class Desk:
 
     @cached_property
     def datasets(self) -> Datasets:
-        """Those of the root."""
+        """The data sets of the root."""
         return Datasets(self.root, self.allowed.built_in, self.settings.bounds)
 
     def dataset(self, id: str) -> Dataset:
@@ -115,11 +115,11 @@ class Desk:
         """Raises MissingError."""
         run = self.runs.get(id)
         if run is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         return run
 
     def place(self, id: str) -> Place:
-        """Of a run that has a folder."""
+        """The place of a run that has a folder."""
         place = self.runs.place(id)
         if place is None or place.is_sweep:
             self.run(id)
@@ -167,7 +167,7 @@ class Desk:
             return list(cases.rows(range(offset, min(offset + limit, len(cases)))))
 
     def rows_by_id(self, place: Place, ids: Collection[str]) -> dict[str, Mapping[str, Any]]:
-        """Of cases that the run has."""
+        """The rows of these cases, by id."""
         with legible(place.path):
             if self.runs.is_running(place):
                 return {
@@ -192,7 +192,7 @@ class Desk:
     # --- labels -----------------------------------------------------------------------------------
 
     def open_sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
-        """Of a rater; made where there is none."""
+        """The sheet of a rater, created where it is missing."""
         place = self.place(id)
         with legible(place.path):
             cases = self.shelf.cases(place)
@@ -226,10 +226,10 @@ class Desk:
             raise InputError(f"evaluation_type: no evaluation '{evaluation[:80]}'{known}")
         self.allowed.vet(overrides)
         request_words = [*([f"k={k}"] if k is not None else []), *overrides]
-        given = {key_of(word) for word in request_words}
+        given_keys = {key_of(word) for word in request_words}
         if k is not None and any(key_of(word) == "k" for word in overrides):
             request_words = request_words[1:]
-        of_data = [word for word in dataset.words if key_of(word) not in given and self._fits(word, evaluation)]
+        of_data = [word for word in dataset.words if key_of(word) not in given_keys and self._fits(word, evaluation)]
         flags = [word for folder in self.line.config_folders for word in ("--config-dir", folder)]
         return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *request_words]
 
@@ -277,7 +277,7 @@ class Desk:
     def start(
         self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str], *, sweep: bool = False
     ) -> Job:
-        """A run, or a sweep, at the end of the queue."""
+        """Put a run, or a sweep, at the end of the queue."""
         dataset = self.dataset(dataset_id)
         words = self.words(dataset, evaluation, k, overrides)
         is_sweep = self.makes_sweep(words)
@@ -295,7 +295,7 @@ class Desk:
         return self.jobs
 
     def cancel(self, id: str) -> None:
-        """Raises ConflictError for what has ended, or was started elsewhere."""
+        """Cancel a job. Raises ConflictError for one that has ended, or was started elsewhere."""
         job = self._own(id)
         if not job.is_open:
             raise ConflictError(f"run {id}: it has ended")
@@ -319,9 +319,9 @@ class Desk:
             raise ConflictError(f"run {place.id}: it is running")
         head, _ = self.runs.files(place)
         try:
-            evaluation, group, choice, asked = self._command(head)
+            evaluation, group, choice, overrides = self._command(head)
             dataset = next((id for id, pair in self.allowed.built_in.items() if pair == (group, choice)), None)
-            words = self.words(self.dataset(str(dataset)), evaluation, None, asked)
+            words = self.words(self.dataset(str(dataset)), evaluation, None, overrides)
             if self._plan(words).fingerprint != head.get("fingerprint"):
                 raise InputError("this server would run something else, as its configuration differs")
         except (InputError, ConfigError) as error:
@@ -352,7 +352,7 @@ class Desk:
             return job
         place = self.runs.place(id)
         if place is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         if place.sweep is not None:
             raise ConflictError(
                 f"run {id}: it is a part of the sweep {place.sweep}, which can be cancelled and resumed"
@@ -363,7 +363,7 @@ class Desk:
         """A run or sweep with all its files."""
         place, job = self.runs.place(id), None if self.jobs is None else self.jobs.get(id)
         if place is None and job is None:
-            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+            raise MissingError(f"run_id: no run '{id[:200]}'{near_name(id, self.runs.places())}")
         if place is not None and place.sweep is not None:
             raise ConflictError(f"run {id}: it is a part of the sweep {place.sweep}; delete the sweep")
         status = (self.runs.sweep(id) or {}).get("status") if place is None or place.is_sweep else None
@@ -378,7 +378,7 @@ class Desk:
     # --- questions that commands answer -------------------------------------------------------------
 
     def plan(self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str]) -> dict[str, Any]:
-        """What `plan --json` says."""
+        """The plan, as `plan --json` prints it."""
         words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
         self.makes_sweep(words)
         with self._turn():
@@ -389,7 +389,7 @@ class Desk:
         return plan
 
     def compare(self, baseline: str, candidate: str) -> Mapping[str, Any]:
-        """What compare.json says of two finished runs."""
+        """The comparison of two finished runs, as in compare.json."""
         paths = [self.place(baseline).path, self.place(candidate).path]
         with suppress(OSError):
             key = fingerprint([[str(path), (path / "snapshot.json").stat().st_mtime_ns] for path in paths])
@@ -408,7 +408,7 @@ class Desk:
         return comparison
 
 
-def near(id: str, known: Mapping[str, Any]) -> str:
+def near_name(id: str, known: Mapping[str, Any]) -> str:
     """A name to try where one is close; never the list of all."""
     text = did_you_mean(id[:80], list(known)[:2000])
     return text if "did you mean" in text else ""

@@ -12,7 +12,7 @@ from runner.errors import ConfigError, NotComparableError, RunnerError
 def body(
     code: str, message: str, problems: list[dict[str, str]] | None = None, exit_code: int | None = None
 ) -> dict[str, Any]:
-    """Of an error."""
+    """The JSON body of an error."""
     return {"error": {"code": code, "message": message, "problems": problems or [], "exit_code": exit_code}}
 
 

@@ -72,10 +72,10 @@ class Failures:
                 times.popleft()
             if not times:
                 del self._times[name]
-        own = self._times.get(address, ())
+        own_times = self._times.get(address, ())
         n_failures = sum(map(len, self._times.values()))
-        if len(own) >= self.most or n_failures >= self.most_in_all * (1 if own else STRANGERS):
-            oldest = own[0] if own else min(times[0] for times in self._times.values())
+        if len(own_times) >= self.most or n_failures >= self.most_in_all * (1 if own_times else STRANGERS):
+            oldest = own_times[0] if own_times else min(times[0] for times in self._times.values())
             return max(1.0, self.seconds - (now - oldest))
         return 0.0
 
@@ -114,7 +114,7 @@ class Guard:
         if refusal is not None:
             await _answer(send_with_headers, *refusal)
             return
-        await self._serve_bounded(scope, _BoundedBody(receive, self._most(scope)), send_with_headers)
+        await self._serve_bounded(scope, _BoundedBody(receive, self._body_limit(scope)), send_with_headers)
 
     async def _serve_bounded(self, scope: Scope, bounded: _BoundedBody, send: Send) -> None:
         """Serve a request whose body is bounded. No reply to a truncated body is sent."""
@@ -135,7 +135,7 @@ class Guard:
             message = f"a request comes at {SLOWEST:,} bytes a second or faster, and within {UPLOAD_S:g} s"
             await _answer(send, 408, "too_slow", message, {"connection": "close"})
 
-    def _most(self, scope: Scope) -> int:
+    def _body_limit(self, scope: Scope) -> int:
         return self.most_bytes if scope["path"] == "/evaluation/datasets" else SMALL
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, str, dict[str, str]] | None:
@@ -145,13 +145,13 @@ class Guard:
         if scope["method"] not in SAFE:
             if self.read_only and scope["path"] != "/sign-in":
                 return 403, "read_only", "the server was started with --read-only", {}
-            if (problem := _of_another_page(headers)) is not None:
+            if (problem := _cross_site_fault(headers)) is not None:
                 return 403, "origin", problem, {}
         elif headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
             return 403, "origin", "Sec-Fetch-Site: expected a request of this server's own page", {}
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self._most(scope):
-            return 413, "too_large", f"a request has at most {self._most(scope):,} bytes", {}
+        if length.isdecimal() and int(length) > self._body_limit(scope):
+            return 413, "too_large", f"a request has at most {self._body_limit(scope):,} bytes", {}
         return self._stranger(scope, headers)
 
     def _stranger(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, str, dict[str, str]] | None:
@@ -177,7 +177,7 @@ class Guard:
         return 401, "token", "expected `Authorization: Bearer TOKEN`", {"www-authenticate": "Bearer"}
 
     def is_token(self, text: str) -> bool:
-        """In constant time."""
+        """Whether a text is the token, compared in constant time."""
         return self._token is None or hmac.compare_digest(text.encode("utf-8", "replace"), self._token)
 
     @property
@@ -199,7 +199,7 @@ class Guard:
         return True
 
 
-def _of_another_page(headers: dict[str, str]) -> str | None:
+def _cross_site_fault(headers: dict[str, str]) -> str | None:
     """The fault of a request that comes from another page; None for any other request. Only browsers send these
     headers."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")

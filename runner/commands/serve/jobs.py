@@ -25,7 +25,7 @@ from typing import Any
 
 from runner.run.folders import is_locked
 from runner.system.metadata import now, read_json, write_json
-from runner.system.writing import from_here
+from runner.system.writing import relative_path
 
 STARTS = 3  # of a job that a signal from outside ends
 GRACE_S = 20.0  # from the request to end to the end by force
@@ -76,16 +76,16 @@ class Jobs:
         self._jobs = {job.id: job for path in sorted(self.folder.glob("*.json")) if (job := _read(path))}
 
     def all(self) -> list[Job]:
-        """In the order in which they came."""
+        """All jobs in the order of their arrival."""
         with self._lock:
             return list(self._jobs.values())
 
     def open(self) -> list[Job]:
-        """Those that wait or run."""
+        """The jobs that wait or run."""
         return [job for job in self.all() if job.is_open]
 
     def get(self, id: str) -> Job | None:
-        """None where there is none of that id."""
+        """The job of an id; None for an unknown id."""
         with self._lock:
             return self._jobs.get(id)
 
@@ -100,15 +100,15 @@ class Jobs:
         return self._keep(Job(id, "run", [*words, f"out={self.place(id)}"], created_at=now(), **facts))
 
     def place(self, id: str) -> Path:
-        """Its folder."""
+        """The folder of a job."""
         return self.root.joinpath(*id.split(INSIDE))
 
     def log(self, id: str) -> Path:
-        """What its command prints."""
+        """The file with the output of its command."""
         return self.folder / f"{id}.log"
 
     def last_output(self, id: str) -> str:
-        """What the command of a job has printed last."""
+        """The last output of the command of a job."""
         return tail(self.log(id)).strip()
 
     def requeue(self, job: Job) -> Job:
@@ -126,7 +126,7 @@ class Jobs:
         return job
 
     def forget(self, job: Job) -> None:
-        """Its file and log; what it made stays."""
+        """Delete the file and the log of a job; its results stay."""
         with self._lock:
             self._jobs.pop(job.id, None)
             for path in (self.folder / f"{job.id}.json", self.log(job.id)):
@@ -256,7 +256,7 @@ def error_in(text: str) -> str:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command came to that was waited for."""
+    """The result of a command that was waited for."""
 
     code: int
     out: str
@@ -291,6 +291,6 @@ def run_command(words: Sequence[str], seconds: float, most_bytes: int | None = N
 def remove_folder(folder: Path, root: Path) -> None:
     """A folder of the root with all that is in it. Raises OSError where it cannot be."""
     if folder.is_symlink() or not folder.resolve().is_relative_to(root.resolve()) or folder.resolve() == root.resolve():
-        raise OSError(0, "outside of the root", str(from_here(folder)))
+        raise OSError(0, "outside of the root", str(relative_path(folder)))
     if folder.exists():
         shutil.rmtree(folder)

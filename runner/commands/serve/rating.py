@@ -49,15 +49,15 @@ class Sheets:
     def open(self, place: Place, cases: Cases, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
         """The sheet of a rater, which is made where it is missing: all raters get the same answers."""
         _check(rater)
-        picked = pick_answers(cases, place.path, rubric, pick, min(n, MOST), seed=42)
+        selection = pick_answers(cases, place.path, rubric, pick, min(n, MOST), seed=42)
         with self._lock:
-            path = self._path(place, picked.rubric, rater)
+            path = self._path(place, selection.rubric, rater)
             if not path.is_file():
-                _write(path, _rows(picked, rater, pick))
-            return _read(path, picked.rubric, rater)
+                _write(path, _rows(selection, rater, pick))
+            return _read(path, selection.rubric, rater)
 
     def get(self, place: Place, rater: str, rubric: str) -> Sheet | None:
-        """None where there is none."""
+        """The sheet; None where it does not exist."""
         _check(rater)
         path = self._path(place, rubric, rater)
         return _read(path, rubric, rater) if path.is_file() else None
@@ -92,7 +92,7 @@ def _check(rater: str) -> None:
 
 
 def _slug(name: str) -> str:
-    """A name of a file that two names never share."""
+    """A file name, distinct for distinct names."""
     digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{re.sub(r'[^0-9A-Za-z가-힣_-]+', '-', name)[:40]}-{digest}"
 
@@ -125,6 +125,6 @@ def _read(path: Path, rubric: str, rater: str) -> Sheet:
 
 
 def record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person reads of a case."""
+    """The parts of a case that a rater reads."""
     whole = record_of(row)
     return {name: whole.get(name) for name in READ}

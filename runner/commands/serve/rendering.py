@@ -50,7 +50,7 @@ def environment() -> Environment:
 
 
 def display_names(say: Wording) -> dict[str, Any]:
-    """Names of what there are several of, for templates."""
+    """The names of things of which there are several, for templates."""
     return {
         "status_names": {each: say(f"status.{each}") for each in STATUSES},
         "filter_names": {each: say(f"side.{each}") for each in FILTERS},
@@ -65,10 +65,10 @@ def metric_columns(
     """(name, label) of what says whether runs are good, of runs with their metrics and what they declared: the first
     headline of every evaluation, then their second ones, and so on."""
     places: dict[str, tuple[int, str]] = {}
-    for metrics, declared in runs:
-        for place, name in enumerate(declared.headlines(metrics)):
+    for metrics, catalogue in runs:
+        for place, name in enumerate(catalogue.headlines(metrics)):
             if name not in places or place < places[name][0]:
-                places[name] = (place, metric.label(name, None, LANGUAGES[language].about(declared)))
+                places[name] = (place, metric.label(name, None, LANGUAGES[language].about(catalogue)))
     first = sorted(places.items(), key=lambda item: item[1][0])[:METRICS]
     return [(name, label) for name, (_, label) in first]
 

@@ -113,34 +113,34 @@ class Runs:
         """Folders of runs and sweeps by id, as they were a second ago at most."""
         with self._lock:
             if time.monotonic() - self._scanned >= FRESH_S:
-                self._places = {place.id: place for place in _below(self.root, self.root, DEPTH, None)}
+                self._places = {place.id: place for place in _places_below(self.root, self.root, DEPTH, None)}
                 self._scanned = time.monotonic()
             return self._places
 
     def look_again(self) -> None:
-        """At the folders, which may have changed."""
+        """Scan the folders again, which may have changed."""
         self._scanned = -FRESH_S
 
     def place(self, id: str) -> Place | None:
-        """None where there is none of that id."""
+        """The place of an id; None for an unknown id."""
         return self.places().get(id)
 
     def all(self) -> list[Run]:
-        """Newest first; those that wait, too."""
+        """All runs, queued ones included, newest first."""
         places = self.places()
         runs = [self.run(place) for place in places.values() if not place.is_sweep]
         runs += [self._run_of_job(job) for job in self._jobs("run") if job.id not in places]
         return sorted(runs, key=lambda run: (run.created_at or "", run.id), reverse=True)
 
     def sweeps(self) -> list[dict[str, Any]]:
-        """Newest first, as the API tells them."""
+        """The sweeps in the form of the API, newest first."""
         places = self.places()
         ids = {place.id for place in places.values() if place.is_sweep} | {job.id for job in self._jobs("sweep")}
         sweeps = [self.sweep(id) for id in ids]
         return sorted((each for each in sweeps if each), key=lambda each: str(each["created_at"]), reverse=True)
 
     def get(self, id: str) -> Run | None:
-        """None where there is none, and for a sweep."""
+        """The run of an id; None for a sweep, and for an unknown id."""
         place = self.place(id)
         if place is not None:
             return None if place.is_sweep else self.run(place)
@@ -232,7 +232,7 @@ class Runs:
         )  # fmt: skip
 
     def _label(self, place: Place) -> str:
-        """What makes a run differ from its sisters."""
+        """The values that distinguish a run from the other runs of its sweep."""
         if place.sweep is None:
             return ""
         sweep = _json_of(place.path.parent / "sweep.json")
@@ -241,7 +241,7 @@ class Runs:
         return " ".join(map(str, cell.get("overrides") or ())) or place.path.name
 
     def sweep(self, id: str) -> dict[str, Any] | None:
-        """As the API tells it."""
+        """A sweep in the form of the API."""
         place, job = self.place(id), None if self.jobs is None else self.jobs.get(id)
         if (place is None or not place.is_sweep) and (job is None or job.kind != "sweep"):
             return None
@@ -327,7 +327,7 @@ class Runs:
     # --- tags -------------------------------------------------------------------------------------
 
     def tags(self) -> Mapping[str, Sequence[str]]:
-        """By id of a run."""
+        """The tags by id of a run."""
         return _json_of(self._tag_file)
 
     def tag(self, id: str, tags: Sequence[str]) -> None:
@@ -338,7 +338,7 @@ class Runs:
             write_json(self._tag_file, {each: names for each, names in kept.items() if names})
 
 
-def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[Place]:
+def _places_below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[Place]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -351,11 +351,11 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
         id = INSIDE.join(path.relative_to(root).parts)
         if (path / "sweep.json").is_file():
             yield Place(id, path, is_sweep=True)
-            yield from _below(path, root, 1, id)
+            yield from _places_below(path, root, 1, id)
         elif (path / "run.json").is_file() and not _has_links(path):
             yield Place(id, path, is_sweep=False, sweep=sweep)
         elif depth > 1 and sweep is None:
-            yield from _below(path, root, depth - 1, None)
+            yield from _places_below(path, root, depth - 1, None)
 
 
 def _json_of(path: Path) -> Mapping[str, Any]:
@@ -371,7 +371,7 @@ def _json_of(path: Path) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=64)
 def _catalogue_of(records: bytes) -> Catalogue:
-    """One for all runs that declare the same."""
+    """The catalogue of a run, shared by all runs that declare the same metrics."""
     try:
         return catalogue_in({DECLARED: orjson.loads(records)})
     except ValueError:

@@ -47,7 +47,7 @@ class Sides:
         return cls(runs, np.stack(at))
 
     def id(self, number: int) -> str:
-        """Of a case."""
+        """The id of a case."""
         run, at = next((run, at) for run, at in zip(self.runs, self.at, strict=True) if at[number] >= 0)
         return run.ids[int(at[number])]
 
@@ -66,7 +66,7 @@ class Sides:
             number = self.number_of(case)
             keep = keep & (np.arange(len(keep)) == number)
         for word in text.casefold().split():
-            keep = keep & (self._by_case([run.searched.having(word) for run in self.runs], 0) == 1).any(axis=0)
+            keep = keep & (self._by_case([run.searched.texts_with(word) for run in self.runs], 0) == 1).any(axis=0)
         return np.flatnonzero(keep)
 
     def _mask(self, show: str) -> Numbers:
@@ -84,7 +84,7 @@ class Sides:
         return np.ones(self.at.shape[1], dtype=bool)
 
     def number_of(self, id: str) -> int | None:
-        """Of a case, by its id."""
+        """The number of a case by its id."""
         for run, at in zip(self.runs, self.at, strict=True):
             if (row := run.number_of(id)) is not None:
                 return int(np.flatnonzero(at == row)[0])
@@ -96,7 +96,7 @@ class Sides:
         return {show: int(self._mask(show).sum()) for show in FILTERS}
 
     def rows(self, number: int) -> list[Mapping[str, Any] | None]:
-        """Of one case, what each run wrote."""
+        """The rows of one case, one for each run."""
         return [
             next(run.rows([int(at[number])])) if at[number] >= 0 else None
             for run, at in zip(self.runs, self.at, strict=True)
@@ -107,8 +107,8 @@ State = tuple[str, int, int]
 
 
 class Shelf:
-    """Cases of runs, as long as their rows do not change. Each run is read by one thread at a time; who asks for others
-    does not wait for it."""
+    """Cases of runs, as long as their rows do not change. Each run is read by one thread at a time; readers of other
+    runs do not wait for it."""
 
     def __init__(self, *, writes: bool) -> None:
         self.writes = writes
@@ -124,14 +124,14 @@ class Shelf:
             if states in self._sides:
                 self._sides.move_to_end(states)
                 return self._sides[states]
-        sides = Sides.of([self._of(place, state) for place, state in zip(places, states, strict=True)])
+        sides = Sides.of([self._load_cases(place, state) for place, state in zip(places, states, strict=True)])
         with self._lock:
             _keep(self._sides, states, sides, KEPT // 4)
         return sides
 
     def cases(self, place: Place) -> Cases:
-        """Of one run."""
-        return self._of(place, self.state(place))
+        """The cases of one run."""
+        return self._load_cases(place, self.state(place))
 
     def state(self, place: Place) -> State:
         """The state of the file of rows, by which changed rows are recognised."""
@@ -139,12 +139,12 @@ class Shelf:
 
     def has(self, place: Place) -> bool:
         """Whether the cases of a run can be shown without reading all its rows."""
-        _, size, changed = state = self.state(place)
+        _, size, changed_at = state = self.state(place)
         with self._lock:
             is_kept = state in self._cases
-        return is_kept or size < LARGE or case_index.open_index(place.path / ROWS, (size, changed)) is not None
+        return is_kept or size < LARGE or case_index.open_index(place.path / ROWS, (size, changed_at)) is not None
 
-    def _of(self, place: Place, state: State) -> Cases:
+    def _load_cases(self, place: Place, state: State) -> Cases:
         with self._lock:
             if state in self._cases:
                 self._cases.move_to_end(state)
@@ -161,11 +161,11 @@ class Shelf:
         return cases
 
 
-def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    while len(kept) > most:
-        kept.popitem(last=False)
+def _keep(cache: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    cache[key] = value
+    cache.move_to_end(key)
+    while len(cache) > most:
+        cache.popitem(last=False)
 
 
 # --- one case ---------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def shown_case(sides: Sides, number: int) -> dict[str, Any]:
         counterpart = outputs[1] if place == 0 and len(rows) == 2 else outputs[0] if place else None
         is_alone = counterpart is None or rows[0] is None
         answer = output.get("answer")
-        marked = (
+        marked_answer = (
             None
             if answer is None
             else [("", str(answer))]
@@ -191,7 +191,7 @@ def shown_case(sides: Sides, number: int) -> dict[str, Any]:
             else marked_words(str(counterpart.get("answer")) if place == 0 else first_words, str(answer))
         )
         facts = _facts(row, sides.runs[place].telling)
-        cells.append({**facts, "answer": marked, "contexts": _moves(first_contexts, _contexts(output), place)})
+        cells.append({**facts, "answer": marked_answer, "contexts": _moves(first_contexts, _contexts(output), place)})
     return {
         "id": sides.id(number),
         "question": str(some.get("query") or ""),
@@ -233,16 +233,21 @@ def _contexts(output: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     }
 
 
-def _moves(first: Mapping[str, Any], own: Mapping[str, dict[str, str]], place: int) -> list[dict[str, str]]:
+def _moves(
+    first_contexts: Mapping[str, Any], contexts: Mapping[str, dict[str, str]], place: int
+) -> list[dict[str, str]]:
     """`came`: not among those of the first run; `went`: there alone."""
-    kept = [{"id": id, **each, "change": "came" if place and id not in first else ""} for id, each in own.items()]
-    gone = [{"id": id, **each, "change": "went"} for id, each in first.items() if place and id not in own]
-    return [*kept, *gone]
+    entries = [
+        {"id": id, **each, "change": "came" if place and id not in first_contexts else ""}
+        for id, each in contexts.items()
+    ]
+    gone = [{"id": id, **each, "change": "went"} for id, each in first_contexts.items() if place and id not in contexts]
+    return [*entries, *gone]
 
 
-def marked_words(other: str, own: str) -> list[tuple[str, str]]:
-    """`own` in parts: ("", what both have) and ("new", what only it has). Space between two new words is new, too."""
-    theirs, mine = WORD.findall(other), list(WORD.finditer(own))
+def marked_words(other_text: str, text: str) -> list[tuple[str, str]]:
+    """`text` in parts: ("", what both have) and ("new", what only it has). Space between two new words is new, too."""
+    theirs, mine = WORD.findall(other_text), list(WORD.finditer(text))
     words = [match.group() for match in mine]
     start = next((n for n, pair in enumerate(zip(theirs, words, strict=False)) if pair[0] != pair[1]), None)
     start = min(len(theirs), len(words)) if start is None else start
@@ -250,9 +255,9 @@ def marked_words(other: str, own: str) -> list[tuple[str, str]]:
     at = 0
     for first, last in _new_words(theirs[start:], words[start:]):
         begin, end = mine[start + first].start(), mine[start + last].end()
-        parts += [("", own[at:begin]), ("new", own[begin:end])]
+        parts += [("", text[at:begin]), ("new", text[begin:end])]
         at = end
-    return [part for part in [*parts, ("", own[at:])] if part[1]]
+    return [part for part in [*parts, ("", text[at:])] if part[1]]
 
 
 def _new_words(theirs: Sequence[str], mine: Sequence[str]) -> Iterator[tuple[int, int]]:

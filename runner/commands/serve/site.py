@@ -22,7 +22,7 @@ from runner.commands.serve.rendering import asset, display_names, environment, m
 from runner.commands.serve.runs import Run
 from runner.commands.serve.sides import FILTERS, shown_case
 from runner.errors import RunnerError
-from runner.metrics.catalogue import together
+from runner.metrics.catalogue import merge_catalogues
 from runner.system.folder import legible, open_run
 from runner.words.wording import SUPPORTED, wording
 
@@ -37,7 +37,7 @@ router = APIRouter(include_in_schema=False)
 
 
 def language_of(request: Request) -> str:
-    """That which was chosen, else the first of the browser's that there is."""
+    """The chosen language, else the first supported one of the browser."""
     chosen = request.query_params.get("lang") or request.cookies.get("lang")
     if chosen in SUPPORTED:
         return str(chosen)
@@ -61,7 +61,7 @@ def render_page(request: Request, name: str, http_status: int = 200, **values: A
 
 
 def _dataset_name(desk: Desk, id: str | None) -> str:
-    """That which an uploaded one was given; the id of any other."""
+    """The name that an uploaded data set was given; the id of any other."""
     dataset = desk.datasets.get(id) if id else None
     return id or "" if dataset is None or dataset.built_in else dataset.name
 
@@ -111,7 +111,7 @@ def _columns(request: Request, desk: Desk, runs: Sequence[Run]) -> list[tuple[st
 
 
 def _rubric_names(request: Request, desk: Desk, ids: Sequence[str]) -> Callable[[str], str]:
-    return rubric_names(together(desk.runs.catalogues([desk.run(id) for id in ids])), language_of(request))
+    return rubric_names(merge_catalogues(desk.runs.catalogues([desk.run(id) for id in ids])), language_of(request))
 
 
 # --- one run, one sweep -------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def _rubric_names(request: Request, desk: Desk, ids: Sequence[str]) -> Callable[
 
 @router.get("/runs/{run_id}")
 def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
-    """One run: how far it is, and the sections of its report."""
+    """The page of a run: its progress, and the sections of its report."""
     run, place = desk.run(run_id), desk.runs.place(run_id)
     sections: Sequence[tuple[str, str, Markup]] = []
     problem = None
@@ -183,7 +183,7 @@ def _sections(folder: Path, _changed_ns: int, _status: str) -> Sequence[tuple[st
 
 @router.get("/runs/{run_id}/report.html")
 def report_page(desk: Asking, run_id: Id) -> Response:
-    """The one file of a run or sweep. What is in it runs in no page of this server."""
+    """report.html of a run or sweep. Its scripts run in no page of this server."""
     place = desk.runs.place(run_id)
     path = None if place is None else place.path / "report.html"
     if path is None or not path.is_file() or path.is_symlink():
@@ -260,7 +260,7 @@ def _run_ids(desk: Desk, ids: Sequence[str]) -> list[str]:
 
 
 def _labels(desk: Desk, ids: Sequence[str], names: Sequence[str]) -> list[str]:
-    """What tells the runs apart."""
+    """The labels that distinguish the runs."""
     chosen = [desk.run(id) for id in ids]
     return [run.label or name for run, name in zip(chosen, names, strict=True)]
 
@@ -270,7 +270,7 @@ def _labels(desk: Desk, ids: Sequence[str], names: Sequence[str]) -> list[str]:
 
 @router.get("/label/{run_id}")
 def label_page(request: Request, desk: Asking, run_id: Id) -> Response:
-    """One answer at a time."""
+    """The page for rating, one answer at a time."""
     place = desk.place(run_id)
     with legible(place.path):
         rubrics = rubrics_of(place.path)
@@ -290,7 +290,7 @@ def rubrics_of(folder: Path) -> list[str]:
 
 @router.get("/calibrations/{calibration_id}")
 def calibration_page(request: Request, desk: Asking, calibration_id: Id) -> Response:
-    """What `calibrate` wrote."""
+    """The page with the files of `calibrate`."""
     from markupsafe import Markup
 
     job = None if desk.jobs is None else desk.jobs.get(calibration_id)
@@ -313,11 +313,11 @@ def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
     """A form of everything that a request may set, made from the configuration. `dataset`: that is chosen at first."""
     allowed, datasets = desk.allowed, desk.datasets.all()
     form = FORMS.get(next((dataset_choice.format for dataset_choice in datasets if dataset_choice.id == dataset), ""))
-    open_groups = {*allowed.groups} - {*allowed.closed, "system"}
+    open_groups = {*allowed.groups} - {*allowed.fixed_keys, "system"}
     settings = {
-        choice: [setting for setting in choice_settings if setting.key not in allowed.closed]
+        choice: [setting for setting in choice_settings if setting.key not in allowed.fixed_keys]
         for choice, choice_settings in allowed.settings_of.items()
-        if choice.partition("=")[0] not in allowed.closed
+        if choice.partition("=")[0] not in allowed.fixed_keys
     }
     return render_page(
         request,
@@ -330,14 +330,14 @@ def start_page(request: Request, desk: Asking, dataset: str = "") -> Response:
             group: allowed.groups[group] for group in sorted(open_groups, key=lambda name: (name == "metric", name))
         },
         settings={choice: choice_settings for choice, choice_settings in settings.items() if choice_settings},
-        options=[option for option in allowed.options if option.key not in allowed.closed],
+        options=[option for option in allowed.options if option.key not in allowed.fixed_keys],
         formats=list(FORMS),
-        closed=sorted(allowed.closed),
+        closed=sorted(allowed.fixed_keys),
     )
 
 
 def _data_choice(dataset: Dataset) -> dict[str, Any]:
-    """By which group and choice a run reads it."""
+    """The group and choice by which a run reads a data set."""
     word = next((word for word in dataset.words if word.startswith(("dataset=", "scenario="))), "")
     group, _, choice = word.partition("=")
     return {"id": dataset.id, "name": dataset.name, "cases": dataset.cases, "group": group, "choice": choice}
@@ -381,5 +381,5 @@ def sign_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "")
 
 
 def error_page(request: Request, status: int, message: str) -> Response:
-    """What went wrong, for who reads pages."""
+    """The page of an error."""
     return render_page(request, "error.html.j2", status, message=message)

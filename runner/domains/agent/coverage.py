@@ -105,14 +105,14 @@ class Coverage:
 
     def of(self, question: WeightedQuestion, text: str) -> CoverageResult:
         """The cover of a question by a text; a question without content words is covered by any text."""
-        parsed = _read(text)
-        inside = _has_each(question.words, parsed.forms)
+        source = _read(text)
+        inside = _has_each(question.words, source.forms)
         if not question.words:
             return CoverageResult(1.0, 1.0, ())
-        whole = float(question.weights @ inside) / question.total
-        best, place = parsed.best(question)
-        coverage = (whole + best) / 2
-        confidence = min(1.0, coverage / ENOUGH) * (ELSEWHERE if parsed.speaks_of_else(question, place) else 1.0)
+        share = float(question.weights @ inside) / question.total
+        best, place = source.best(question)
+        coverage = (share + best) / 2
+        confidence = min(1.0, coverage / ENOUGH) * (ELSEWHERE if source.speaks_of_else(question, place) else 1.0)
         missing = tuple(word.text for word, there in zip(question.words, inside, strict=True) if not there)
         return CoverageResult(coverage, confidence, missing)
 

@@ -64,14 +64,14 @@ def _fallbacks(agent: Agent, say: Wording) -> Table:
 
 def _steps(agent: Agent, k: int | None, say: Wording) -> Table:
     """The table of steps; with tokens and USD only where models were called."""
-    spent = SPENT if any(step["input_tokens"] for step in agent["steps"]) else ()
+    cost_columns = SPENT if any(step["input_tokens"] for step in agent["steps"]) else ()
     headers = [say("agent.step"), say("agent.questions"), say("agent.recall", k=k), say("agent.gain")]
-    headers += [say(f"agent.{name}") for name in (*spent, "errors")]
+    headers += [say(f"agent.{name}") for name in (*cost_columns, "errors")]
     rows = []
     for number, step in enumerate(agent["steps"], start=1):
         gain = say("none") if number == 1 or step["gain"] is None else f"{step['gain']:+.4f}"
         usd = say("none") if step["usd"] is None else dollars(step["usd"])
-        cost = [f"{step['input_tokens']:,.0f}", f"{step['output_tokens']:,.0f}", usd] if spent else []
+        cost = [f"{step['input_tokens']:,.0f}", f"{step['output_tokens']:,.0f}", usd] if cost_columns else []
         rows.append([str(number), f"{step['n']:,}", four(step["recall"], say), gain, *cost, f"{step['errors']:,}"])
     return Table(headers, rows, narrow=True)
 

@@ -33,10 +33,10 @@ class Shelf:
     def __init__(self, corpus: Corpus, base: Retriever, collections: Sequence[Collection]) -> None:
         self.corpus, self._base, self._collections = corpus, base, collections
         self._tags = chunk_tags(corpus)
-        self._known: dict[str, set[Any]] = {}
+        self._values_by_tag: dict[str, set[Any]] = {}
         for tags in self._tags.values():
             for name, value in tags.items():
-                self._known.setdefault(name, set()).update(_values(value))
+                self._values_by_tag.setdefault(name, set()).update(_values(value))
         self._lock = Lock()
 
     @property
@@ -46,7 +46,7 @@ class Shelf:
 
     def has(self, tag: str, value: Any) -> bool:
         """Whether some chunk has the tag."""
-        return not _values(value).isdisjoint(self._known.get(tag, ()))
+        return not _values(value).isdisjoint(self._values_by_tag.get(tag, ()))
 
     @property
     def count(self) -> int:
@@ -83,9 +83,9 @@ class Shelf:
         while True:
             with self._lock:
                 ranking = self._base.search([query], min(depth, total))[0]
-            kept = [place for place, id in enumerate(ranking.ids) if _fits(self._tags[id], filters)][: self.count]
-            if len(kept) == self.count or len(ranking.ids) < depth or depth >= total:
-                return [self.candidate(ranking.ids[place], ranking.relevance[place]) for place in kept]
+            places = [place for place, id in enumerate(ranking.ids) if _fits(self._tags[id], filters)][: self.count]
+            if len(places) == self.count or len(ranking.ids) < depth or depth >= total:
+                return [self.candidate(ranking.ids[place], ranking.relevance[place]) for place in places]
             depth *= 10
 
     def section(self, chunk_id: str) -> Sequence[Candidate]:
@@ -109,13 +109,13 @@ class Shelf:
     def _check(self, filters: Mapping[str, Any]) -> None:
         if not filters:
             raise EvaluationError("expected at least one tag to search by")
-        for name in filters.keys() - self._known.keys():
-            raise EvaluationError(f"no chunk has a tag '{name}'; known: {_first_ids(self._known)}")
-        for name, wanted in filters.items():
-            known = self._known[name]
-            if _values(wanted).isdisjoint(known):
+        for name in filters.keys() - self._values_by_tag.keys():
+            raise EvaluationError(f"no chunk has a tag '{name}'; known: {_first_ids(self._values_by_tag)}")
+        for name, value in filters.items():
+            known = self._values_by_tag[name]
+            if _values(value).isdisjoint(known):
                 listed = _first_ids(known - {"", None})
-                raise EvaluationError(f"no chunk has {name}={_as_text(wanted)}; known: {listed or 'no value'}")
+                raise EvaluationError(f"no chunk has {name}={_as_text(value)}; known: {listed or 'no value'}")
 
 
 def _first_ids(known: Iterable[Any]) -> str:

@@ -45,10 +45,10 @@ class Toolbox:
         self.shelf, self._reranker, self._fallbacks = shelf, reranker, fallbacks
         self._first, self._relevance = first, relevance
         self._calls: list[ToolCall] = []
-        self._found: dict[str, Candidate] = {}
+        self._candidates: dict[str, Candidate] = {}
         self._ranked: tuple[str, ...] = ()
         self._assessment: Assessment | None = None
-        self._spent: tuple[int, int, float | None] = (0, 0, 0.0)
+        self._usage: tuple[int, int, float | None] = (0, 0, 0.0)
         self._lock = RLock()
 
     # --- tools --------------------------------------------------------------------------------------
@@ -59,14 +59,14 @@ class Toolbox:
         return self._call(
             "search_all",
             {"query": query},
-            lambda: self.shelf.search_all(self._asking(query)) if first_hits is None else first_hits,
+            lambda: self.shelf.search_all(self._query_for(query)) if first_hits is None else first_hits,
         )
 
     def search_by_metadata(self, query: str, **filters: Any) -> ToolCall:
         """The best chunks that have all of these tags; a tag that no chunk has is an error of the call."""
         arguments = {"query": query, **filters}
         search = self.shelf.search_by_metadata
-        return self._call("search_by_metadata", arguments, lambda: search(self._asking(query), filters))
+        return self._call("search_by_metadata", arguments, lambda: search(self._query_for(query), filters))
 
     def get_section(self, chunk_id: str) -> ToolCall:
         """The section that a chunk stands in."""
@@ -76,7 +76,7 @@ class Toolbox:
 
     @property
     def calls(self) -> Sequence[ToolCall]:
-        """The calls so far, in their order."""
+        """The calls so far, in order."""
         return tuple(self._calls)
 
     @property
@@ -86,13 +86,13 @@ class Toolbox:
 
     @property
     def queries(self) -> Sequence[str]:
-        """What was searched for so far."""
+        """The queries so far."""
         return [str(call.arguments["query"]) for call in self._calls if "query" in call.arguments]
 
     @property
     def candidates(self) -> Sequence[Candidate]:
         """All that were found so far: as they were ranked, then those of no use in the order they were found."""
-        return [self._found[id] for id in dict.fromkeys((*self._ranked, *self._found))]
+        return [self._candidates[id] for id in dict.fromkeys((*self._ranked, *self._candidates))]
 
     @property
     def assessment(self) -> Assessment | None:
@@ -110,7 +110,7 @@ class Toolbox:
         own."""
         with self._lock:
             ranked = changes.pop("ranked", self._ranked)
-            self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._found))
+            self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._candidates))
             self._assessment = replace(self._calls[-1].assessment, ranked=self._ranked, **changes)
             self._calls[-1] = replace(self._calls[-1], assessment=self._assessment)
             return self._calls[-1]
@@ -119,7 +119,7 @@ class Toolbox:
         """Add the cost of the model that decided on a step to the last call, or to the first one where no call was made
         yet."""
         with self._lock:
-            self._spent = _sum(self._spent, (input_tokens, output_tokens, cost_usd))
+            self._usage = _sum(self._usage, (input_tokens, output_tokens, cost_usd))
             if self._calls:
                 self._calls[-1] = self._charge(self._calls[-1])
 
@@ -138,7 +138,7 @@ class Toolbox:
 
     # --- one call -----------------------------------------------------------------------------------
 
-    def _asking(self, query: str) -> Query:
+    def _query_for(self, query: str) -> Query:
         return self.question if query == self.question.text else replace(self.question, text=query)
 
     def _call(self, tool: Tool, arguments: Mapping[str, Any], find: Callable[[], Sequence[Candidate]]) -> ToolCall:
@@ -147,26 +147,30 @@ class Toolbox:
                 raise CallsSpentError(f"no call is left of {self.max_calls}; answer from what is there")
             call = ToolCall(tool, arguments, (), Assessment(self._ranked))
             self._calls.append(call)
-            found, error = _try(find)
-            call = replace(call, found=tuple(each.id for each in found or ()), error=error)
-            if found:
-                for each in found if arguments.get("query") == self.question.text else self._with_relevance(found):
-                    self._found.setdefault(each.id, each)
+            candidates, error = _try(find)
+            call = replace(call, found=tuple(each.id for each in candidates or ()), error=error)
+            if candidates:
+                for candidate in (
+                    candidates if arguments.get("query") == self.question.text else self._with_relevance(candidates)
+                ):
+                    self._candidates.setdefault(candidate.id, candidate)
                 call = self._rerank(call)
             self._calls[-1] = self._charge(call)
             return self._calls[-1]
 
-    def _with_relevance(self, found: Sequence[Candidate]) -> Sequence[Candidate]:
+    def _with_relevance(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         known = self._relevance
-        return found if known is None else [replace(each, relevance=known.get(each.id, 0.0)) for each in found]
+        return (
+            candidates if known is None else [replace(each, relevance=known.get(each.id, 0.0)) for each in candidates]
+        )
 
     def _rerank(self, call: ToolCall) -> ToolCall:
-        candidates = list(self._found.values())
+        candidates = list(self._candidates.values())
         past_queries = self.queries
         with metering() as meter:
             assessment, error = _try(lambda: self._reranker.rerank(self.question, candidates, past_queries))
         spent = meter.total
-        self._spent = _sum(self._spent, (spent.input_tokens, spent.output_tokens, spent.usd))
+        self._usage = _sum(self._usage, (spent.input_tokens, spent.output_tokens, spent.usd))
         if assessment is None:  # what was ranked before stays in front of what came now
             self._ranked = tuple(dict.fromkeys((*self._ranked, *call.found)))
             return replace(call, assessment=Assessment(self._ranked), error=error)
@@ -174,8 +178,8 @@ class Toolbox:
         return replace(call, assessment=assessment)
 
     def _charge(self, call: ToolCall) -> ToolCall:
-        spent = _sum((call.input_tokens, call.output_tokens, call.cost_usd), self._spent)
-        self._spent = (0, 0, 0.0)
+        spent = _sum((call.input_tokens, call.output_tokens, call.cost_usd), self._usage)
+        self._usage = (0, 0, 0.0)
         return replace(call, input_tokens=spent[0], output_tokens=spent[1], cost_usd=spent[2])
 
 

@@ -54,8 +54,9 @@ def _name(note: str) -> str:
 
 
 def _missing_place(edge: Edge, text: str) -> str:
-    """Of wiki links only: how a heading becomes the anchor of a Markdown link differs between programs. A heading is
-    named by its title, in any spelling and punctuation, or by its id."""
+    """The missing heading or block of a wiki link; not of other links, since how a heading becomes the anchor of a
+    Markdown link differs between programs. A heading is named by its title, in any spelling and punctuation, or by its
+    id."""
     heading, block = edge.link.heading, edge.link.block
     if edge.link.kind == "markdown":
         return ""

@@ -82,7 +82,7 @@ class VaultGraph:
             self.in_code.append(LooseLink(note, link, tuple(meant_notes(link, note, self.names))))
 
     def out_links(self, note: str) -> Sequence[Edge]:
-        """Those in the text, in its order."""
+        """The links in the text, in order."""
         return self._by_source.get(note, ())
 
     def back_links(self, note: str) -> Sequence[Edge]:
@@ -164,7 +164,7 @@ class VaultGraph:
 
 
 def _group(pairs: Iterable[tuple[str, Edge]]) -> dict[str, list[Edge]]:
-    grouped: dict[str, list[Edge]] = defaultdict(list)
+    edges_by_name: dict[str, list[Edge]] = defaultdict(list)
     for name, edge in pairs:
-        grouped[name].append(edge)
-    return dict(grouped)
+        edges_by_name[name].append(edge)
+    return dict(edges_by_name)

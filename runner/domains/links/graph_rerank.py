@@ -81,7 +81,7 @@ class GraphRerank:
         )
 
     def _gains(self, places: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of each chunk, before the weight."""
+        """The gain of each chunk, before it is weighed."""
         documents = self._documents[places]
         worth = np.zeros(len(self._centrality))
         np.maximum.at(worth, documents, scores)

@@ -82,13 +82,13 @@ def definitions(text: str, leads_there: Callable[[str], bool]) -> Iterator[Edit]
     """Lines such as `[name]: path/to/note.md "Title"` whose address `leads_there`."""
     if "]:" not in text:
         return
-    found: dict[str, dict[str, dict[str, object]]] = {}
-    _blocks().parse(text, found)
+    environment: dict[str, dict[str, dict[str, object]]] = {}
+    _blocks().parse(text, environment)
     starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
-    every = [*found.get("references", {}).values(), *found.get("duplicate_refs", ())]
-    for each in every:
-        lines = each["map"]
-        if isinstance(lines, list) and leads_there(str(each["href"])):
+    every = [*environment.get("references", {}).values(), *environment.get("duplicate_refs", ())]
+    for definition in every:
+        lines = definition["map"]
+        if isinstance(lines, list) and leads_there(str(definition["href"])):
             yield Edit(starts[lines[0]], starts[min(lines[1], len(starts) - 1)])
 
 

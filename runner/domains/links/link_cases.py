@@ -192,7 +192,7 @@ class Cases:
             id=raw.id,
             note=source,
             anchor=raw.anchor,
-            expected=_distinct(concepts),
+            expected=_merge_spellings(concepts),
             accepted=accepted,
             rejected=rejected,
             language=language,
@@ -212,11 +212,11 @@ class Cases:
         tell(self._path, f"no note '{name}'{near if 'did you mean' in near else ''}", line, field)
         return None
 
-    def _has_room(self, written: WrittenCase, source: str, line: int) -> bool:
+    def _has_room(self, case: WrittenCase, source: str, line: int) -> bool:
         size = len(self._texts[source].text)
-        if written.anchor_range is None or written.anchor_range[1] <= size:
+        if case.anchor_range is None or case.anchor_range[1] <= size:
             return True
-        message = f"ends at {written.anchor_range[1]}, but '{source}' has {size} characters"
+        message = f"ends at {case.anchor_range[1]}, but '{source}' has {size} characters"
         self._log.error(self._path, message, line, "anchor_range")
         return False
 
@@ -247,14 +247,14 @@ def _anchor_span(anchor: str, text: str, edited_note: EditedText) -> tuple[int, 
     return next(with_link, places[0] if places else None)
 
 
-def _distinct(concepts: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
+def _merge_spellings(concepts: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
     """Spellings of one concept are one: what shares a note is put together. What means no note stays by itself."""
-    merged: list[frozenset[str]] = []
+    groups: list[frozenset[str]] = []
     for concept in concepts:
-        shared = [other for other in merged if other & concept]
-        merged = [other for other in merged if not other & concept]
-        merged.append(concept.union(*shared))
-    return tuple(merged)
+        shared = [other for other in groups if other & concept]
+        groups = [other for other in groups if not other & concept]
+        groups.append(concept.union(*shared))
+    return tuple(groups)
 
 
 def _labels(events: Sequence[LinkEvent]) -> Mapping[str, list[LinkEvent]]:

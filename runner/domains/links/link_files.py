@@ -68,11 +68,11 @@ def read_links(path: str, key: str, log: ProblemLog) -> dict[int, WrittenCase]:
 
 
 def written_case(row: Mapping[str, Any]) -> WrittenCase:
-    """One that runner.domains.links.making made."""
-    found = _case(Fields(row, "", None, ProblemLog()))
-    if found is None:
+    """A case that runner.domains.links.making made."""
+    case = _case(Fields(row, "", None, ProblemLog()))
+    if case is None:
         raise ValueError(f"not a case of a missing link: {row}")
-    return found
+    return case
 
 
 def write_links(rows: Iterable[Mapping[str, Any]], path: Path) -> None:

@@ -56,7 +56,7 @@ class Link:
     in_code: bool = False
 
     def line_of(self, note: Document) -> int:
-        """That of the file, in which front matter may come before the text."""
+        """The line in the file, where front matter may precede the text."""
         return note.line + self.line - 1
 
 
@@ -74,13 +74,13 @@ NOTHING = Markup()
 
 
 def links_of(text: str) -> list[Link]:
-    """In the order of the text."""
+    """The links of a text, in order."""
     return list(markup_of(text).links)
 
 
 def written_links(text: str) -> list[Link]:
-    """Everything with the form of a link, even if it is none: in code, HTML and comments, behind a backslash, in the
-    words of another link. The place of `[words](address)` is `(address)`, that of `href="address"` all of it."""
+    """Everything with the form of a link, even where it does not link: in code, HTML and comments, behind a backslash,
+    in the words of another link. The place of `[words](address)` is `(address)`, that of `href="address"` all of it."""
     wiki = [_wiki(match, *match.span(), 1) for match in _WIKI.finditer(text)]
     addresses = [_markdown(match[match.lastindex or 0], "", *match.span(), 1) for match in _ADDRESS.finditer(text)]
     return [link for link in (*wiki, *addresses) if link is not None]

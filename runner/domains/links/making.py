@@ -73,10 +73,10 @@ def _around(edge: Edge, spans: Sequence[Span]) -> Span:
     return next((span for span in spans if span[0] <= link.start < span[1]), (link.start, link.end))
 
 
-def _anchor(span: Span, spans: Sequence[Span], note: Document, seen: EditedText) -> str:
+def _anchor(span: Span, spans: Sequence[Span], note: Document, edited: EditedText) -> str:
     before = [other for other in spans if other[1] <= span[0]]
     for start, end in (span, *before[:-4:-1]):
-        text = " ".join(seen.text[seen.at(start) : seen.at(end)].split())
+        text = " ".join(edited.text[edited.at(start) : edited.at(end)].split())
         if any(character.isalnum() for character in text):
             return text
     return note.title

@@ -62,10 +62,10 @@ class MentionIndex:
 
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
         """`names`: (owner, name)."""
-        parsed = ((owner, name, terms(name)) for owner, name in names)
+        terms_of_names = ((owner, name, terms(name)) for owner, name in names)
         self._names = [
             _Name(owner, name, tuple(term.forms for term in parsed_terms), _join(parsed_terms))
-            for owner, name, parsed_terms in parsed
+            for owner, name, parsed_terms in terms_of_names
             if parsed_terms
         ]
         self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)

@@ -58,19 +58,19 @@ def of_mention(mention: Mention, language: Language) -> str:
     return _say(language, "whole" if mention.is_whole else "part", said=words, name=mention.name)
 
 
-def of_text(asked: str, text: str, language: Language) -> str:
+def of_text(question: str, text: str, language: Language) -> str:
     """A reason by the words that a text shares with the question, and its sentence with most of them."""
-    shared, quote = _shared_words(asked, text)
+    shared_words, quote = _shared_words(question, text)
     if not quote:
         return ""
-    if not shared:
+    if not shared_words:
         return _say(language, "near", quote=quote)
-    return _say(language, "text", shared=_quote(shared), quote=quote)
+    return _say(language, "text", shared=_quote(shared_words), quote=quote)
 
 
-def of_link(asked: str, sentence: str, source: str, language: Language) -> str:
+def of_link(question: str, sentence: str, source: str, language: Language) -> str:
     """The reason by the words that the sentence around a link shares with the question; empty where it shares none."""
-    shared, quote = _shared_words(asked, sentence)
+    shared, quote = _shared_words(question, sentence)
     return _say(language, "links", source=source, shared=_quote(shared), quote=quote) if shared else ""
 
 
@@ -79,9 +79,9 @@ def of_back_links(count: int, language: Language) -> str:
     return _say(language, "linked_by_one" if count == 1 else "linked_by", n=count) if count else ""
 
 
-def n_shared(asked: str, text: str) -> int:
+def n_shared(question: str, text: str) -> int:
     """How many content words two texts have in common."""
-    return len(_common(asked, text))
+    return len(_common(question, text))
 
 
 def _say(language: Language, key: str, **values: object) -> str:
@@ -133,11 +133,11 @@ def connection(reason: str, note: str, linked_note: str) -> Connection:
     here, there = all_forms(content_words(note)), all_forms(content_words(linked_note))
     in_one = [not word.forms.isdisjoint(here) for word in evidence]
     in_other = [not word.forms.isdisjoint(there) for word in evidence]
-    both = [word.text for word, a, b in zip(evidence, in_one, in_other, strict=True) if a and b]
+    in_both = [word.text for word, a, b in zip(evidence, in_one, in_other, strict=True) if a and b]
     missing = [word.text for word, a, b in zip(evidence, in_one, in_other, strict=True) if not (a or b)]
-    shared = 1.0 if both else 0.5 if any(in_one) and any(in_other) else 0.0
+    shared = 1.0 if in_both else 0.5 if any(in_one) and any(in_other) else 0.0
     score = shared * (1 - len(missing) / len(evidence))
-    return Connection(score, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(both)))
+    return Connection(score, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(in_both)))
 
 
 @cache

@@ -23,9 +23,9 @@ def meant_notes(link: Link, source: str, names: NoteNames) -> Sequence[str]:
     if not link.reference:
         return (source,)
     if link.kind == "markdown":
-        return _at_path(_from_folder(link.reference, source), names) or _at_path(link.reference, names)
+        return _notes_at_path(_from_folder(link.reference, source), names) or _notes_at_path(link.reference, names)
     if link.reference.startswith(("./", "../")):
-        return _at_path(_from_folder(link.reference, source), names)
+        return _notes_at_path(_from_folder(link.reference, source), names)
     return names.resolve(link.reference.removeprefix("/"))
 
 
@@ -41,6 +41,6 @@ def _from_folder(reference: str, source: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(source), reference))
 
 
-def _at_path(path: str, names: NoteNames) -> Sequence[str]:
+def _notes_at_path(path: str, names: NoteNames) -> Sequence[str]:
     path = path.removeprefix("/")
     return [note for note in names.resolve(path) if note_key(note) == note_key(path)]

@@ -78,10 +78,10 @@ class NoteStore:
         cutter = chunker if isinstance(chunker, Cutter) else attribute_of(chunker, "cutter")
         if not isinstance(cutter, Cutter):
             return [list(passages) for passages in passages_of(chunker, texts)]
-        found = self.recall(
+        passages_of_texts = self.recall(
             f"passages {cutter!r}", texts, lambda new: [list(map(astuple, cutter.passages(text))) for text in new]
         )
-        return [[Passage(start, end, tuple(above)) for start, end, above in passages] for passages in found]
+        return [[Passage(start, end, tuple(above)) for start, end, above in passages] for passages in passages_of_texts]
 
     def terms(self, tokenizer: Tokenizer, identity: str, texts: Sequence[str]) -> list[list[str]]:
         """The terms of each text. `identity` of the tokenizer, its settings and what its results depend on."""
@@ -115,10 +115,10 @@ class NoteStore:
             rows |= dict(database.read(partial(_select, select, batch)))
         return {key: data[CRC_BYTES:] for key, data in rows.items() if data[:CRC_BYTES] == _checksum(key, data)}
 
-    def _write(self, database: Database, made: dict[bytes, bytes]) -> None:
+    def _write(self, database: Database, values: dict[bytes, bytes]) -> None:
         if not self._is_kept:
             return
-        entries = [(key, _checksum(key, b"0000" + data) + data, self._code) for key, data in made.items()]
+        entries = [(key, _checksum(key, b"0000" + data) + data, self._code) for key, data in values.items()]
 
         def write(rows: sqlite3.Connection) -> None:
             rows.execute("DELETE FROM made WHERE code != ?", (self._code,))

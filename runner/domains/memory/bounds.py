@@ -6,7 +6,7 @@ import re
 
 from runner.domains.memory.protocols import Summariser
 from runner.domains.memory.records import Bounds
-from runner.domains.memory.shortening import most, starts_a_letter
+from runner.domains.memory.shortening import largest_fitting, starts_a_letter
 from runner.errors import EvaluationError, StopRunError
 from runner.llm.tokens import count_tokens
 from runner.text.sentences import split_sentences
@@ -40,7 +40,7 @@ def cut(memory: str, bounds: Bounds) -> str:
     if is_within(memory, bounds):
         return memory
     sentences = split_sentences(memory)
-    kept = fitting(sentences, bounds)
+    kept = keep_fitting(sentences, bounds)
     if kept or not sentences:
         return "\n".join(kept)
     first = sentences[0]
@@ -48,21 +48,23 @@ def cut(memory: str, bounds: Bounds) -> str:
     return next((text for start in (0, letter) if split_sentences(text := _beginning(first[start:], bounds))), "")
 
 
-def fitting(sentences: list[str], bounds: Bounds) -> list[str]:
-    """Those that fit, tried in order."""
-    chosen: list[str] = []
+def keep_fitting(sentences: list[str], bounds: Bounds) -> list[str]:
+    """The sentences that fit, tried in order."""
+    fitting_sentences: list[str] = []
     for sentence in sentences:
-        if len(chosen) < bounds.max_sentences and is_within("\n".join([*chosen, sentence]), bounds):
-            chosen.append(sentence)
-    return chosen
+        if len(fitting_sentences) < bounds.max_sentences and is_within(
+            "\n".join([*fitting_sentences, sentence]), bounds
+        ):
+            fitting_sentences.append(sentence)
+    return fitting_sentences
 
 
 def _beginning(sentence: str, bounds: Bounds) -> str:
     """As many words as fit, if they are more than half of the letters that fit. Otherwise (Japanese, Chinese, a long
     address) as many letters as fit, without splitting a number."""
     words = sentence.split(" ")
-    text = " ".join(words[: most(len(words), lambda n: is_within(" ".join(words[:n]), bounds))])
-    end = most(len(sentence), lambda n: is_within(sentence[:n], bounds))
+    text = " ".join(words[: largest_fitting(len(words), lambda n: is_within(" ".join(words[:n]), bounds))])
+    end = largest_fitting(len(sentence), lambda n: is_within(sentence[:n], bounds))
     if end == len(sentence) or len(text) > end / 2:
         return text
     letters = (place for place in range(end, 0, -1) if starts_a_letter(sentence[place]))

@@ -23,7 +23,7 @@ from typing import Annotated
 from pydantic import Field
 
 from runner.domains.memory.records import ChatTurn, Entity, MemoryContent, Section, SectionName
-from runner.domains.memory.shortening import most, shorten_text, whole_sentences
+from runner.domains.memory.shortening import largest_fitting, shorten_text, whole_sentences
 from runner.errors import Problem
 from runner.llm.provider import replace_surrogates
 from runner.llm.tokens import Counter, Encoding, counter, encoding_problem, is_exact
@@ -67,7 +67,7 @@ class BuiltContext:
         return self.text_of("entities")
 
     def text_of(self, id: str) -> str:
-        """Of the contexts with this id."""
+        """The text of the contexts with this id."""
         return _join([context for context in self.contexts if context.id == id])
 
     @property
@@ -82,10 +82,10 @@ class BuiltContext:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The part of a section that fits its budget. `shown`: contexts with the number of their turn (of their place, for
+    """The part of a section that fits its budget. `contexts`: those with the number of their turn (of their place, for
     chunks)."""
 
-    shown: tuple[tuple[int, Context], ...] = ()
+    contexts: tuple[tuple[int, Context], ...] = ()
     cut: str = ""
 
 
@@ -143,7 +143,7 @@ class ContextBuilder:
         parts: dict[SectionName, _Part] = {
             "memory": self._memory(replace_surrogates(remembered.memory).strip(), budgets["memory"]),
             "entities": self._entities(remembered.entities, budgets["entities"]),
-            "recent": _Part(newest_first.shown[::-1], newest_first.cut),
+            "recent": _Part(newest_first.contexts[::-1], newest_first.cut),
             "retrieved": self._turns(remembered.retrieved, budgets["retrieved"], speech_language),
         }
         if documents is not None:
@@ -156,13 +156,13 @@ class ContextBuilder:
             for name in NAMES
             if name == "question" or name in parts
         )
-        retrieved = sorted(parts["retrieved"].shown, key=lambda turn: turn[0])
-        shown = (*retrieved, *parts["memory"].shown, *parts["entities"].shown, *parts["recent"].shown)
-        chunks = parts["documents"].shown if "documents" in parts else ()
+        retrieved = sorted(parts["retrieved"].contexts, key=lambda turn: turn[0])
+        shown = (*retrieved, *parts["memory"].contexts, *parts["entities"].contexts, *parts["recent"].contexts)
+        chunks = parts["documents"].contexts if "documents" in parts else ()
         return BuiltContext(sections, tuple(context for _, context in shown), tuple(context for _, context in chunks))
 
     def _section(self, name: SectionName, part: _Part, budget: int | None) -> Section:
-        contexts = [context for _, context in part.shown]
+        contexts = [context for _, context in part.contexts]
         return Section(name, _join(contexts), sum(map(self._size, contexts)), budget, part.cut)
 
     def _size(self, context: Context) -> int:
@@ -172,20 +172,20 @@ class ContextBuilder:
 
     def _memory(self, memory: str, budget: int | None) -> _Part:
         text, n_cut = (memory, 0) if budget is None else whole_sentences(memory, budget, self.count)
-        cut = _count_text(n_cut, "sentence")
+        cut_text = _count_text(n_cut, "sentence")
         if not text and memory and budget is not None and (text := shorten_text(memory, budget, self.count)):
-            cut = _cut_short("sentence", n_cut)
-        return _Part(((0, Context("memory", text)),) if text else (), cut)
+            cut_text = _cut_short("sentence", n_cut)
+        return _Part(((0, Context("memory", text)),) if text else (), cut_text)
 
     def _entities(self, entities: Sequence[Entity], budget: int | None) -> _Part:
         lines = [_line(entity) for entity in entities]
         n = len(lines)
         if budget is not None:
-            n = most(n, lambda n: self.count("\n".join(lines[-n:])) <= budget)
-        text, cut = "\n".join(lines[-n:] if n else ()), _count_text(len(lines) - n, "entity")
+            n = largest_fitting(n, lambda n: self.count("\n".join(lines[-n:])) <= budget)
+        text, cut_text = "\n".join(lines[-n:] if n else ()), _count_text(len(lines) - n, "entity")
         if lines and budget is not None and not n and (text := shorten_text(lines[-1], budget, self.count)):
-            cut = _cut_short("entity", len(lines))
-        return _Part(((0, Context("entities", text)),) if text else (), cut)
+            cut_text = _cut_short("entity", len(lines))
+        return _Part(((0, Context("entities", text)),) if text else (), cut_text)
 
     def _turns(self, turns: Sequence[ChatTurn], budget: int | None, language: Language) -> _Part:
         return self._fitting_whole([(turn.number, _context(turn, language)) for turn in turns], budget, "turn")
@@ -240,5 +240,5 @@ def _count_text(n: int, noun: str) -> str:
 
 
 def _cut_short(noun: str, n: int) -> str:
-    """One of `n` was cut short, the others are left out."""
+    """The words for: one of `n` was cut short, the others are left out."""
     return ", ".join(filter(None, (f"the end of 1 {noun}", _count_text(n - 1, noun))))

@@ -37,7 +37,7 @@ class MemoryControl:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As a judge gets them."""
+        """The fields as a judge gets them."""
         names = ("question", "memory", "entities", "reference", "stale", "language")
         return {name: getattr(self, name) for name in names}
 

@@ -21,7 +21,7 @@ from runner.protocols import Generator
 from runner.records import Answer, Query, Timing, Turn
 from runner.retrieval.stage import Retrieval, RetrievalResult
 from runner.system.stopwatch import stopwatch
-from runner.system.threads import together
+from runner.system.threads import gather_all
 from runner.text.refusals import mark_refusal
 
 EARLIER = 5  # turns before a question that a judge reads to understand it
@@ -63,10 +63,10 @@ def is_about_memory(case: ProbeCase) -> bool:
 
 def recent_turns(moment: Moment) -> tuple[Turn, ...]:
     """The last turns before the question, whether or not the memory kept them."""
-    said = [
+    earlier_turns = [
         Turn(*each) for turn in moment.turns[-EARLIER:] for each in (("user", turn.user), ("assistant", turn.assistant))
     ]
-    return tuple(turn for turn in said if turn.text)
+    return tuple(turn for turn in earlier_turns if turn.text)
 
 
 def moment_record(moment: Moment, context: BuiltContext) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def moment_record(moment: Moment, context: BuiltContext) -> dict[str, Any]:
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:
-    """What the row of a case keeps of an answer."""
+    """The part of an answer that the row of a case stores."""
     citations = {"citations": list(answer.citations)} if answer.citations else {}
     cut_off = {"cut_off": True} if answer.cut_off else {}
     return {"answer": answer.text, "declined": answer.refused, **citations, **cut_off}
@@ -126,10 +126,10 @@ async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
     by_conversation: defaultdict[str, list[ProbeCase]] = defaultdict(list)
     for case in cases:
         by_conversation[case.conversation.id].append(case)
-    found: dict[str, Moment | RunnerError | TimeoutError] = {}
+    moment_by_case: dict[str, Moment | RunnerError | TimeoutError] = {}
     room = asyncio.Semaphore(TOGETHER)
-    await together(_walk(memory, asked, found, room) for asked in by_conversation.values())
-    return found
+    await gather_all(_walk(memory, asked, moment_by_case, room) for asked in by_conversation.values())
+    return moment_by_case
 
 
 async def _walk(

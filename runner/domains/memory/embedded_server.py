@@ -59,7 +59,7 @@ class Server:
         return self.folder / "s"
 
     def fate(self) -> str:
-        """What became of it, for a message."""
+        """How the server ended, in words."""
         if not self.ended.wait(0.2):
             return "it does not answer"
         how = f"was ended by {signal.Signals(-self.code).name}" if self.code < 0 else f"ended with code {self.code}"

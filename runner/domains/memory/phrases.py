@@ -76,7 +76,7 @@ def fill_phrase(phrase: str, **words: str) -> str:
 
 
 def after(opening: str, phrase: str) -> str:
-    """The opening and the phrase as one sentence, unless the opening is one."""
+    """The opening and the phrase as one sentence, or as two where the opening is a sentence itself."""
     goes_on = opening and not opening.endswith(". ") and not phrase.startswith("I ")
     return opening + (phrase[0].lower() + phrase[1:] if goes_on else phrase)
 

@@ -40,7 +40,7 @@ class ProbeCase:
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """Those that answer the probe."""
+        """The sessions that answer the probe."""
         evidence = set(self.probe.evidence)
         found = (session_of(turn) for turn in self.conversation.turns if turn.id and turn.id in evidence)
         return self.probe.sessions or tuple(dict.fromkeys(filter(None, found)))
@@ -68,7 +68,7 @@ class ProbeCase:
         return known if probe.patched is None else [*known, probe.patched.answers, probe.patched.evidence]
 
     def record(self) -> dict[str, Any]:
-        """What the row of a case keeps of it."""
+        """The part that the row of a case stores."""
         probe = self.probe
         return {
             "query": probe.question,
@@ -224,11 +224,11 @@ def _sentences_about(text: str, about: Sequence[Sequence[str]]) -> str:
     return "\n".join(sentences)
 
 
-def _seen_facts(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
+def _seen_facts(facts: Sequence[Fact], flags: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
     after = case.probe.after_turn
     return [
         SeenFact(fact.id, fact.value, after - fact.turn, moment.updates_since(fact.turn), is_shown)
-        for fact, is_shown in zip(facts, shown, strict=True)
+        for fact, is_shown in zip(facts, flags, strict=True)
     ]
 
 

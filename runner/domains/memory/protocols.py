@@ -285,7 +285,7 @@ class Preparing(Protocol):
 
 
 async def prepare(memory: Memory, workspace: Workspace) -> None:
-    """Where the memory asks for it."""
+    """Prepare for the conversations, where the memory has this method."""
     if isinstance(memory, Preparing):
         await memory.prepare(workspace)
 

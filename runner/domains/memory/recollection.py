@@ -112,10 +112,10 @@ def recollection(
 ) -> Recollection:
     """`entities`: one a line. Of nothing at all, 0 in everything."""
     pieces = [piece for text in (memory, *entities.splitlines()) for piece in split_sentences(text)]
-    told = [Statement(piece) for piece in pieces if not _TO_THE_GRADER.search(piece)]
-    if not any(map(_tells, told)):
+    statements = [Statement(piece) for piece in pieces if not _TO_THE_GRADER.search(piece)]
+    if not any(map(_tells, statements)):
         return NOTHING
-    return _Reading(question, told, [_Fact(text) for text in reference], stale, (memory, entities)).grades
+    return _Reading(question, statements, [_Fact(text) for text in reference], stale, (memory, entities)).grades
 
 
 NOTHING = Recollection(0.0, 0.0, 0.0, 0.0)
@@ -123,8 +123,8 @@ NOTHING = Recollection(0.0, 0.0, 0.0, 0.0)
 
 def _tells(statement: Statement) -> bool:
     """Whether a sentence states something: it is no question, no refusal, no mere courtesy."""
-    said = without_speaker(statement.text)
-    return not (says_unknown(said) or is_courtesy(said) or is_question(said))
+    text = without_speaker(statement.text)
+    return not (says_unknown(text) or is_courtesy(text) or is_question(text))
 
 
 class Passages:
@@ -135,12 +135,12 @@ class Passages:
     def __init__(self, texts: Iterable[str], left_out: Collection[str] = ()) -> None:
         self.all = [passage for text in texts for passage in _passages(text, left_out)]
 
-    def best_share(self, own: Sequence[Part], beside: Sequence[Part]) -> float:
-        """The share of the weight of both that the best passage holds, 0 where none has anything of `own`."""
-        parts = [*own, *beside]
+    def best_share(self, value_parts: Sequence[Part], question_parts: Sequence[Part]) -> float:
+        """The share of the weight of both that the best passage holds, 0 where none has anything of `value_parts`."""
+        parts = [*value_parts, *question_parts]
         places = [[part.is_in(passage) for passage in self.all] for part in parts]
         weights = [self._weight(sum(flags)) for flags in places]
-        has_own = [any(flags) for flags in zip(*places[: len(own)], strict=True)]
+        has_own = [any(flags) for flags in zip(*places[: len(value_parts)], strict=True)]
         shares = (
             sum(weight for weight, flags in zip(weights, places, strict=True) if flags[number]) / sum(weights)
             for number, is_candidate in enumerate(has_own)
@@ -186,7 +186,7 @@ class _Fact:
     def __init__(self, text: str) -> None:
         self.text = text
         self.value = value_of(text)
-        self.said = Statement(text)
+        self.statement = Statement(text)
 
     @cached_property
     def words(self) -> list[Word]:
@@ -197,12 +197,15 @@ class _Fact:
         return _names(self.text)
 
     def is_said(self, statement: Statement) -> bool:
-        """Its value word for word, or all its numbers with most of its words; about nothing else."""
+        """Whether a statement gives its value word for word, or all its numbers with most of its words, and is about
+        nothing else."""
         if _other_name(self, statement):
             return False
         if shows(statement.text, [self.text, self.value]):
             return not _other_state(self.text, statement.text) or self.value != self.text
-        has_numbers = all(any(each.matches(other) for other in statement.quantities) for each in self.said.quantities)
+        has_numbers = all(
+            any(quantity.matches(other) for other in statement.quantities) for quantity in self.statement.quantities
+        )
         return (
             len(self.words) > 1
             and has_numbers
@@ -227,18 +230,18 @@ class _Reading:
         texts: tuple[str, str],
     ) -> None:
         """`texts`: memory and entities."""
-        self.question, self.told, self.facts, self.stale = question, statements, facts, stale
-        self.asked = _topical(question)
+        self.question, self.statements, self.facts, self.stale = question, statements, facts, stale
+        self.topic_words = _topical(question)
         self.of_another = [statement for statement in statements if self._is_of_another(statement)]
         left_out = {statement.text for statement in self.of_another}
         memory, entities = texts
         self.passages = Passages([*_PARAGRAPH.split(memory), *entities.splitlines()], left_out)
         self.kind = asked_kind(question)
-        self.words = all_forms([*self.asked, *(word for fact in facts for word in fact.words)])
+        self.words = all_forms([*self.topic_words, *(word for fact in facts for word in fact.words)])
         related = [(statement, self._is_related(statement)) for statement in statements]
         self.about = [statement for statement, is_related in related if is_related]
         self.unrelated = [statement for statement, is_related in related if not is_related]
-        self.shown = [
+        self.stated_facts = [
             fact for fact in facts if any(fact.is_said(statement) for statement in self._statements_for(fact))
         ]
 
@@ -249,28 +252,37 @@ class _Reading:
             relevance,
             self._completeness(relevance),
             self._accuracy(errors),
-            MAX * len(self.unrelated) / len(self.told),
+            MAX * len(self.unrelated) / len(self.statements),
             tuple(dict.fromkeys(errors)),
-            tuple(dict.fromkeys(_noise_of(each.text) for each in self.unrelated)),
-            tuple(each.text for each in self.about[:HELPFUL]),
-            tuple(fact.text for fact in self.facts if fact not in self.shown),
-            len(self.told),
+            tuple(dict.fromkeys(_noise_of(statement.text) for statement in self.unrelated)),
+            tuple(statement.text for statement in self.about[:HELPFUL]),
+            tuple(fact.text for fact in self.facts if fact not in self.stated_facts),
+            len(self.statements),
             len(self.about),
         )
 
     def _is_of_another(self, statement: Statement) -> bool:
         """Whether a sentence on the topic has none of the capitalised names of the question, but another one: GCP
         costs, where the question is what AWS costs."""
-        asked, theirs = _acronyms(self.question), _acronyms(statement.text)
-        if not asked or not theirs or not asked.isdisjoint(theirs) or shows(statement.text, asked):
+        question_acronyms, statement_acronyms = _acronyms(self.question), _acronyms(statement.text)
+        if (
+            not question_acronyms
+            or not statement_acronyms
+            or not question_acronyms.isdisjoint(statement_acronyms)
+            or shows(statement.text, question_acronyms)
+        ):
             return False
-        return any(not word.forms.isdisjoint(statement.forms) for word in self.asked if word.text not in asked)
+        return any(
+            not word.forms.isdisjoint(statement.forms)
+            for word in self.topic_words
+            if word.text not in question_acronyms
+        )
 
     def _statements_for(self, fact: _Fact | None = None) -> list[Statement]:
         """The statements without those about something other than the question names; a fact may name that itself."""
         if fact is not None and fact.names:
-            return list(self.told)
-        return [each for each in self.told if each not in self.of_another]
+            return list(self.statements)
+        return [statement for statement in self.statements if statement not in self.of_another]
 
     def _is_related(self, statement: Statement) -> bool:
         return (
@@ -280,66 +292,83 @@ class _Reading:
         )
 
     def _relevance(self) -> float:
-        by_facts = 6 + 4 * len(self.shown) / len(self.facts) if self.shown else 0.0
+        by_facts = 6 + 4 * len(self.stated_facts) / len(self.facts) if self.stated_facts else 0.0
         if self.facts:
             degrees = [self._degree(fact) for fact in self.facts]
-            by_words = MAX * max(self.passages.best_share([Part(word=word) for word in self.asked], ()), *degrees)
+            by_words = MAX * max(self.passages.best_share([Part(word=word) for word in self.topic_words], ()), *degrees)
             return max(1.0, by_words, by_facts)
-        topic = _known_share(self.asked, all_forms(word for each in self._statements_for() for word in each.words))
+        topic = _known_share(
+            self.topic_words, all_forms(word for statement in self._statements_for() for word in statement.words)
+        )
         by_words = MAX * topic
         if self.kind in ("quantity", "time", "reason"):
-            holds = any(holds_kind(each.text, self.kind) for each in self.about if each not in self.of_another)
+            holds = any(
+                holds_kind(statement.text, self.kind) for statement in self.about if statement not in self.of_another
+            )
             by_words = MAX * min(1.0, topic / ENOUGH) * (1.0 if holds else 0.5)
         return max(1.0, by_words, by_facts)
 
     def _completeness(self, relevance: float) -> float:
         if self.facts:
-            return MAX * sum(1.0 if fact in self.shown else self._degree(fact) for fact in self.facts) / len(self.facts)
-        has_numbers = any(each.quantities for each in self.about if each not in self.of_another)
+            return (
+                MAX
+                * sum(1.0 if fact in self.stated_facts else self._degree(fact) for fact in self.facts)
+                / len(self.facts)
+            )
+        has_numbers = any(statement.quantities for statement in self.about if statement not in self.of_another)
         return relevance if has_numbers else min(4.0, relevance - 1)
 
     def _degree(self, fact: _Fact) -> float:
-        """Of a fact that does not show."""
-        question_parts = [Part(word=word) for word in self.asked]
-        known = all_forms(self.asked)
+        """The degree (0..1) to which the memory holds a fact that it does not state."""
+        question_parts = [Part(word=word) for word in self.topic_words]
+        question_forms = all_forms(self.topic_words)
         shares = []
         for value in _LISTED.split(fact.value):
-            own = [part for part in parts_of(value) if part.word is None or part.word.forms.isdisjoint(known)]
-            shares.append(self.passages.best_share(own, question_parts))
+            value_parts = [
+                part for part in parts_of(value) if part.word is None or part.word.forms.isdisjoint(question_forms)
+            ]
+            shares.append(self.passages.best_share(value_parts, question_parts))
         return min(ALMOST, sum(shares) / len(shares))
 
     def _accuracy(self, errors: Sequence[Inaccuracy]) -> float:
         if errors:
-            return 5.0 if self.shown else 1.0
-        return MAX if self.shown else 8.0
+            return 5.0 if self.stated_facts else 1.0
+        return MAX if self.stated_facts else 8.0
 
     def _errors(self) -> list[Inaccuracy]:
         """The errors of a memory, outdated facts first."""
         errors: list[Inaccuracy] = ["time" for text in self.stale if self._shows_stale(value_of(text))]
         all_quantities = [
-            quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.said.quantities
+            quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.statement.quantities
         ]
         for fact in self.facts:
-            about = [each for each in self.told if self._is_about(each, fact)]
-            errors += [error for each in about if (error := _error(fact, each, all_quantities, fact in self.shown))]
-        named = any(shows(each.text, _acronyms(self.question)) for each in self.about)
-        return errors if errors or named or not self.of_another else ["target"]
+            about = [statement for statement in self.statements if self._is_about(statement, fact)]
+            errors += [
+                error
+                for statement in about
+                if (error := _error(fact, statement, all_quantities, fact in self.stated_facts))
+            ]
+        names_subject = any(shows(statement.text, _acronyms(self.question)) for statement in self.about)
+        return errors if errors or names_subject or not self.of_another else ["target"]
 
     def _shows_stale(self, value: str) -> bool:
         """Whether an outdated value shows in a sentence without its successor."""
         now = [fact.value for fact in self.facts]
-        return any(shows(each.text, [value], besides=now) and not shows(each.text, now) for each in self.told)
+        return any(
+            shows(statement.text, [value], besides=now) and not shows(statement.text, now)
+            for statement in self.statements
+        )
 
     def _is_about(self, statement: Statement, fact: _Fact) -> bool:
-        own = fact.words or self.asked
-        return not statement.forms.isdisjoint(all_forms(own)) or mentions(statement.text, [fact.value])
+        topic = fact.words or self.topic_words
+        return not statement.forms.isdisjoint(all_forms(topic)) or mentions(statement.text, [fact.value])
 
 
 def _error(fact: _Fact, statement: Statement, quantities: Sequence[Quantity], is_shown: bool) -> Inaccuracy | None:
     """The contradiction of a sentence to a fact. For a fact that shows elsewhere, another number belongs to another
     fact."""
     if _other_name(fact, statement):
-        return "target" if _same_otherwise(fact, statement) else None
+        return "target" if _has_same_details(fact, statement) else None
     if _other_state(fact.text, statement.text) or _is_denied(fact, statement):
         return "state"
     wrong = None if is_shown else _other_quantity(fact, statement, quantities)
@@ -349,15 +378,21 @@ def _error(fact: _Fact, statement: Statement, quantities: Sequence[Quantity], is
 def _other_quantity(fact: _Fact, statement: Statement, all_quantities: Sequence[Quantity]) -> Quantity | None:
     """A quantity in the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
     missing_units = [
-        each.unit for each in fact.said.quantities if not any(each.matches(other) for other in statement.quantities)
+        quantity.unit
+        for quantity in fact.statement.quantities
+        if not any(quantity.matches(other) for other in statement.quantities)
     ]
-    others = (each for each in statement.quantities if not any(each.matches(other) for other in all_quantities))
-    return next((each for each in others if any(_same_kind(each.unit, unit) for unit in missing_units)), None)
+    unmatched = (
+        quantity for quantity in statement.quantities if not any(quantity.matches(other) for other in all_quantities)
+    )
+    return next(
+        (quantity for quantity in unmatched if any(_same_kind(quantity.unit, unit) for unit in missing_units)), None
+    )
 
 
-def _same_kind(one: str, other: str) -> bool:
+def _same_kind(unit: str, other_unit: str) -> bool:
     """A number without a unit may be an amount of money."""
-    return one == other or ("" in (one, other) and not MONEY.isdisjoint((one, other)))
+    return unit == other_unit or ("" in (unit, other_unit) and not MONEY.isdisjoint((unit, other_unit)))
 
 
 def _other_name(fact: _Fact, statement: Statement) -> bool:
@@ -365,18 +400,18 @@ def _other_name(fact: _Fact, statement: Statement) -> bool:
     theirs = _names(statement.text)
     if any(mentions(statement.text, [name]) for name in fact.names):
         return False
-    ours, others = ({_ACRONYM.fullmatch(name) is None for name in found} for found in (fact.names, theirs))
+    ours, others = ({_ACRONYM.fullmatch(name) is None for name in group} for group in (fact.names, theirs))
     return not ours.isdisjoint(others)
 
 
-def _same_otherwise(fact: _Fact, statement: Statement) -> bool:
-    if fact.said.quantities:
-        return any(each.matches(other) for each in fact.said.quantities for other in statement.quantities)
+def _has_same_details(fact: _Fact, statement: Statement) -> bool:
+    if fact.statement.quantities:
+        return any(quantity.matches(other) for quantity in fact.statement.quantities for other in statement.quantities)
     return _known_share([word for word in fact.words if word.text not in fact.names], statement.forms) >= FULL
 
 
-def _other_state(fact: str, said: str) -> bool:
-    states = [{name for name, pattern in _STATES.items() if pattern.search(text)} for text in (fact, said)]
+def _other_state(fact: str, statement: str) -> bool:
+    states = [{name for name, pattern in _STATES.items() if pattern.search(text)} for text in (fact, statement)]
     return bool(states[0]) and bool(states[1]) and states[0].isdisjoint(states[1])
 
 
@@ -389,8 +424,8 @@ def _is_denied(fact: _Fact, statement: Statement) -> bool:
 
 def _names(text: str) -> frozenset[str]:
     """Words of names; what is written in capitals is one wherever it stands."""
-    found = [*names(text), *(match[0] for match in _ACRONYM.finditer(text))]
-    return frozenset(part for name in found for part in name.split())
+    candidates = [*names(text), *(match[0] for match in _ACRONYM.finditer(text))]
+    return frozenset(part for name in candidates for part in name.split())
 
 
 def _acronyms(text: str) -> frozenset[str]:
@@ -399,15 +434,16 @@ def _acronyms(text: str) -> frozenset[str]:
 
 def _topical(text: str) -> list[Word]:
     """The content words, with the first part of possible Korean compounds (출시일, 출시)."""
-    found = (word for word in content_words(text) if not _TALK.fullmatch(word.text))
+    topic_words = (word for word in content_words(text) if not _TALK.fullmatch(word.text))
     return [
-        replace(word, forms=word.forms | {form[:-1] for form in word.forms if _COMPOUND.match(form)}) for word in found
+        replace(word, forms=word.forms | {form[:-1] for form in word.forms if _COMPOUND.match(form)})
+        for word in topic_words
     ]
 
 
-def _known_share(asked: Sequence[Word], forms: Iterable[str]) -> float:
-    known = frozenset(forms)
-    return sum(not word.forms.isdisjoint(known) for word in asked) / len(asked) if asked else 0.0
+def _known_share(words: Sequence[Word], forms: Iterable[str]) -> float:
+    form_set = frozenset(forms)
+    return sum(not word.forms.isdisjoint(form_set) for word in words) / len(words) if words else 0.0
 
 
 def _noise_of(sentence: str) -> Noise:

@@ -13,7 +13,7 @@ from runner.records import GivenResults
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
-    """Whose conversation. Any text but the empty one; stores encode it."""
+    """Identifies a conversation. Both parts are any text but the empty one; stores encode them."""
 
     tenant: str
     session: str

@@ -58,7 +58,7 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | OSError | TimeoutError)
 
 
-def in_words(error: Exception, place: Place) -> StopRunError:
+def stop_error(error: Exception, place: Place) -> StopRunError:
     """The error that ends a run, for what Redis raised, with what to do about it."""
     from redis import exceptions
     from redis.asyncio.sentinel import MasterNotFoundError

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from runner.domains.memory.redis_errors import Place, in_words, is_closed_meanwhile, is_passing
+from runner.domains.memory.redis_errors import Place, is_closed_meanwhile, is_passing, stop_error
 from runner.domains.memory.stored import PATTERN
 
 Script = Literal["append", "commit", "read", "clean", "novelty", "lease"]
@@ -51,15 +51,18 @@ class Link:
         *,
         retries: int,
         failover_s: float = 0.0,
+        timeout_s: float | None = None,
         closed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`failover_s`: how long a request is sent again, beyond `retries`, while another node takes over. `closed` is
-        called, in a thread, when the connections are closed."""
+        """`failover_s`: how long a request is sent again, beyond `retries`, while another node takes over.
+        `timeout_s`: for one attempt, where the client itself would wait for ever. `closed` is called, in a thread, when
+        the connections are closed."""
         self.place = place
-        self._closed = closed
+        self._on_close = closed
         self._client = client
         self._retries = retries
         self._failover_s = failover_s
+        self._timeout_s = timeout_s
         self._slots = asyncio.Semaphore(CONNECTIONS)
 
     async def run(self, script: Script, keys: Sequence[str], *args: Any, repeat: Sequence[Any] = ()) -> Any:
@@ -70,11 +73,11 @@ class Link:
             from redis.exceptions import NoScriptError
 
             again = [*repeat[:-1], 1] if repeat and attempt else repeat
-            rest = [len(keys), *keys, *args, *again]
+            arguments = [len(keys), *keys, *args, *again]
             try:
-                return await self._client.execute_command("EVALSHA", name, *rest)
+                return await self._client.execute_command("EVALSHA", name, *arguments)
             except NoScriptError:
-                return await self._client.execute_command("EVAL", text, *rest)
+                return await self._client.execute_command("EVAL", text, *arguments)
 
         return await self._keep_trying(once)
 
@@ -127,13 +130,13 @@ class Link:
             if asked := getattr(getattr(self._client, "connection_pool", None), "sentinel_manager", None):
                 await asyncio.gather(*(sentinel.aclose() for sentinel in asked.sentinels))
         finally:
-            await asyncio.to_thread(self._closed)
+            await asyncio.to_thread(self._on_close)
 
     async def _keep_trying(self, once: Callable[[int], Awaitable[Any]], *, waits: bool = True) -> Any:
         until: float | None = None
         for attempt in count():
             try:
-                async with self._slots:
+                async with self._slots, asyncio.timeout(self._timeout_s):
                     return await once(attempt)
             except Exception as error:
                 until = until or time.monotonic() + (self._failover_s if waits else 0.0)
@@ -150,7 +153,7 @@ class Link:
         if is_closed_meanwhile(error):
             error = ConnectionError("connection closed")
         is_theirs = isinstance(error, RedisError | RedisClusterException | OSError) and not isinstance(error, DataError)
-        return in_words(error, self.place) if is_theirs else error
+        return stop_error(error, self.place) if is_theirs else error
 
 
 def settings_of(timeout_s: float) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class RedisServer:
             yield Problem(f"{setting}.cert_file", "expected an address that begins with rediss:// beside a certificate")
 
     def problems(self) -> list[Problem]:
-        """A password or a file that is not there."""
+        """Problems of a missing password or file."""
         return [*self._secrets(), *self._certificates()]
 
     def _secrets(self) -> Iterator[Problem]:
@@ -115,13 +115,13 @@ class RedisServer:
 
         parts = urlsplit(self.url)
         database = 0 if parts.scheme == "unix" else int(parts.path.strip("/") or 0)
-        settings = {**self._reaching(), "username": self.username, "password": _secret(self.password_env)}
+        settings = {**self._connection_settings(), "username": self.username, "password": _secret(self.password_env)}
         if parts.scheme == "unix":
             return Redis(unix_socket_path=unquote(parts.path), **settings)
         if self.sentinels:
             from redis.asyncio.sentinel import Sentinel
 
-            asking = {**self._reaching(), "password": _secret(self.sentinel_password_env)}
+            asking = {**self._connection_settings(), "password": _secret(self.sentinel_password_env)}
             nodes: Any = [_node(node) for node in self.sentinels]
             sentinels = Sentinel(nodes, sentinel_kwargs=asking, **settings)  # type: ignore[no-untyped-call]
             return sentinels.master_for(parts.netloc, db=database)
@@ -133,7 +133,7 @@ class RedisServer:
             return RedisCluster(startup_nodes=others or None, **address, **settings)
         return Redis(**address, db=database, **settings)
 
-    def _reaching(self) -> Mapping[str, Any]:
+    def _connection_settings(self) -> Mapping[str, Any]:
         """Settings of every connection, to the server and to sentinels."""
         settings = settings_of(self.timeout_ms / 1000)
         if urlsplit(self.url).scheme != "rediss":

@@ -49,7 +49,7 @@ class RedisSessions:
         self._users = 0
         self._link: Link | None = None
         self._vitals: Vitals | None = None
-        self._known: dict[SessionKey, ConfirmedState] = {}
+        self._confirmed: dict[SessionKey, ConfirmedState] = {}
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -65,7 +65,7 @@ class RedisSessions:
             self._users -= 1
             if not self._users and self._link is not None:
                 link, self._link = self._link, None
-                self._known.clear()
+                self._confirmed.clear()
                 await link.close()
 
     async def _open(self) -> None:
@@ -85,9 +85,10 @@ class RedisSessions:
         return self._link
 
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
-        started, before = time.monotonic(), self._known.get(key)
-        settings = (turn_of(turn), secrets.token_hex(16), self._ttl_ms, -1 if keep is None else keep)
-        reply = await self.link.run("append", keys_of(key), *settings, repeat=[secrets.token_hex(4), 0])
+        started, before = time.monotonic(), self._confirmed.get(key)
+        random = secrets.token_hex(20)
+        settings = (turn_of(turn), random[:32], self._ttl_ms, -1 if keep is None else keep)
+        reply = await self.link.run("append", keys_of(key), *settings, repeat=[random[32:], 0])
         number, generation = int(reply[0]), reply[1].decode()
         await self._miss(key, generation)
         self._demand(before, generation, number=number - 1)
@@ -95,7 +96,7 @@ class RedisSessions:
         return number
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        started, before = time.monotonic(), self._known.get(key)
+        started, before = time.monotonic(), self._confirmed.get(key)
         reply = await self.link.run("read", keys_of(key), self._ttl_ms if touch else "")
         try:
             state = state_of(reply)
@@ -126,10 +127,10 @@ class RedisSessions:
         condition = (version, generation, up_to_turn, int(keep_turns))
         change = (encode_key(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
         reply = (await self.link.run("commit", keys_of(key), *condition, *change)).decode()
-        known = self._known.get(key)
+        confirmed = self._confirmed.get(key)
         if reply == "ok":
             self._know(key, generation, started, version=version + 1)
-        elif reply == "gone" and known is not None and known.generation == generation:
+        elif reply == "gone" and confirmed is not None and confirmed.generation == generation:
             await self._miss(key, "")
         return reply  # type: ignore[no-any-return]
 
@@ -139,7 +140,7 @@ class RedisSessions:
 
     async def delete(self, key: SessionKey) -> None:
         await self.link.delete([*keys_of(key), lease_of(key)])
-        self._known.pop(key, None)
+        self._confirmed.pop(key, None)
 
     async def sessions(self) -> AsyncIterator[SessionKey]:
         keys = set()
@@ -157,10 +158,10 @@ class RedisSessions:
     # --- what must not have gone ----------------------------------------------------------------------
 
     def _know(self, key: SessionKey, generation: str, started: float, *, number: int = 0, version: int = 0) -> None:
-        before = self._known.get(key)
+        before = self._confirmed.get(key)
         if before is not None and before.generation == generation:
             number, version = max(number, before.number), max(version, before.version)
-        self._known[key] = ConfirmedState(generation, started + self._ttl_ms / 1000, number, version)
+        self._confirmed[key] = ConfirmedState(generation, started + self._ttl_ms / 1000, number, version)
 
     def _demand(
         self, before: ConfirmedState | None, generation: str, *, number: int, version: int | None = None
@@ -177,12 +178,12 @@ class RedisSessions:
     async def _miss(self, key: SessionKey, generation: str) -> None:
         """Raises StopRunError where a session with time left was replaced or is missing, and the server has lost data
         since. Otherwise it was deleted on purpose, which is fine."""
-        known = self._known.get(key)
-        if known is None or generation == known.generation:
+        confirmed = self._confirmed.get(key)
+        if confirmed is None or generation == confirmed.generation:
             return
-        del self._known[key]
+        del self._confirmed[key]
         before = self._vitals
-        if time.monotonic() >= known.until or before is None:
+        if time.monotonic() >= confirmed.until or before is None:
             return
         now = await self.link.vitals(waits=True)
         place = self.link.place

@@ -11,7 +11,7 @@ from functools import reduce
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.records import ChatTurn, Conversation, MemoryContent, Probe, SessionKey, Upkeep
 from runner.errors import StopRunError
-from runner.llm.metering import metering, together
+from runner.llm.metering import metering, sum_costs
 from runner.records import RoleCost, Timing
 from runner.system.stopwatch import stopwatch
 
@@ -83,13 +83,13 @@ class Replay:
     conversation over, in a new session. After each turn the memory has time for its update: what it remembers does not
     depend on how fast turns follow each other."""
 
-    def __init__(self, memory: Memory, conversation: Conversation, asked: Sequence[Probe]) -> None:
-        """`asked`: the probes that may come. After as many the session is deleted."""
-        self._memory, self._conversation, self._left = memory, conversation, len(asked)
-        due = sorted(asked, key=lambda probe: probe.after_turn)
-        before = (0, *(probe.after_turn for probe in due))
-        self._due = [(probe.after_turn, f"{conversation.id}/{probe.id}") for probe in due]
-        self._before = {probe.id: turn for probe, turn in zip(due, before, strict=False)}
+    def __init__(self, memory: Memory, conversation: Conversation, probes: Sequence[Probe]) -> None:
+        """`probes`: those that may come. After as many the session is deleted."""
+        self._memory, self._conversation, self._n_left = memory, conversation, len(probes)
+        ordered = sorted(probes, key=lambda probe: probe.after_turn)
+        before = (0, *(probe.after_turn for probe in ordered))
+        self._order = [(probe.after_turn, f"{conversation.id}/{probe.id}") for probe in ordered]
+        self._before = {probe.id: turn for probe, turn in zip(ordered, before, strict=False)}
         self._turn = asyncio.Lock()
         self._progress: _Progress | None = None
 
@@ -104,16 +104,16 @@ class Replay:
             turns = self._conversation.turns[: progress.n_turns]
             updates = tuple(mark.updates for mark in progress.marks)
             before = self._before[probe.id]
-            cost = reduce(together, (mark.cost for mark in progress.marks[before + 1 :]), reading.by_role)
+            cost = reduce(sum_costs, (mark.cost for mark in progress.marks[before + 1 :]), reading.by_role)
             since = self._since(progress, before)
             moment = Moment(remembered, turns, updates, taken_in, since, watch.timing, cost)
-            self._left -= 1
-            if self._left == 0:
+            self._n_left -= 1
+            if self._n_left == 0:
                 await self.forget()
             return moment
 
     async def forget(self) -> None:
-        """The session, and what was kept of it."""
+        """Delete the session, and what was kept of it."""
         progress, self._progress = self._progress, None
         if progress is not None:
             await self._memory.delete(progress.key)
@@ -127,7 +127,7 @@ class Replay:
         progress = self._progress
         for turn_now in self._conversation.turns[progress.n_turns : turn]:
             owner = next(
-                case for after, case in self._due if after > progress.n_turns
+                case for after, case in self._order if after > progress.n_turns
             )  # the case that is charged with the turn
             # Whichever case comes first, the turn is no request of its own.
             with metering(alone=True, owner=owner) as meter:

@@ -42,20 +42,20 @@ def sections(document: Document) -> Iterator[Section | None]:
 
 
 def run_facts(run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The profile, where the overall score is weighed by it."""
+    """The profile, where it weighs the overall score."""
     profile = (run.get("choices") or {}).get("profile")
     if profile and "memory_weights" in identities(run)[0]:
         yield "profile", profile
 
 
 def _by_category(document: Document) -> Table:
-    """How a model judged the answers to each kind of probe; nothing where none did."""
+    """The judgements of the answers to each kind of probe; nothing without judgements."""
     say, groups = document.say, (document.summary.get("slices") or {}).get("tag") or {}
-    judged = {name: value.n for name, group in groups.items() if (value := value_of(group, CORRECTNESS)).n}
+    n_by_category = {name: value.n for name, group in groups.items() if (value := value_of(group, CORRECTNESS)).n}
     metrics = (right.NAME, CORRECTNESS)
     rows = [
         [Cell(name, is_data=True), *(measured_cell(value_of(groups[name], each), say) for each in metrics)]
-        for name in sorted(judged, key=lambda name: (-judged[name], name))
+        for name in sorted(n_by_category, key=lambda name: (-n_by_category[name], name))
     ]
     return Table([say.name("slice", "tag"), *(label(name, document.k, say) for name in metrics)], rows)
 
@@ -102,7 +102,7 @@ def _shares(memory: Memory, by: str, say: Wording) -> Table:
 
 
 def _points(memory: Memory, by: str) -> dict[str, Value]:
-    """Of the bins that have facts."""
+    """The points of the bins that have facts."""
     bins = (memory.get("retention") or {}).get(by) or ()
     return {
         bin["label"]: Value(bin["label"], bin["share"], bin["n"], bin["n"], bin["low"], bin["high"], bin["share"])

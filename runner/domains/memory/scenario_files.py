@@ -111,11 +111,11 @@ def read_conversation(fields: Fields) -> Conversation | None:
 
 def _turns(fields: Fields) -> tuple[ChatTurn, ...]:
     """The turns of all sessions in one row, numbered from 1."""
-    both = fields.data.get("turns") is not None and fields.data.get("sessions") is not None
-    if both:
+    has_both = fields.data.get("turns") is not None and fields.data.get("sessions") is not None
+    if has_both:
         fields.error("turns", "expected either turns or sessions, found both")
     turns = list(_turns_of(fields, ""))
-    for session in () if both else _objects(fields, "sessions", SESSION):
+    for session in () if has_both else _objects(fields, "sessions", SESSION):
         turns += _turns_of(session, _date(session))
     if not turns and not fields.failed:
         fields.error("turns", "expected at least one turn, found none")
@@ -201,9 +201,9 @@ def _question_of_turn(fields: Fields, turns: Sequence[ChatTurn]) -> tuple[str, i
     return turns[number - 1].user, number - 1
 
 
-def _objects(fields: Fields, name: str, known: frozenset[str]) -> Iterator[Fields]:
+def _objects(fields: Fields, name: str, keys: frozenset[str]) -> Iterator[Fields]:
     for inner in fields.objects(name):
         if isinstance(inner.data, LineDict):
             inner.line = inner.data.line
-        inner.warn_of_misspellings(known)
+        inner.warn_of_misspellings(keys)
         yield inner

@@ -90,7 +90,7 @@ class Sessions:
             session.task = asyncio.create_task(self._run_work(key, session))
 
     async def wait_until_idle(self, session: Session) -> None:
-        """Returns when no work is under way or due. Raises what `check` does."""
+        """Wait until no work is in progress or due. Raises what `check` raises."""
         while session.task is not None and not session.task.done():
             await asyncio.wait({session.task})
         self.check(session)

@@ -14,7 +14,7 @@ WORD = 60  # characters before a cut within which a space is looked for in any c
 LETTER = 8  # characters that one letter with its accents may have
 
 
-def most(n: int, fits: Callable[[int], bool]) -> int:
+def largest_fitting(n: int, fits: Callable[[int], bool]) -> int:
     """The largest number up to `n` that fits, if all below one that fits do too; 0 is never tried. Small numbers are
     tried first, so that the number of tries grows with the result."""
     low, high = 0, 1
@@ -32,7 +32,7 @@ def whole_sentences(text: str, budget: int, count: Counter) -> tuple[str, int]:
     if count(text) <= budget:
         return text, 0
     ends = [end for _, end in sentence_spans(text)] or [len(text)]
-    kept = most(len(ends), lambda n: count(text[: ends[n - 1]]) <= budget)
+    kept = largest_fitting(len(ends), lambda n: count(text[: ends[n - 1]]) <= budget)
     return text[: ends[kept - 1]] if kept else "", len(ends) - kept
 
 
@@ -45,7 +45,7 @@ def shorten_text(text: str, budget: int, count: Counter) -> str:
 
     if count(text) <= budget:
         return text
-    end = most(len(text), fits)
+    end = largest_fitting(len(text), fits)
     cut = next((place for place in _places(text, end) if fits(place)), end)
     return text[:cut].rstrip() + MARK if cut else ""
 

@@ -11,8 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
+
+import orjson
 
 from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from runner.errors import EvaluationError
@@ -23,8 +26,9 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _KEY = re.compile(r"chat:\{([\w.~%-]+):([\w.~%-]+)\}:(?:short|memory|entities)", re.ASCII)
 
 
+@lru_cache(maxsize=1024)
 def keys_of(key: SessionKey) -> tuple[str, ...]:
-    """Raises EvaluationError for an empty name."""
+    """The keys of a session. Raises EvaluationError for an empty name."""
     place = _place(key)
     return tuple(f"{place}:{part}" for part in PARTS)
 
@@ -43,10 +47,10 @@ def _place(key: SessionKey) -> str:
 
 def session_of(name: bytes) -> SessionKey | None:
     """The session that a key of the store belongs to; None for a key that is not ours."""
-    found = _KEY.fullmatch(name.decode("ascii", "replace"))
-    if found is None:
+    match = _KEY.fullmatch(name.decode("ascii", "replace"))
+    if match is None:
         return None
-    tenant, session = (unquote(part, errors="surrogatepass") for part in found.groups())
+    tenant, session = (unquote(part, errors="surrogatepass") for part in match.groups())
     key = SessionKey(tenant, session)
     return key if name.decode() in keys_of(key) else None
 
@@ -57,7 +61,10 @@ def encode_key(text: str) -> bytes:
 
 
 def _json(value: Any) -> bytes:
-    return encode_key(_ENCODER.encode(value))
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # a lone surrogate, or a number of more than 64 bits
+        return encode_key(_ENCODER.encode(value))
 
 
 def _fields(record: ChatTurn | Entity) -> dict[str, Any]:
@@ -65,7 +72,7 @@ def _fields(record: ChatTurn | Entity) -> dict[str, Any]:
 
 
 def turn_of(turn: ChatTurn) -> bytes:
-    """Without its number, which the store gives."""
+    """A turn without its number, which the store assigns."""
     fields = _fields(turn)
     del fields["number"]
     return _json(fields)

@@ -112,19 +112,19 @@ def _place(random: Random, plan: dict[int, Event], event: Event, start: int, end
 
 
 class _Writer:
-    """A value is used once in a conversation, and none is part of another one."""
+    """Writes a conversation. Each value is used once, and none is part of another one."""
 
     def __init__(self, random: Random, phrases: Phrases) -> None:
         self.random = random
         self.phrases = phrases
         self.data = phrases.data
         self.script = Script()
-        self._used: list[str] = []
+        self._used_values: list[str] = []
         self._current: dict[str, str] = {}
         self._deck: list[list[str]] = []
 
     def texts_for(self, event: Event | None, number: int) -> tuple[str, str]:
-        """What the user says and what is answered."""
+        """The message of the user, and the reply."""
         if event is None:
             return self._small_talk()
         if event.kind == "topic":
@@ -136,7 +136,7 @@ class _Writer:
         if value is None:
             return self._small_talk()
         if event.kind == "other":
-            return self._of_somebody_else(event.slot, event.owner, value, number)
+            return self._foreign_statement(event.slot, event.owner, value, number)
         return self._fact(event.slot, value, number)
 
     def _pair(self, name: str, **words: str) -> tuple[str, str]:
@@ -163,7 +163,7 @@ class _Writer:
         self.script.slots[slot.key] = slot
         return user, fill_phrase(answer, key=slot.key, value=value)
 
-    def _of_somebody_else(self, slot: Slot, owner: str, value: str, number: int) -> tuple[str, str]:
+    def _foreign_statement(self, slot: Slot, owner: str, value: str, number: int) -> tuple[str, str]:
         phrase, answer = self.random.choice(self.data["others"]), self.random.choice(self.data["heard"])
         self._remember(f"{owner} {slot.key}", value, number)
         return fill_phrase(phrase, owner=owner, key=slot.key, value=value), answer
@@ -176,11 +176,11 @@ class _Writer:
         return phrases
 
     def _new_value(self, slot: Slot) -> str | None:
-        """None when all are used up."""
-        said = " | ".join(self._used)
+        """A value that was not used yet; None when all are used."""
+        said = " | ".join(self._used_values)
         for value in self.random.sample(slot.values, len(slot.values)):
-            if not mentions(said, [value]) and not mentions(value, self._used):
-                self._used.append(value)
+            if not mentions(said, [value]) and not mentions(value, self._used_values):
+                self._used_values.append(value)
                 return value
         return None
 

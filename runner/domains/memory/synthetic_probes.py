@@ -26,10 +26,10 @@ def probes(random: Random, phrases: Phrases, script: Script, unanswerable: float
     n_probes = min(PROBES[1], max(PROBES[0], len(script.turns) // EVERY))
     n_without = sum(random.random() < unanswerable for _ in range(n_probes)) if script.untold else 0
     asked = _choose(random, script, checkpoints, n_probes - n_without)
-    made = [_answerable(random, phrases, script, after_turn, fact) for after_turn, fact in asked]
-    made += [_unanswerable(random, script, random.choice(checkpoints)) for _ in range(n_without)]
-    made.sort(key=lambda probe: probe.after_turn)
-    return tuple(replace(probe, id=f"p{number}") for number, probe in enumerate(made, 1))
+    script_probes = [_answerable(random, phrases, script, after_turn, fact) for after_turn, fact in asked]
+    script_probes += [_unanswerable(random, script, random.choice(checkpoints)) for _ in range(n_without)]
+    script_probes.sort(key=lambda probe: probe.after_turn)
+    return tuple(replace(probe, id=f"p{number}") for number, probe in enumerate(script_probes, 1))
 
 
 def _choose(random: Random, script: Script, checkpoints: Sequence[int], n_probes: int) -> list[Question]:
@@ -39,10 +39,10 @@ def _choose(random: Random, script: Script, checkpoints: Sequence[int], n_probes
     pairs.sort(key=_age_class)
     classes = [list(group) for _, group in groupby(pairs, key=_age_class)]
     random.shuffle(classes)
-    chosen: list[Question] = []
-    while len(chosen) < n_probes and any(classes):
-        chosen += [group.pop() for group in classes if group]
-    return chosen[:n_probes]
+    questions: list[Question] = []
+    while len(questions) < n_probes and any(classes):
+        questions += [group.pop() for group in classes if group]
+    return questions[:n_probes]
 
 
 def _true_facts(script: Script, after_turn: int) -> list[Fact]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from runner.data.fields import Fields
 from runner.domains.memory.records import ChatTurn, Fact, Probe
@@ -72,13 +72,22 @@ def _check_probe(fields: Fields, probe: Probe, turns: int) -> None:
         fields.error("answers", "a probe with answerable=false has no answers, found some")
 
 
-def _check_expected(fields: Fields, probe: Probe, fact_by_id: dict[str, Fact]) -> None:
-    current = current_facts(fact_by_id.values(), probe.after_turn)
-    for index, id in enumerate(probe.expected):
-        field, fact = f"expected[{index}]", fact_by_id.get(id)
+def _known_facts(
+    fields: Fields, name: str, ids: Iterable[str], fact_by_id: dict[str, Fact]
+) -> Iterator[tuple[str, str, Fact]]:
+    """(place, id, fact) of the ids of facts in a field; an unknown id is an error there."""
+    for index, id in enumerate(ids):
+        field, fact = f"{name}[{index}]", fact_by_id.get(id)
         if fact is None:
             fields.error(field, f"no fact has the id '{id}'{did_you_mean(id, fact_by_id)}")
-        elif fact.turn > probe.after_turn:
+        else:
+            yield field, id, fact
+
+
+def _check_expected(fields: Fields, probe: Probe, fact_by_id: dict[str, Fact]) -> None:
+    current = current_facts(fact_by_id.values(), probe.after_turn)
+    for field, id, fact in _known_facts(fields, "expected", probe.expected, fact_by_id):
+        if fact.turn > probe.after_turn:
             after = f"the probe comes after turn {probe.after_turn}"
             fields.error(field, f"'{id}' is said in turn {fact.turn}, but {after}")
         elif fact.key and current[fact.key] is not fact:
@@ -88,11 +97,8 @@ def _check_expected(fields: Fields, probe: Probe, fact_by_id: dict[str, Fact]) -
 
 def _check_forbidden(fields: Fields, probe: Probe, fact_by_id: dict[str, Fact]) -> None:
     current = current_facts(fact_by_id.values(), probe.after_turn)
-    for index, id in enumerate(probe.forbidden):
-        field, fact = f"forbidden[{index}]", fact_by_id.get(id)
-        if fact is None:
-            fields.error(field, f"no fact has the id '{id}'{did_you_mean(id, fact_by_id)}")
-        elif id in probe.expected:
+    for field, id, fact in _known_facts(fields, "forbidden", probe.forbidden, fact_by_id):
+        if id in probe.expected:
             fields.error(field, f"'{id}' is expected and forbidden")
         elif fact.key and current.get(fact.key) is fact:
             fields.error(field, f"'{id}' is still true after turn {probe.after_turn}")

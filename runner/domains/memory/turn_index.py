@@ -108,36 +108,36 @@ class TurnVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._known: OrderedDict[SessionKey, dict[str, NDArray[np.float32]]] = OrderedDict()
+        self._vectors: OrderedDict[SessionKey, dict[str, NDArray[np.float32]]] = OrderedDict()
 
     async def cosines(self, key: SessionKey, turns: Sequence[ChatTurn], question: str) -> NDArray[np.float64]:
         """The cosines by place; NaN where a turn, or the question, has no features. Raises the errors of the
         embedder."""
         texts = [text_of(turn).strip() for turn in turns]
-        known_vectors = self._known.get(key, {})
+        known_vectors = self._vectors.get(key, {})
         missing = list(dict.fromkeys(text for text in texts if text not in known_vectors))
         rows, query_vector = await self._embed(missing, question)
         vectors = known_vectors | dict(zip(missing, rows, strict=True))
-        self._known[key] = {text: vectors[text] for text in texts}
-        self._known.move_to_end(key)
-        if len(self._known) > KEPT:
-            self._known.popitem(last=False)
+        self._vectors[key] = {text: vectors[text] for text in texts}
+        self._vectors.move_to_end(key)
+        if len(self._vectors) > KEPT:
+            self._vectors.popitem(last=False)
         return np.array([self._cosine(vectors[text], query_vector) for text in texts], dtype=np.float64)
 
     def forget(self, key: SessionKey) -> None:
         """Drop the vectors of a session."""
-        self._known.pop(key, None)
+        self._vectors.pop(key, None)
 
     async def _embed(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         def embed() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
             passages = self._embedder.embed(texts, "passage") if texts else np.empty((0, 0), dtype=np.float32)
             return passages, self._embedder.embed([question], "query")[0]
 
-        answered: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], Meter] = await in_thread(
+        result: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], Meter] = await in_thread(
             partial(call_with_meter, embed, owner=owner_of())
         )
-        pass_on(answered[1])
-        return answered[0]
+        pass_on(result[1])
+        return result[0]
 
     def _cosine(self, passage: NDArray[np.float32], question: NDArray[np.float32]) -> float:
         if len(passage) != len(question):
@@ -233,10 +233,10 @@ class TurnSearch:
     def _keyword(self, index: TurnIndex, units: Sequence[Sequence[ChatTurn]], question: str) -> Scores:
         if self._unit == "turn":
             return index.scores(question)
-        whole = TurnIndex(self._terms, self._k1, self._b)
+        unit_index = TurnIndex(self._terms, self._k1, self._b)
         for turns in units:
-            whole.add(ChatTurn("\n".join(map(text_of, turns))))
-        return whole.scores(question)
+            unit_index.add(ChatTurn("\n".join(map(text_of, turns))))
+        return unit_index.scores(question)
 
     def _index(self, key: SessionKey, state: SessionState) -> TurnIndex:
         name = (key, state.generation)
@@ -252,7 +252,7 @@ class TurnSearch:
 
 
 def _of_units(units: Sequence[Sequence[ChatTurn]], cosines: NDArray[np.float64]) -> Scores:
-    """The best of each unit, of `cosines` in the order of its turns; none of a unit without any."""
+    """The best score of each unit; `cosines` are in the order of the turns. A unit without a score has none."""
     scores: dict[int, float] = {}
     for place, own in enumerate(np.split(cosines, np.cumsum([len(turns) for turns in units])[:-1])):
         if not np.isnan(own).all():
@@ -261,7 +261,7 @@ def _of_units(units: Sequence[Sequence[ChatTurn]], cosines: NDArray[np.float64])
 
 
 def _fuse_legs(keyword: Scores, dense: Scores, total: int, weight: float) -> Scores:
-    """As the hybrid retriever does by default."""
+    """Fuse two rankings as the hybrid retriever does by default."""
     legs = [(scores, in_order(scores)[:POOL]) for scores in (keyword, dense)]
     values = [
         convex_values(np.array([scores[place] for place in order]), pool=POOL, total=total, normalization="zscore")
@@ -273,11 +273,11 @@ def _fuse_legs(keyword: Scores, dense: Scores, total: int, weight: float) -> Sco
 
 
 def by_session(turns: Sequence[ChatTurn]) -> list[list[ChatTurn]]:
-    """By session, in the order in which they began; turns without a known session are one."""
-    found: dict[str, list[ChatTurn]] = {}
+    """The turns by session, in the order in which sessions began; turns without a known session form one."""
+    turns_by_session: dict[str, list[ChatTurn]] = {}
     for turn in turns:
-        found.setdefault(session_of(turn), []).append(turn)
-    return list(found.values())
+        turns_by_session.setdefault(session_of(turn), []).append(turn)
+    return list(turns_by_session.values())
 
 
 def _continues(indexed: Sequence[ChatTurn], turns: Sequence[ChatTurn]) -> bool:

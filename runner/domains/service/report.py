@@ -50,10 +50,10 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def sections(document: Document) -> Iterator[Section | None]:
     """The section of a running system: its requests and failures, and how far repeated answers agree."""
-    told = document.summary.get("system")
-    if not told:
+    facts = document.summary.get("system")
+    if not facts:
         return
-    yield section("system", document.say("head.system"), *_notes(document, told))
+    yield section("system", document.say("head.system"), *_notes(document, facts))
     yield _repeats(document)
 
 

@@ -71,11 +71,11 @@ def _trace(record: Mapping[str, Any], number: int, domain: str, confidence: floa
     steps, answer = steps_of(messages[places[0] + 1 :])
     if not steps:
         raise FieldError("messages", "the assistant does nothing after the first message of the user")
-    stated = known_fields(record)
-    created, expected_tools = _creation_time(stated), stated.pop("expected_tools", None)
-    assumed = [name for name in ("task_domain", "confidence") if name not in stated]
+    fields = known_fields(record)
+    created, expected_tools = _creation_time(fields), fields.pop("expected_tools", None)
+    assumed = [name for name in ("task_domain", "confidence") if name not in fields]
     ended = None if ended_well else False
-    values: dict[str, Any] = {"task_domain": domain, "success": ended, "confidence": confidence, **stated}
+    values: dict[str, Any] = {"task_domain": domain, "success": ended, "confidence": confidence, **fields}
     metadata = {
         **_mapping(record, "metadata"),
         **({"model": record["model"]} if "model" in record else {}),
@@ -174,24 +174,24 @@ def known_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of KNOWN that a line states, checked. The metadata of stored completions are texts: `"true"`,
     `"0.8"`."""
     metadata = _mapping(record, "metadata")
-    stated: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in KNOWN:
         for values, prefix in ((record, ""), (metadata, "metadata.")):
             value = values.get(name)
             if value is not None:
-                stated[name] = _value(name, value, prefix + name)
+                fields[name] = _value(name, value, prefix + name)
                 break
-    if "created_at" not in stated and record.get("created", metadata.get("created")) is not None:
-        stated["created_at"] = record.get("created", metadata.get("created"))
-    return stated
+    if "created_at" not in fields and record.get("created", metadata.get("created")) is not None:
+        fields["created_at"] = record.get("created", metadata.get("created"))
+    return fields
 
 
 def _value(name: str, value: Any, field: str) -> Any:
     if name == "success":
-        found = {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else value
-        if not isinstance(found, bool):
+        flag = {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else value
+        if not isinstance(flag, bool):
             raise FieldError(field, f"expected true or false, found {describe_value(value)}")
-        return found
+        return flag
     if name in ("confidence", "rating"):
         number = _number(value)
         if number is None or (name == "confidence" and not 0 <= number <= 1):

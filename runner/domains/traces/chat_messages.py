@@ -40,7 +40,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """The same for the same call."""
+        """A key that is equal for equal calls."""
         return f"{self.name} {json.dumps(self.arguments, sort_keys=True)}"
 
 
@@ -226,10 +226,10 @@ def decode_json(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        held = orjson.loads(value)
+        decoded = orjson.loads(value)
     except orjson.JSONDecodeError:
         return value
-    return value if is_deep(held) else held
+    return value if is_deep(decoded) else decoded
 
 
 def _is_error(value: Mapping[str, Any], text: str) -> bool:

@@ -60,10 +60,10 @@ def completion_controls() -> Controls:
 
 
 def _of_scene(scene: Mapping[str, Any]) -> Iterator[ControlItem]:
-    shared = {name: scene[name] for name in ("objective", "language")}
+    scene_fields = {name: scene[name] for name in ("objective", "language")}
     plain = {}
     for entry in scene["traces"]:
-        fields = {**shared, "steps": entry["steps"], "result": entry["result"]}
+        fields = {**scene_fields, "steps": entry["steps"], "result": entry["result"]}
         plain[entry["id"]] = ControlItem(f"{scene['id']}-{entry['id']}", fields, entry["side"])
     yield from plain.values()
     for entry in scene["injections"]:

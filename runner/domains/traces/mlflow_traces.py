@@ -182,10 +182,10 @@ def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Mess
 def _tool_names(spans: Sequence[Span]) -> dict[int, str]:
     """The tool names by place of a span, without the number that MLflow 2 appends to repeated names."""
     names = {place: str(span.get("name")) for place, span in enumerate(spans) if _type(span) in TOOLS}
-    known = set(names.values())
+    known_names = set(names.values())
     for place, name in names.items():
         base, function = _NUMBERED.sub("", name), _attribute(spans[place], "spanFunctionName")
-        if function == base or (function is None and {f"{base}_1", f"{base}_2"} <= known):
+        if function == base or (function is None and {f"{base}_1", f"{base}_2"} <= known_names):
             names[place] = base
     return names
 
@@ -318,7 +318,7 @@ def _object(value: Mapping[str, Any], name: str, field: str) -> Mapping[str, Any
 
 
 def _attribute(span: Span, name: str) -> Any:
-    """Of `mlflow.`; attributes are texts of JSON."""
+    """The value of an attribute `mlflow.NAME`, which is JSON in a text."""
     attributes = span.get("attributes")
     value = attributes.get(f"mlflow.{name}") if isinstance(attributes, dict) else None
     decoded = _decode(value) if isinstance(value, str) else None

@@ -199,7 +199,7 @@ def _is_log(record: Mapping[str, Any]) -> bool:
 
 
 def _event(record: Mapping[str, Any]) -> Event:
-    """Of a span or of a log record."""
+    """An event of a span, or of a log record."""
     attributes, body = _attributes(record.get("attributes")), _any(record.get("body"))
     name = _of(record, "eventName", "event_name", "name") or attributes.get("event.name") or ""
     values = {**attributes, **(body if isinstance(body, dict) else {} if body is None else {"body": body})}
@@ -261,7 +261,7 @@ def _moment_ns(value: Any) -> int:
 
 
 def _plain(id: str) -> str:
-    """The same for the same id with and without the 0x that the SDK prints."""
+    """The id without the 0x that the SDK prints."""
     return id.removeprefix("0x")
 
 

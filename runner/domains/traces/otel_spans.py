@@ -137,33 +137,33 @@ def _trace(id: str, spans: Sequence[Span], domain: str, confidence: float, left_
     if not objective:
         hint = "nothing tells what was asked for; instrumentations record messages only where that is turned on"
         raise FieldError("attributes", f"{hint} (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)")
-    asked = next(
+    question = next(
         (message for message in messages if message.role == "user" and message.text.strip() == objective), None
     )
-    messages = [message for message in messages if message is not asked]
+    messages = [message for message in messages if message is not question]
     answer = next(filter(None, (_answer(span) for span in groups)), "")
     if not messages or messages[-1].role != "assistant" or messages[-1].calls:
         messages += [Message("assistant", answer)] if answer else []
     steps, summary = steps_of(messages)
     if not steps:
         raise FieldError("attributes", "no span is a call of a tool or tells what a model said, and there is no answer")
-    stated = known_fields({name: value for name, value in root.attributes.items() if name in TOLD})
-    success = stated.get("success", _success(spans, root, left_out))
+    fields = known_fields({name: value for name, value in root.attributes.items() if name in TOLD})
+    success = fields.get("success", _success(spans, root, left_out))
     began = datetime.fromtimestamp(root.began_ns / 1e9, UTC) if 0 < root.began_ns < LATEST_NS else None
     return Trace(
         id.removeprefix("0x"),
         objective,
-        stated.get("task_domain", domain),
+        fields.get("task_domain", domain),
         steps,
         success,
-        stated.get("confidence", confidence),
+        fields.get("confidence", confidence),
         began,
-        stated.get("rating"),
-        stated.get("quality"),
+        fields.get("rating"),
+        fields.get("quality"),
         language=detect_language(objective),
         summary=summary,
-        expected_tools=stated.get("expected_tools"),
-        metadata=_metadata(spans, root, began, [name for name in ("task_domain", "confidence") if name not in stated]),
+        expected_tools=fields.get("expected_tools"),
+        metadata=_metadata(spans, root, began, [name for name in ("task_domain", "confidence") if name not in fields]),
     )
 
 
@@ -179,10 +179,10 @@ def _metadata(spans: Sequence[Span], root: Span, began: datetime | None, assumed
         for name, others in USAGE.items():
             count = _first(span.attributes, others)
             n_tokens[name] += count if _kind(span) == "model" and isinstance(count, int) else 0
-    kept = {name: value for name, value in root.attributes.items() if name not in READ and not FLAT.match(name)}
+    attributes = {name: value for name, value in root.attributes.items() if name not in READ and not FLAT.match(name)}
     return {
         "name": root.name,
-        "attributes": {name: value for name, value in kept.items() if name not in TOLD},
+        "attributes": {name: value for name, value in attributes.items() if name not in TOLD},
         "resource": dict(root.resource),
         "models": list(models),
         "usage": dict(n_tokens),
@@ -195,7 +195,7 @@ def _metadata(spans: Sequence[Span], root: Span, began: datetime | None, assumed
 
 
 def _kind(span: Span) -> str | None:
-    """model, tool, group, `other` for what generative AI has besides, or None for a span of something else."""
+    """`model`, `tool` or `group`; `other` for any other span of generative AI; None for the rest."""
     kinds = [str(span.attributes[name]) for name in KINDS if name in span.attributes]
     for kind, names in (("model", MODELS), ("tool", TOOLS), ("group", GROUPS)):
         if any(value in names for value in kinds):
@@ -279,7 +279,7 @@ class _Conversation:
 
 
 def _key(message: Message) -> Any:
-    """The same for the same message in what a later model was shown."""
+    """A key that is equal where a later request repeats the message."""
     if message.role == "tool":
         return "result", message.call_id or message.text.strip()
     if message.calls:

@@ -49,7 +49,7 @@ class Past:
     shares: dict[str, Timing] = field(default_factory=dict, compare=False)
 
     def problems(self, ttl_ms: int | None) -> list[Problem]:
-        """The problem of a time to live without an order by time."""
+        """The problem of setting a time to live for traces without an order by time."""
         if ttl_ms is None or self.order == "time":
             return []
         return [Problem("novelty.ttl_ms", "counts the time between traces: it needs novelty.order=time")]
@@ -70,11 +70,11 @@ class Past:
         is_loaded = False
         places = iter(self._needed_places(traces, ordered, wanted_ids))
         while batch := [traces[place] for place in islice(places, BATCH)]:
-            stored = await in_thread(self._which_stored, batch)
-            if not is_loaded and not all(stored):  # loading once is not part of the time of a batch
+            is_stored = await in_thread(self._which_stored, batch)
+            if not is_loaded and not all(is_stored):  # loading once is not part of the time of a batch
                 is_loaded = True
                 await in_thread(self._load)
-            rows = await in_thread(self._embed, batch, stored, wanted_ids)
+            rows = await in_thread(self._embed, batch, is_stored, wanted_ids)
             for trace, row in zip(batch, rows[:, : self.dimensions] if is_rehearsed else rows, strict=True):
                 yield trace, row
 
@@ -116,11 +116,13 @@ class Past:
             raise DataError(f"novelty.order=time: {len(without)} traces have no metadata.created_at: {shown}")
         return array("L", np.argsort(np.array(times), kind="stable").tolist())
 
-    def _needed_places(self, traces: Sequence[Trace], ordered: Sequence[int], wanted: Collection[str]) -> Sequence[int]:
+    def _needed_places(
+        self, traces: Sequence[Trace], ordered: Sequence[int], wanted_ids: Collection[str]
+    ) -> Sequence[int]:
         """The wanted traces and those that the cache holds at their turn, in order."""
-        if len(wanted) == len(traces):
+        if len(wanted_ids) == len(traces):
             return ordered
-        is_wanted = bytearray(trace.id in wanted for trace in traces)
+        is_wanted = bytearray(trace.id in wanted_ids for trace in traces)
         places, ahead = array("L"), 0
         for place in reversed(ordered):
             ahead = self.max_elements + 1 if is_wanted[place] else ahead
@@ -131,7 +133,7 @@ class Past:
 
 
 class _Texts(Lazy[str]):
-    """Of traces, in an order; none is held."""
+    """The texts of traces, in a given order; none is kept in memory."""
 
     def __init__(self, traces: Sequence[Trace], ordered: Sequence[int]) -> None:
         self._traces, self._ordered = traces, ordered

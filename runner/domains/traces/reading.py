@@ -160,10 +160,10 @@ def _tool(fields: Fields) -> tuple[str, dict[str, Any]]:
     if not isinstance(fields.data["tool"], dict):
         fields.wrong("tool", "an object", fields.data["tool"])
         return "", {}
-    named = fields.object("tool")
-    name = named.required_text("name")
-    fields.failed |= named.failed
-    return name, _others(named, TOOL)
+    tool = fields.object("tool")
+    name = tool.required_text("name")
+    fields.failed |= tool.failed
+    return name, _others(tool, TOOL)
 
 
 def _confidence(fields: Fields) -> float:
@@ -199,10 +199,10 @@ def _moment(fields: Fields) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _others(fields: Fields, known: frozenset[str]) -> dict[str, Any]:
-    if fields.data.keys() <= known:
+def _others(fields: Fields, known_keys: frozenset[str]) -> dict[str, Any]:
+    if fields.data.keys() <= known_keys:
         return {}
-    return {name: value for name, value in fields.data.items() if name not in known}
+    return {name: value for name, value in fields.data.items() if name not in known_keys}
 
 
 class StoredTraces(Lazy[Trace]):
@@ -230,7 +230,7 @@ class StoredTraces(Lazy[Trace]):
             return self._read(file.readline(), path)
 
     def __iter__(self) -> Iterator[Trace]:
-        """Without opening a file for every trace."""
+        """Iterate without opening a file for every trace."""
         place = 0
         for number, path in enumerate(self._paths):
             with open_file(path, self._key, DataError) as file:

@@ -63,8 +63,8 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """The parts of a score, each 0..1; `novelty` is above 1 where a trace is the opposite of all before. `outcome` is
-    None where success is unknown."""
+    """The parts of a score, each 0..1; `novelty` exceeds 1 where a trace is the opposite of all earlier ones. `outcome`
+    is None where success is unknown."""
 
     complexity: float
     novelty: float

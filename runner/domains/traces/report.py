@@ -30,9 +30,9 @@ def sections(document: Document) -> Iterator[Section | None]:
     unknown = _unknown(traces, say)
     not_judged = Note(say("trace.not_judged"), "quiet") if traces.get("completion_not_judged") else None
     latency = (document.summary.get("timing") or {}).get("latency") or {}
-    shared = Note(say("trace.embedding_share"), "quiet") if "embedding_share" in latency else None
+    embedding_note = Note(say("trace.embedding_share"), "quiet") if "embedding_share" in latency else None
     if not traces.get("domains"):
-        yield section("traces", say("trace.title"), unknown, not_judged, shared)
+        yield section("traces", say("trace.title"), unknown, not_judged, embedding_note)
         return
     least = _least_alike(traces, say)
     yield section(
@@ -40,7 +40,7 @@ def sections(document: Document) -> Iterator[Section | None]:
         say("trace.title"),
         unknown,
         not_judged,
-        shared,
+        embedding_note,
         section("", say("trace.domains"), _domains(traces, say), _chart({"": traces}, say)),
         section("", say("trace.shares"), _shares(traces, say), Note(say("trace.shares_explain"), "quiet"), media=FILES),
         section("", say("trace.rules"), _rules(traces, say)),
@@ -165,7 +165,7 @@ def _shares(traces: Traces, say: Wording) -> Table:
 
 
 def _rules(traces: Traces, say: Wording) -> Table:
-    """In the order in which they are tried."""
+    """The rules, in the order in which they are tried."""
     headers = [say("trace.rule"), say("trace.fired"), say("trace.of_all")]
     n = sum(entry["n"] for entry in (traces.get("domains") or {}).values())
     rows = [
@@ -205,7 +205,7 @@ def _tau(traces: Traces) -> tuple[list[str], list[list[float | None]]]:
 
 
 def _agreement(traces: Traces, say: Wording) -> Section | None:
-    """With ratings of people."""
+    """The agreement with ratings by people."""
     entry = traces.get("agreement")
     if not entry:
         return None

@@ -24,7 +24,7 @@ def score_trace(
     """
     read = trace if isinstance(trace, Trace) else trace_of(trace)
     choice = profile_by_name(profile) if isinstance(profile, str) else profile
-    return score_with_profile(read, choice.among(shipped_profiles(), read.domain), dimensions_of(read, novelty))
+    return score_with_profile(read, choice.profile_for(shipped_profiles(), read.domain), dimensions_of(read, novelty))
 
 
 def dimensions_of(trace: Trace, novelty: float) -> Dimensions:

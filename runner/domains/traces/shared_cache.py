@@ -36,7 +36,7 @@ class SharedPlace:
 
     @property
     def keys(self) -> tuple[str, str]:
-        """In one slot of a cluster."""
+        """The keys of the cache, in one slot of a cluster."""
         name = quote(self.name, safe="", errors="surrogatepass")
         return f"novelty:{{{name}}}:state", f"novelty:{{{name}}}:vectors"
 
@@ -46,7 +46,7 @@ class SharedVectorCache:
     traces whose vectors, where an earlier process added them, are no part of the past."""
 
     def __init__(self, link: Link, place: SharedPlace, held: VectorCache, apart: Collection[bytes] = ()) -> None:
-        self._link, self._place, self._held, self._apart = link, place, held, apart
+        self._link, self._place, self._local, self._apart = link, place, held, apart
         self._generation, self._n_known = "", 0
         self._present: set[bytes] = set()  # of those that are set apart
         self._turn = asyncio.Lock()  # replies count in the order of the requests
@@ -55,7 +55,7 @@ class SharedVectorCache:
         """The largest cosine to a vector in the cache; None when it is empty."""
         async with self._turn:
             await self._ask(b"")
-            return self._held.nearest(vector)
+            return self._local.nearest(vector)
 
     async def add(self, vector: Vector, mark: bytes = bytes(MARK)) -> None:
         """Add a vector, in the place of the oldest one where the cache is full."""
@@ -64,22 +64,22 @@ class SharedVectorCache:
     async def novelty(self, vector: Vector, mark: bytes = bytes(MARK)) -> float:
         """The novelty of one more vector, which is added to the cache. Raises StopRunError where the server lost the
         cache or cannot be used, and InputError where the cache of this name holds other vectors."""
-        placed, added_ms = self._held.to_row(vector), self._held.now_ms()
+        placed, added_ms = self._local.to_row(vector), self._local.now_ms()
         async with self._turn:
             if not self._generation:
                 await self._ask(b"")  # what is there, before anything is added to it
             if mark not in self._present:
                 await self._ask(_HEAD.pack(added_ms, mark) + placed.astype("<f4").tobytes())
                 self._n_known += 1
-            nearest = self._held.nearest(vector)
-            self._held.put(placed, added_ms)
+            nearest = self._local.nearest(vector)
+            self._local.put(placed, added_ms)
         return novelty(nearest)
 
     async def size(self) -> int:
         """How many vectors there are to look at."""
         async with self._turn:
             await self._ask(b"")
-            return len(self._held)
+            return len(self._local)
 
     async def clear(self) -> None:
         """Delete all vectors on the server."""
@@ -89,7 +89,7 @@ class SharedVectorCache:
         """Copy new entries of the cache, then add the entry."""
         place = self._place
         known = (self._generation if self._n_known else "", self._n_known)
-        settings = (place.form, self._held.max_elements, *known, place.idle_ms, secrets.token_hex(16), entry)
+        settings = (place.form, self._local.max_elements, *known, place.idle_ms, secrets.token_hex(16), entry)
         reply = await self._link.run("novelty", place.keys, *settings, repeat=[secrets.token_hex(8), 0])
         first = bytes(reply[0]).decode()
         if first == "gone":
@@ -107,4 +107,4 @@ class SharedVectorCache:
         if mark in self._apart:
             self._present.add(mark)
         else:
-            self._held.put(np.frombuffer(entry, dtype="<f4", offset=_HEAD.size).astype(np.float32), added_ms)
+            self._local.put(np.frombuffer(entry, dtype="<f4", offset=_HEAD.size).astype(np.float32), added_ms)

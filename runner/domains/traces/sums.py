@@ -49,7 +49,7 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class _Columns:
-    """What is kept of rows: numbers and ids."""
+    """The parts of rows that are kept: numbers and ids."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []

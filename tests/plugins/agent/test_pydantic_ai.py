@@ -12,7 +12,7 @@ import pytest
 
 from plugins.agent.pydantic_ai import MORE_REQUESTS, SPENT, PydanticAiAgent
 from plugins.reranker.none import NoReranker
-from runner.errors import InputError, installing
+from runner.errors import InputError, install_command
 from runner.llm.rehearsal import Rehearsal
 from runner.records import Query, Trajectory, Turn
 from tests.plugins.agent.scripted_models import (
@@ -189,7 +189,7 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     agent = PydanticAiAgent(models=models("http://127.0.0.1:9/v1", tmp_path), model="test:a")
     (problem,) = agent.preflight()
     assert "agent=pydantic_ai needs the package pydantic-ai-slim" in problem.message
-    assert installing("agent") in problem.message
+    assert install_command("agent") in problem.message
     with pytest.raises(InputError, match="needs the package"):
         agent.run(QUESTION, toolbox(tmp_path, NoReranker()))
 

@@ -48,7 +48,7 @@ async def test_the_generator_gets_the_question_with_memory_and_documents(tmp_pat
 async def test_documents_are_cut_to_their_budget(tmp_path: Path) -> None:
     tested = copilot(context=ContextBuilder(documents_tokens=0, encoding="estimate"))
     scores, output = (await scored(tested, tmp_path))["export"]
-    assert output.found.contexts == ()
+    assert output.retrieved.contexts == ()
     assert scores.values["documents_tokens"] == 0.0
     assert scores.labels["right_by"] == "stand_in"  # whatever the generator saw
 

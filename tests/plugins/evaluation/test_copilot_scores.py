@@ -46,7 +46,7 @@ async def test_the_answer_that_was_delivered_declines_or_does_not(
 ) -> None:
     says = Says({**ANSWERS, "Who built the pyramids?": text})
     scores, output = (await scored(copilot(generator=says), tmp_path))["never"]
-    assert output.kept["declined"] is declined
+    assert output.recorded["declined"] is declined
     assert (scores.values["unanswerable_recall"], scores.labels["lost_at"]) == (float(declined), lost_at)
     assert scores.labels["retrieval_gate"] == "true_positive"
 
@@ -54,7 +54,7 @@ async def test_the_answer_that_was_delivered_declines_or_does_not(
 async def test_a_question_of_what_was_said_is_no_question_without_an_answer(tmp_path: Path) -> None:
     """Nothing was found for it, and the memory answers it."""
     scores, output = (await scored(copilot(), tmp_path))["money"]
-    assert output.found.ranking.ids == ()
+    assert output.retrieved.ranking.ids == ()
     assert scores.labels["answerability"] == "true_negative"
 
 

@@ -331,7 +331,7 @@ async def test_the_answer_that_was_delivered_declines_or_does_not(tmp_path: Path
     talk = budget_talk()
     question = next(probe.question for probe in talk.probes if probe.id == "never")
     scores, output = (await scored(evaluation(talk, generator=Says({question: text})), tmp_path))["talk/never"]
-    assert output.kept["declined"] is declined
+    assert output.recorded["declined"] is declined
     assert (scores.values["unanswerable_recall"], scores.labels["lost_at"]) == (
         float(declined),
         "none" if declined else "made_up",

@@ -16,7 +16,7 @@ from tokenizers.processors import TemplateProcessing
 
 from plugins.reranker.cross_encoder import CrossEncoderReranker
 from runner.domains.agent.candidate import Candidate
-from runner.errors import InputError, installing
+from runner.errors import InputError, install_command
 from runner.records import Assessment, Query
 from tests.corpora import corpus_of, workspace
 
@@ -155,7 +155,7 @@ def test_what_is_missing_is_told_before_a_run(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(InputError, match=r"has no model\.onnx"):
         rerank(CrossEncoderReranker(model=folder))
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert installing("cross-encoder") in told(folder)
+    assert install_command("cross-encoder") in told(folder)
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "model.onnx"])

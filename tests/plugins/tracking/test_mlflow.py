@@ -55,7 +55,10 @@ def test_a_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     folder = write_run(tmp_path / "실행 1", {"experiment": "한글 실험"})
     report.write(folder)
     run = client.get_run(uploaded(mlflow_store, folder, figures=True, slices=["language"]))
-    assert (run.info.run_name, run.info.status) == ("full_rag hybrid k=5".replace("full_rag", "한글 실험"), "FINISHED")
+    assert (run.info.run_name, run.info.status) == (
+        "full_rag demo hybrid k=5".replace("full_rag", "한글 실험"),
+        "FINISHED",
+    )
     assert (run.info.start_time, run.info.end_time) == (1767323045000, 1767323055000)
     assert client.get_experiment(run.info.experiment_id).name == "한글 실험"
     assert run.data.params["k"] == "5"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import COMMANDS, main
-from runner.commands import Command, Option, Place, one_of, share, whole
+from runner.commands import Command, Option, Place, one_of, share, whole_number_reader
 from runner.errors import InputError
 from runner.words.wording import wording
 
@@ -16,7 +16,7 @@ ALL = [*DECLARED, *(part for command in DECLARED for part in command.parts.value
 COPY = Command(
     "copy",
     (Place("source"), Place("target", Path, default=Path("out")), Place("more", default=(), several=True)),
-    (Option("depth", "N", whole(1, 9), 3), Option("dry_run"), Option("kind", "a|b", one_of("a", "b"))),
+    (Option("depth", "N", whole_number_reader(1, 9), 3), Option("dry_run"), Option("kind", "a|b", one_of("a", "b"))),
 )
 RUN = Command("go", (Place("record"),), (Option("trust"),), words="OPTION=VALUE")
 

@@ -41,7 +41,7 @@ def test_worse(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_regression_ends_with_4(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare.main(["good", "bad", "--out", "c", "--fail-on-regression"]) == 4
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: bad: Regression: 3 of 4 rules fired (Hit Rate@3, MRR@10, Precision@5). See compare.md."
+        "error: bad: Regression: 3 of 4 rules fired (Hit Rate@3, MRR@10, Precision@5). See c/compare.md."
     )
     assert compare.main(["good", "same", "--out", "d", "--fail-on-regression"]) == 0
     assert compare.main(["bad", "good", "--out", "e", "--fail-on-regression"]) == 0

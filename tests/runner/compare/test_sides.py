@@ -86,7 +86,7 @@ def test_what_is_no_run(finder: Finder, reference: str, message: str) -> None:
 def test_a_run_is_no_baseline_of_itself(tmp_path: Path) -> None:
     run_folder(Path("x"), ROWS)
     with pytest.raises(InputError, match=r"^'x' is the folder of this run itself$"):
-        Finder(tmp_path, own=tmp_path / "x").find("./x")
+        Finder(tmp_path, own_folder=tmp_path / "x").find("./x")
 
 
 # --- the latest -----------------------------------------------------------------------------------
@@ -105,9 +105,9 @@ def test_the_latest_completed_run_here(tmp_path: Path) -> None:
     run_folder(Path("outputs/own"), ROWS, at(7))
     run_folder(Path("outputs/own-sweep/1"), ROWS, at(8))
     uri = f"sqlite:///{tmp_path}/none.db"
-    assert Finder(tmp_path, uri, own=Path("outputs/own-sweep")).find("latest:full_rag").label == "outputs/own"
+    assert Finder(tmp_path, uri, own_folder=Path("outputs/own-sweep")).find("latest:full_rag").label == "outputs/own"
     run_folder(Path("outputs/own-sweep/1"), ROWS, at(0))
-    found = Finder(tmp_path, uri, own=Path("outputs/own")).find("latest:full_rag")
+    found = Finder(tmp_path, uri, own_folder=Path("outputs/own")).find("latest:full_rag")
     assert (found.path, found.label) == (Path("outputs/sweep/0"), "outputs/sweep/0")
     with pytest.raises(InputError, match=r"experiment 'full_rog'.*; \./outputs has runs of full_rag, other$"):
         Finder(tmp_path, uri).find("latest:full_rog")
@@ -134,7 +134,7 @@ def test_the_latest_is_never_the_run_that_is_compared(mlflow_store: str, tmp_pat
     tracking = MlflowTracking(uri=mlflow_store, figures=False)
     earlier = tracking.upload(run_folder(Path("earlier"), ROWS, {**at(1), "experiment": name}))
     tracking.upload(run_folder(Path("sweep/0"), ROWS, {**at(5), "experiment": name}))
-    by_folder = Finder(tmp_path / "downloads", mlflow_store, own=Path("sweep"))
+    by_folder = Finder(tmp_path / "downloads", mlflow_store, own_folder=Path("sweep"))
     run = by_folder.open("sweep/0").snapshot.run
     for finder in (by_folder, Finder(tmp_path / "downloads", mlflow_store, candidates=[run])):
         assert finder.find(f"latest:{name}").label == f"MLflow run {earlier}"

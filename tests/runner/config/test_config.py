@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from runner.config.options import RunOptions, problems_of, run_fingerprint, validate
 from runner.errors import ConfigError
 from runner.records import Query
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 
 
 class Nothing:

@@ -30,7 +30,7 @@ def cases(name: str | Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", ["ragas.jsonl", "ragas.csv", "ragas.parquet"])
 def test_ragas(name: str) -> None:
     logs = read(name)
-    assert (logs.form, list(logs.left)) == ("ragas", [])
+    assert (logs.form, list(logs.unused_columns)) == ("ragas", [])
     assert [case for _, case in logs.cases] == [
         {
             "id": "row-1",
@@ -76,7 +76,7 @@ def test_traces_of_mlflow(name: str) -> None:
 
 def test_an_evaluation_table_of_mlflow() -> None:
     logs = read("mlflow_table.json")
-    assert (logs.form, dict(logs.taken)) == (
+    assert (logs.form, dict(logs.column_names)) == (
         "JSON",
         {"question": "inputs", "answer": "outputs", "contexts": "context", "reference": "ground_truth"},
     )

@@ -27,7 +27,7 @@ class Judge:
 
 
 def chosen(judge: Judge | None = None, **choices: Any) -> ChosenMetrics:
-    return ChosenMetrics(choices, [OWN], judge=judge or Judge(), shown=("question", "answer"))
+    return ChosenMetrics(choices, [OWN], judge=judge or Judge(), fields=("question", "answer"))
 
 
 def rubric(better: Literal["higher", "lower", "neither"] = "higher") -> Rubric:

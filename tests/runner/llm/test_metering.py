@@ -9,7 +9,7 @@ import pytest
 
 from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
-from runner.llm.metering import asking_for, by_role, charge, metering, note, note_texts, together
+from runner.llm.metering import asking_for, by_role, charge, metering, note, note_texts, sum_costs
 from runner.records import RoleCost
 from tests.services.doors import PRICED, models, question
 from tests.services.models_server import ModelsServer
@@ -80,7 +80,7 @@ def test_what_is_metered_alone_is_charged_to_whom_it_belongs() -> None:
         assert outer.by_role == {}
         charge(alone.by_role)
         charge(alone.by_role)  # another one that came to the same
-    assert outer.by_role == together(alone.by_role, alone.by_role) == {"summariser": RoleCost(2, 10, 2, 1.4e-5)}
+    assert outer.by_role == sum_costs(alone.by_role, alone.by_role) == {"summariser": RoleCost(2, 10, 2, 1.4e-5)}
 
 
 def test_each_of_several_bears_its_own_and_an_even_share_of_the_rest() -> None:
@@ -94,4 +94,4 @@ def test_each_of_several_bears_its_own_and_an_even_share_of_the_rest() -> None:
         {"agent": RoleCost(1, 4, 1, 3e-9), "embedder": RoleCost(1, 14, 0, 0.0)},
         {"agent": RoleCost(1, 53, 2, 72e-9), "embedder": RoleCost(1, 15, 0, 0.0)},
     ]
-    assert together(*map(by_role, each)) == meter.by_role
+    assert sum_costs(*map(by_role, each)) == meter.by_role

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from runner.llm.presence import Presence, is_present
 
@@ -20,13 +21,14 @@ time.sleep(60)
 
 
 def test_present_until_it_is_closed(tmp_path: Path) -> None:
-    open_files = psutil.Process().num_fds()
     presence = Presence(tmp_path)
+    (descriptor,) = [file.fd for file in psutil.Process().open_files() if Path(file.path).parent == tmp_path]
     assert is_present(tmp_path, presence.name)
     presence.close()
     assert list(tmp_path.iterdir()) == []
     assert not is_present(tmp_path, presence.name)
-    assert psutil.Process().num_fds() == open_files
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
 
 
 def test_two_in_one_process_are_told_apart(tmp_path: Path) -> None:

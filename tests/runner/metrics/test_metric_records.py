@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runner.compare.flips import deciding_name
 from runner.compare.verdicts import main_metrics
 from runner.errors import ConfigError
-from runner.metrics.catalogue import built_in_catalogue, catalogue_in, catalogue_of, together
+from runner.metrics.catalogue import built_in_catalogue, catalogue_in, catalogue_of, merge_catalogues
 from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Catalogue, Grades, Metric, word
 from tests.comparison_runs import cases, snapshot
@@ -130,16 +130,16 @@ def test_what_a_newer_version_says_beside_is_passed_over() -> None:
 
 def test_of_two_runs_the_first_one_counts() -> None:
     other = Catalogue([replace(TOXICITY, better="higher"), replace(TOXICITY, name="anger")])
-    both = together([Catalogue([TOXICITY]), other])
+    both = merge_catalogues([Catalogue([TOXICITY]), other])
     assert [(metric.name, metric.better) for metric in both.metrics] == [("toxicity", "lower"), ("anger", "lower")]
 
 
 def test_an_older_run_says_nothing_beside_one_that_declares() -> None:
     """`score` of a package is not that of reasoning traces because the run before it has no records."""
     declared = Catalogue([TOXICITY])
-    assert together([declared, BUILT_IN]) is declared and together([BUILT_IN, declared]) is declared
-    assert together([Catalogue(), BUILT_IN]).direction("score") is None
-    assert together([BUILT_IN, BUILT_IN]) is BUILT_IN
+    assert merge_catalogues([declared, BUILT_IN]) is declared and merge_catalogues([BUILT_IN, declared]) is declared
+    assert merge_catalogues([Catalogue(), BUILT_IN]).direction("score") is None
+    assert merge_catalogues([BUILT_IN, BUILT_IN]) is BUILT_IN
 
 
 def test_a_file_that_is_older_than_the_records_is_of_a_built_in_evaluation() -> None:

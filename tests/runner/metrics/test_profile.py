@@ -81,7 +81,7 @@ def test_profiles_of_the_program_weigh_memories_as_is_usual_where_they_do_not_sa
 
 def test_auto_takes_the_domain_or_default() -> None:
     profiles = shipped_profiles()
-    assert AutoProfile().among(profiles, "medical") is profiles["medical"]
-    assert AutoProfile().among(profiles, "물류") is profiles["default"]
-    assert profile_by_name("code").among(profiles, "medical") is profiles["code"]
+    assert AutoProfile().profile_for(profiles, "medical") is profiles["medical"]
+    assert AutoProfile().profile_for(profiles, "물류") is profiles["default"]
+    assert profile_by_name("code").profile_for(profiles, "medical") is profiles["code"]
     assert isinstance(profile_by_name("auto"), AutoProfile)

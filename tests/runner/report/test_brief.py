@@ -9,7 +9,7 @@ import pytest
 
 from runner import report
 from runner.compare.sweep import compare_sweep
-from runner.errors import installing
+from runner.errors import install_command
 from runner.report.brief import brief, brief_sweep
 from runner.system.folder import open_run, open_sweep
 from tests.run_folders import RUN, SUMMARY, dump, row
@@ -140,7 +140,7 @@ def test_where_the_pages_of_mlflow_are_not_installed_the_next_command_installs_t
 ) -> None:
     monkeypatch.setattr(sys.modules["runner.report.brief"], "distributions", lambda name: iter(()))
     shown = "\n".join(str(line) for line in brief(open_run(write_run(tmp_path / "r", ["below_k"]))))
-    assert f"{installing('ui')} && python -m runner ui" in shown
+    assert f"{install_command('ui')} && python -m runner ui" in shown
 
 
 def test_they_name_the_configuration_that_the_run_had(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_a_further_run_of_a_sweep_is_estimated_where_all_is_shared(tmp_path: Pat
     assert shared.total.live == exact.total.live == 11 * n_cases // 5
     assert shared.total.shared == pytest.approx(exact.total.shared, rel=0.06) and shared.total.shared % 6 == 0
     assert shared.total.saved_nano_usd == pytest.approx(exact.total.saved_nano_usd, rel=0.06)
-    assert f"save about {shared.total.saved:,} (" in cost_line(shared, "en")
+    assert f"save about {shared.total.n_saved:,} (" in cost_line(shared, "en")
     other = agreed([*words, "judge.temperature=0,1"])  # each run has requests of its own
     assert not other.is_estimated
     assert (other.total.live, other.total.shared) == (22 * n_cases // 5, 0)

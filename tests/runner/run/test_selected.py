@@ -6,7 +6,7 @@ from runner.config.compose import compose_cells
 from runner.config.options import RunOptions, options_of
 from runner.errors import InputError
 from runner.records import Query
-from runner.run.run import select_cases
+from runner.run.selection import select_cases
 
 CASES = [Query(f"q{number:02}", "?", True, {}) for number in range(20)]
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from runner.run.progress import Silent, progress, show_waiting, shown_elsewhere
-from runner.run.watching import WatchedRows, _View, watching
+from runner.run.watching import WatchedRows, _View, show_progress_of
 from runner.words.wording import LANGUAGES
 
 OK = b'{"id":"a","status":"ok","unscored":[]}\n'
@@ -60,11 +60,11 @@ def test_rows_of_this_pass_are_counted_as_they_come(tmp_path: Path) -> None:
 
 def test_the_end_of_the_work_is_the_end_of_the_view(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
     watched = [WatchedRows(tmp_path / "rows", tmp_path / "begun.json")]
-    with watching(watched, "workers", LANGUAGES["en"]):
+    with show_progress_of(watched, "workers", LANGUAGES["en"]):
         begins(tmp_path, done=0, pending=2)
         (tmp_path / "rows").write_bytes(OK + FAILED)
     assert capsys.readouterr().err.startswith("workers: 2/2 cases, 1 failed, ")
-    with watching([], "workers", LANGUAGES["en"]):
+    with show_progress_of([], "workers", LANGUAGES["en"]):
         pass
     assert capsys.readouterr().err == ""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.system import collector
-from runner.system.collector import SELDOM, STARTING, collect, collecting_seldom, put_off
+from runner.system.collector import SELDOM, STARTING, collect, collect_seldom, put_off
 
 
 class Node:
@@ -28,9 +28,9 @@ def test_what_was_there_is_left_alone_until_the_end_and_what_comes_is_not(
         gc.freeze()
     usual = gc.get_threshold()
     try:
-        with collecting_seldom(freezes=False):
+        with collect_seldom(freezes=False):
             assert (gc.get_freeze_count() > 0, gc.get_threshold()) == (is_frozen, SELDOM)
-            with collecting_seldom(), collecting_seldom():
+            with collect_seldom(), collect_seldom():
                 assert gc.get_freeze_count() > 10_000
                 node = weakref.ref(Node())
                 collect()
@@ -46,7 +46,7 @@ def test_what_stays_is_left_alone_from_the_first_collection_on(monkeypatch: pyte
     monkeypatch.setattr(collector, "_is_frozen", False)
     gc.unfreeze()
     try:
-        with collecting_seldom():
+        with collect_seldom():
             counts, kept = [gc.get_freeze_count()], []
             for settles in (False, False, True):
                 kept.append([Node() for _ in range(1_000)])
@@ -87,10 +87,10 @@ def test_while_a_program_starts_hardly_anything_is_collected(monkeypatch: pytest
     try:
         put_off()
         assert gc.get_threshold() == usual  # outside of a body
-        with collecting_seldom(freezes=False):
+        with collect_seldom(freezes=False):
             put_off()
             assert gc.get_threshold() == STARTING
-            with collecting_seldom():
+            with collect_seldom():
                 put_off()
                 assert gc.get_threshold() == SELDOM
         assert gc.get_threshold() == usual

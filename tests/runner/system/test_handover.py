@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.records import Query
-from runner.system.handover import FILE, clear, handed_over, leave
+from runner.system.handover import FILE, clear, leave, share_folder
 from runner.system.shared import case_ids, make_once, shared_of, sharing
 from runner.system.spool import Part, Spool
 
@@ -32,7 +32,7 @@ def prepared(folder: Path) -> None:
 
 def test_another_process_goes_on_with_what_was_read(tmp_path: Path) -> None:
     prepared(tmp_path)
-    with handed_over(tmp_path):
+    with share_folder(tmp_path):
         data = make_once("data of a test", "key", never, portable=True)
         assert list(data) == list(queries()) and data[4].id == "q4"
         part = shared_of("part of a test", data, (3,), never)
@@ -49,7 +49,7 @@ def test_what_was_left_before_is_gone(tmp_path: Path) -> None:
     prepared(tmp_path)
     with sharing(several=False):
         leave(tmp_path)
-    with handed_over(tmp_path):
+    with share_folder(tmp_path):
         assert make_once("data of a test", "key", lambda: "anew", portable=True) == "anew"
 
 
@@ -65,7 +65,7 @@ def test_what_cannot_be_read_is_made_anew(damage: str, tmp_path: Path) -> None:
         (tmp_path / "records-0").unlink()
     else:
         file.write_bytes(file.read_bytes().replace(b"runner.system.shared", b"runner.system.gone00"))
-    with handed_over(tmp_path):
+    with share_folder(tmp_path):
         assert make_once("data of a test", "key", lambda: "anew", portable=True) == "anew"
 
 

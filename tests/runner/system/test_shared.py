@@ -41,7 +41,7 @@ def test_a_worker_shares_between_the_cells_of_one_command(monkeypatch) -> None:
     assert make_once("kind", "a", lambda: "third") == "first"
     share_in_worker("two")
     assert make_once("kind", "a", lambda: "fourth") == "fourth"
-    module._made.clear()
+    module._objects.clear()
 
 
 def test_settings_are_those_of_one_object(tmp_path: Path) -> None:

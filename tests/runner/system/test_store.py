@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.system.store import MANIFEST, Store, fingerprint, fingerprint_of_each
-from runner.system.writing import in_words
+from runner.system.writing import os_error_text
 
 
 def write_hello(path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_full_disk_is_told_as_one_whoever_writes(tmp_path: Path, build: Callab
     with pytest.raises(OSError) as raised:
         store.folder("index", {"a": 1}, build)
     folder = store.folder("index", {"a": 1}, write_hello)
-    assert in_words(raised.value, "") == (
+    assert os_error_text(raised.value, "") == (
         f"{folder}: No space left on device; finished cases are kept; run the same command again to resume"
     )
     assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name, f"{folder.name}.lock"]

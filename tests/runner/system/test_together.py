@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from runner.system.threads import together
+from runner.system.threads import gather_all
 
 
 class Cleaning:
@@ -27,7 +27,7 @@ async def fails(error: BaseException) -> None:
 
 async def test_what_is_cancelled_cleans_up_to_the_end_though_others_are_done_with_it_earlier() -> None:
     cleaning = Cleaning()
-    task = asyncio.create_task(together(cleaning.work(seconds) for seconds in (0.04, 0.0, 0.02)))
+    task = asyncio.create_task(gather_all(cleaning.work(seconds) for seconds in (0.04, 0.0, 0.02)))
     while cleaning.begun < 3:
         await asyncio.sleep(0)
     task.cancel()
@@ -39,15 +39,15 @@ async def test_what_is_cancelled_cleans_up_to_the_end_though_others_are_done_wit
 async def test_the_first_that_fails_ends_all_and_is_raised() -> None:
     cleaning = Cleaning()
     with pytest.raises(ValueError, match="first"):
-        await together([cleaning.work(0.01), fails(ValueError("first")), cleaning.work(0.02)])
+        await gather_all([cleaning.work(0.01), fails(ValueError("first")), cleaning.work(0.02)])
     assert cleaning.cleaned == [0.01, 0.02]
 
 
 async def test_a_cancellation_that_nobody_asked_for_is_told_after_a_failure() -> None:
     with pytest.raises(asyncio.CancelledError):
-        await together([fails(asyncio.CancelledError())])
+        await gather_all([fails(asyncio.CancelledError())])
     with pytest.raises(ValueError, match="worse"):
-        await together([fails(asyncio.CancelledError()), fails(ValueError("worse"))])
+        await gather_all([fails(asyncio.CancelledError()), fails(ValueError("worse"))])
 
 
 async def test_all_that_ends_well_is_waited_for() -> None:
@@ -57,6 +57,6 @@ async def test_all_that_ends_well_is_waited_for() -> None:
         await asyncio.sleep(number / 100)
         done.append(number)
 
-    await together(work(number) for number in (2, 0, 1))
-    await together([])
+    await gather_all(work(number) for number in (2, 0, 1))
+    await gather_all([])
     assert done == [0, 1, 2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.system.writing import csv_of, in_words, no_place_for_a_file, replacing
+from runner.system.writing import csv_of, no_place_for_a_file, os_error_text, replacing
 
 
 def test_a_file_takes_the_place_of_the_old_one_at_the_end(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_an_error_of_the_disk_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(OSError) as raised, replacing(path) as scratch:
         scratch.symlink_to("/dev/full")
         scratch.write_text("new")
-    assert in_words(raised.value, "somewhere") == (
+    assert os_error_text(raised.value, "somewhere") == (
         f"{path}: No space left on device; finished cases are kept; run the same command again to resume"
     )
     assert list(tmp_path.iterdir()) == []
@@ -49,20 +49,20 @@ def test_an_error_of_another_file_is_passed_on(tmp_path: Path) -> None:
     other = tmp_path / "not there"
     with pytest.raises(FileNotFoundError) as raised, replacing(tmp_path / "a.json"):
         other.read_text()
-    assert in_words(raised.value, "somewhere") == f"{other}: No such file or directory"
+    assert os_error_text(raised.value, "somewhere") == f"{other}: No such file or directory"
 
 
 def test_a_folder_that_is_not_there_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "no folder" / "a.json"
     with pytest.raises(FileNotFoundError) as raised, replacing(path) as scratch:
         scratch.write_bytes(b"")
-    assert in_words(raised.value, "somewhere") == f"{path}: No such file or directory"
+    assert os_error_text(raised.value, "somewhere") == f"{path}: No such file or directory"
 
 
 def test_errors_that_name_no_file_or_have_no_number() -> None:
     quota = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-    assert in_words(quota, "out").startswith(f"out: {os.strerror(errno.EDQUOT)}; finished cases are kept")
-    assert in_words(OSError("the model cannot be loaded"), "cache") == "cache: the model cannot be loaded"
+    assert os_error_text(quota, "out").startswith(f"out: {os.strerror(errno.EDQUOT)}; finished cases are kept")
+    assert os_error_text(OSError("the model cannot be loaded"), "cache") == "cache: the model cannot be loaded"
 
 
 @pytest.mark.parametrize(

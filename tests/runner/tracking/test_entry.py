@@ -225,7 +225,7 @@ def test_a_cell_is_named_by_what_was_swept_and_a_run_by_what_it_is(tmp_path: Pat
     folder = write_sweep_folder(tmp_path / "s")
     cell = run_entry(folder / "1")
     assert (cell.name, cell.tags["sweep_id"], cell.tags["sweep_role"]) == ("k=5", "s", "cell")
-    assert run_entry(write_run(tmp_path / "r")).name == "full_rag hybrid k=5"
+    assert run_entry(write_run(tmp_path / "r")).name == "full_rag demo hybrid k=5"
 
 
 def test_the_summary_of_a_sweep(tmp_path: Path) -> None:

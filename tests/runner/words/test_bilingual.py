@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.words.bilingual import beside, in_language, translate
+from runner.words.bilingual import add_translation, in_language, translate
 from runner.words.wording import wording
 from tests.small_data import write_jsonl
 
@@ -145,8 +145,8 @@ def test_what_users_meet_most(
             "store: 이 저장소에는 없는 색인입니다: index=hnsw. 쓸 수 있는 것: index=flat, index=ivf 중 하나",
         ),
         (
-            "Regression: 2 of 5 rules fired (nDCG@5, MRR). See compare.md.",
-            "회귀: 규칙 5개 중 2개 위반(nDCG@5, MRR). 자세한 내용은 compare.md에 있습니다.",
+            "Regression: 2 of 5 rules fired (nDCG@5, MRR). See out/k=5/compare.md.",
+            "회귀: 규칙 5개 중 2개 위반(nDCG@5, MRR). 자세한 내용: out/k=5/compare.md",
         ),
         ("2 problems in the configuration:\n  a: unknown option\n  b: odd",
          "설정에 문제가 2개 있습니다:\n  a: 없는 옵션입니다\n  b: odd"),
@@ -167,13 +167,13 @@ def test_what_is_wrong_with_data_is_said_in_korean_where_there_are_words_for_it(
 
 
 def test_a_message_without_a_pattern_gets_the_sentence_of_its_exit_code() -> None:
-    shown = beside("something nobody wrote a pattern for", "ko", 5, "[1/2] ")
+    shown = add_translation("something nobody wrote a pattern for", "ko", 5, "[1/2] ")
     assert shown.splitlines() == [
         "[1/2] something nobody wrote a pattern for",
         "오류: [1/2] 서로 비교할 수 없는 실행입니다. 자세한 내용은 위의 영어 메시지에 있습니다.",
     ]
-    assert beside("x", "en", 1) == "x"
-    assert beside("system.url: 서버가 답하지 않습니다", "ko", 3) == "system.url: 서버가 답하지 않습니다"
+    assert add_translation("x", "en", 1) == "x"
+    assert add_translation("system.url: 서버가 답하지 않습니다", "ko", 3) == "system.url: 서버가 답하지 않습니다"
 
 
 def test_what_running_systems_say_in_korean_has_its_english_line() -> None:
@@ -185,10 +185,10 @@ def test_what_running_systems_say_in_korean_has_its_english_line() -> None:
             reason = say("service.no_connection", reason=say("service.refused"))
             told = say("service.asked", told=reason, times=4)
             lines.append(f"system.url: POST http://127.0.0.1:9/ask: {say(f'service.{key}', told=told, **values)}")
-        assert beside(lines[1], "ko", 3).splitlines() == [lines[0], f"오류: {lines[1]}"]
-    assert beside(lines[1], "en", 3) == lines[1]
+        assert add_translation(lines[1], "ko", 3).splitlines() == [lines[0], f"오류: {lines[1]}"]
+    assert add_translation(lines[1], "en", 3) == lines[1]
     said = korean("setting.path", path="ask")
-    assert beside(f"1 problem in the configuration:\n  system.path: {said}", "ko", 1).splitlines() == [
+    assert add_translation(f"1 problem in the configuration:\n  system.path: {said}", "ko", 1).splitlines() == [
         "1 problem in the configuration:",
         f"  system.path: {english('setting.path', path='ask')}",
         "오류: 설정에 문제가 1개 있습니다:",

@@ -89,13 +89,13 @@ def digest(
 
 def outdated_turns(turns: Sequence[ChatTurn]) -> frozenset[int]:
     """Numbers of the turns with a statement that a later turn, in the order given, replaced, corrected or ended."""
-    digested, stated = _Digest("", (), least=ALIKE), Counter[int]()
+    digested, n_statements = _Digest("", (), least=ALIKE), Counter[int]()
     for turn in turns:
         for line in _lines_of(turn, ASSISTANTS["en"]):
             if not line.is_assistant:
                 digested.take(line)
-                stated[turn.number] += 1
-    return frozenset(stated - Counter(line.turn for line in digested.lines))
+                n_statements[turn.number] += 1
+    return frozenset(n_statements - Counter(line.turn for line in digested.lines))
 
 
 # --- what a turn states -----------------------------------------------------------------------------
@@ -130,12 +130,12 @@ def _lines_of(turn: ChatTurn, assistant: str) -> Iterator[_Line]:
 
 
 def _sentences(text: str) -> list[str]:
-    found = (each for each in split_sentences(own_words(text[:MOST])) if len(each) <= LONGEST)
-    return [each for each in found if not is_courtesy(_SORRY.sub("", each)) and not _ADDRESSED.match(each)]
+    sentences = (each for each in split_sentences(own_words(text[:MOST])) if len(each) <= LONGEST)
+    return [each for each in sentences if not is_courtesy(_SORRY.sub("", each)) and not _ADDRESSED.match(each)]
 
 
 def _add_owner(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
-    """Of two people, each has a dog."""
+    """Add the owner to the key of a fact: of two people, each may have a dog."""
     return tuple(replace(fact, key=f"{speaker} {fact.key}" if fact.key and speaker else fact.key) for fact in facts)
 
 
@@ -163,9 +163,9 @@ class _Digest:
         earlier_facts = [fact for old in self.lines for fact in old.facts if fact.key]
         earlier_facts += (Fact(key, value) for key, value in self._entities.items())
         stale = [(fact, value) for fact in facts for value in self._replace(fact, earlier_facts)]
-        kept = [left for old in self.lines for left in _still_true(old, facts, stale)]
-        before = [old for old in kept if not _says_anew(line, old)]
-        ended = [old for old in kept if old not in before]
+        lines_left = [left for old in self.lines for left in _still_true(old, facts, stale)]
+        before = [old for old in lines_left if not _says_anew(line, old)]
+        ended = [old for old in lines_left if old not in before]
         if not ended and not any(_is_replaced(fact, other) for fact in facts for other in earlier_facts):
             ended = [old for old in _outdated_lines(line, before) if _common(line, old) >= self.least]
             before = [each for old in before for each in (_remainder(old, line) if old in ended else [old])]
@@ -185,9 +185,9 @@ class _Digest:
             or any(normalise_key(value) == normalise_key(fact.value) for value in self._entities.values())
         )
 
-    def _replace(self, fact: Fact, known: Sequence[Fact]) -> list[str]:
+    def _replace(self, fact: Fact, known_facts: Sequence[Fact]) -> list[str]:
         """Takes in a fact; the values that it takes the place of."""
-        same = [other for other in known if _is_replaced(fact, other)]
+        same = [other for other in known_facts if _is_replaced(fact, other)]
         keys = [key for key in self._entities if any(normalise_key(other.key) == key for other in same)]
         for key in keys or ([normalise_key(fact.key)] if fact.key else []):
             self._set(key, fact.value)
@@ -215,12 +215,14 @@ def _is_replaced(fact: Fact, other: Fact) -> bool:
 
 def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
     """The line, or its remaining part: the facts in it that no later fact replaced."""
-    left = [other for other in line.facts if not any(_is_replaced(fact, other) for fact in facts)]
+    facts_left = [other for other in line.facts if not any(_is_replaced(fact, other) for fact in facts)]
     values = [value for fact, value in stale if _mentions(line, fact, value)]
-    if len(left) == len(line.facts) and not values:
+    if len(facts_left) == len(line.facts) and not values:
         yield line
     else:
-        yield from (_line_of(other, line.speaker) for other in left if other.key and not shows(other.value, values))
+        yield from (
+            _line_of(other, line.speaker) for other in facts_left if other.key and not shows(other.value, values)
+        )
 
 
 def _mentions(line: _Line, fact: Fact, value: str) -> bool:
@@ -236,8 +238,10 @@ def _says_anew(line: _Line, old: _Line) -> bool:
     something else in one place."""
     if line.speaker != old.speaker or (_keys(line) and _keys(old)):
         return False
-    one, other = _stems(line.text), _stems(old.text)
-    return len(one | other) >= LEAST_WORDS and len(one & other) >= SIMILAR * len(one | other)
+    new_stems, old_stems = _stems(line.text), _stems(old.text)
+    return len(new_stems | old_stems) >= LEAST_WORDS and len(new_stems & old_stems) >= SIMILAR * len(
+        new_stems | old_stems
+    )
 
 
 def _outdated_lines(line: _Line, lines: Sequence[_Line]) -> list[_Line]:
@@ -252,21 +256,21 @@ def _outdated_lines(line: _Line, lines: Sequence[_Line]) -> list[_Line]:
 
 def _nearness(line: _Line, old: _Line, back: int) -> float:
     denied, before = words_in(line.text, "denied"), frozenset().union(*words_in(old.text))
-    if named := sum(bool(forms & before) for forms in denied):
-        return 4 + named
-    said = words_in(grammar.without(line.text, "correction", "changed"))
-    shared = sum(_shares(forms, old.text, before) for forms in said)
-    if _is_of_another(line, old, shared):
+    if n_denied := sum(bool(forms & before) for forms in denied):
+        return 4 + n_denied
+    new_words = words_in(grammar.without(line.text, "correction", "changed"))
+    n_shared = sum(_shares(forms, old.text, before) for forms in new_words)
+    if _is_of_another(line, old, n_shared):
         return 0
-    topics, kinds, others = _topics(line.text) & _topics(old.text), _kinds(line.text), _kinds(old.text)
-    near: float = shared + len(topics)
+    topics, kinds, old_kinds = _topics(line.text) & _topics(old.text), _kinds(line.text), _kinds(old.text)
+    near: float = n_shared + len(topics)
     if line.mood == "cancellation":
-        return near if shared else (near + 0.5) * (back == 0 and (has(line.text, "refers") or not denied))
-    same_kind = bool(kinds & others or (kinds and others and "number" in kinds | others))
+        return near if n_shared else (near + 0.5) * (back == 0 and (has(line.text, "refers") or not denied))
+    same_kind = bool(kinds & old_kinds or (kinds and old_kinds and "number" in kinds | old_kinds))
     if same_kind and (back < LATEST or near):
         return 2 + near
-    new, known = set(names(line.text)), set(names(f"is {old.text}"))
-    near = near + 0.5 * bool(new & known and new - known)  # Dr. Falk retired, I see Dr. Moreau
+    new_names, old_names = set(names(line.text)), set(names(f"is {old.text}"))
+    near = near + 0.5 * bool(new_names & old_names and new_names - old_names)  # Dr. Falk retired, I see Dr. Moreau
     if line.mood == "newly":
         return near * bool(topics or near % 1)
     if near or back or len(line.text.split()) > 2 * LEAST_WORDS or has(line.text, "vague"):
@@ -277,10 +281,10 @@ def _nearness(line: _Line, old: _Line, back: int) -> float:
 
 def _common(line: _Line, old: _Line) -> float:
     """Share of the words of the shorter line that both lines have; 0 where that is only one word."""
-    said, before = words_in(grammar.without(line.text, "correction", "changed")), words_in(old.text)
-    forms = frozenset().union(*before)
-    shared = sum(_shares(word, old.text, forms) for word in said)
-    return (shared > 1) * shared / max(1, min(len(said), len(before)))
+    new_words, old_words = words_in(grammar.without(line.text, "correction", "changed")), words_in(old.text)
+    forms = frozenset().union(*old_words)
+    n_shared = sum(_shares(word, old.text, forms) for word in new_words)
+    return (n_shared > 1) * n_shared / max(1, min(len(new_words), len(old_words)))
 
 
 def _shares(forms: frozenset[str], text: str, before: frozenset[str]) -> bool:
@@ -290,7 +294,7 @@ def _shares(forms: frozenset[str], text: str, before: frozenset[str]) -> bool:
     return not forms & frozenset(grammar.table("ko")["copulas"]) and (is_part or bool(full & before))
 
 
-def _is_of_another(line: _Line, old: _Line, shared: int) -> bool:
+def _is_of_another(line: _Line, old: _Line, n_shared: int) -> bool:
     """Whether a line is about somebody else, of the same turn, or about another subject by its name: one that has
     nothing in common with the old one's, or has a distinguishing part of its own as the old one has (the sales and the
     travel budget)."""
@@ -299,7 +303,7 @@ def _is_of_another(line: _Line, old: _Line, shared: int) -> bool:
     keys = [identity(fact.key) for fact in line.facts if fact.key and not has(fact.key, "refers")]
     pairs = [(key, identity(other.key)) for key in keys for other in old.facts]
     is_sibling = any(key & other and key - other and other - key for key, other in pairs)
-    return is_sibling or (not shared and bool(pairs) and not any(key & other for key, other in pairs))
+    return is_sibling or (not n_shared and bool(pairs) and not any(key & other for key, other in pairs))
 
 
 @lru_cache(maxsize=4096)
@@ -319,9 +323,9 @@ def _values(text: str) -> list[str]:
 
 
 def _words_of(text: str) -> list[str]:
-    """Its values and words, the longest first, without particles."""
-    said = {form for word in content_words(text) for form in (word.text, *word.forms)}
-    return sorted({*said, *_values(text), *text.split()}, key=len, reverse=True)
+    """The values and words of a line, the longest first, without particles."""
+    forms = {form for word in content_words(text) for form in (word.text, *word.forms)}
+    return sorted({*forms, *_values(text), *text.split()}, key=len, reverse=True)
 
 
 def _kinds(text: str) -> set[str]:
@@ -392,14 +396,14 @@ def _line_of(fact: Fact, speaker: str) -> _Line:
 
 
 def _read(text: str) -> _Line:
-    """A line as `shown` has written it, or a sentence that somebody else wrote."""
+    """A line as `shown` has written it, or a sentence that another component wrote."""
     match = _SPEAKER.match(text)
     speaker, plain = (match[1], text[match.end() :]) if match else ("", text)
     return _Line(plain, speaker, _add_owner(facts_of(plain), "" if speaker in ASSISTANTS.values() else speaker))
 
 
 def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
-    """As many lines as fit, the most important ones, of these the newest; the newest first."""
+    """The lines that fit: the most important ones, and of these the newest; newest first."""
     places: set[int] = set()
     for place in sorted(range(len(lines)), key=lambda place: (-lines[place].rank, -place)):
         chosen = sorted({*places, place}, reverse=True)

@@ -85,10 +85,10 @@ def _pattern(phrase: str) -> str:
 @cache
 def phrases(language: str, *path: str) -> re.Pattern[str]:
     """A pattern of any of the phrases at a path of the table."""
-    found = table(language)
+    entry = table(language)
     for key in path:
-        found = found[key]
-    return re.compile(any_of(found), re.IGNORECASE)
+        entry = entry[key]
+    return re.compile(any_of(entry), re.IGNORECASE)
 
 
 def has(sentence: str, *path: str) -> bool:
@@ -99,17 +99,17 @@ def has(sentence: str, *path: str) -> bool:
 @cache
 def _form(language: str, form: str) -> re.Pattern[str]:
     """`form` with slots and the lists of the table in place of their names."""
-    known = table(language)
-    lists = {f"<{name}>": any_of(words) for name, words in known.items() if isinstance(words, list)}
+    grammar = table(language)
+    lists = {f"<{name}>": any_of(words) for name, words in grammar.items() if isinstance(words, list)}
     pattern = re.sub(r"\((?!\?)", "(?:", form).replace(" ", r"\s+")
-    for places in (known["slots"], lists):
+    for places in (grammar["slots"], lists):
         pattern = re.sub(r"(?<!P)<\w+>|\b[A-Z]{3,}(?![A-Z])", lambda match: places.get(match[0], match[0]), pattern)  # noqa: B023
     return re.compile(pattern, re.IGNORECASE)
 
 
 def _first(language: str, forms: Iterable[str], text: str) -> re.Match[str] | None:
-    found = (_form(language, f"^(?:{form})").match(text) for form in forms)
-    return next((match for match in found if match), None)
+    matches = (_form(language, f"^(?:{form})").match(text) for form in forms)
+    return next((match for match in matches if match), None)
 
 
 # --- what a sentence is for -------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def words_in(sentence: str, how: str = "") -> list[frozenset[str]]:
     """The content words of a sentence by their forms: all, or those that the sentence says hold no longer or never held
     (`denied`), or that it leaves open (`open`)."""
     plain = re.sub(r"\?(?=\S)", " ", sentence.lower())  # the question mark of an address is no question
-    found = content_words(plain)
-    return [word.forms for word in found if not how or stance(plain, word.start, word.start + len(word.text)) == how]
+    words = content_words(plain)
+    return [word.forms for word in words if not how or stance(plain, word.start, word.start + len(word.text)) == how]
 
 
 def without(sentence: str, *moods: Mood) -> str:
@@ -182,7 +182,7 @@ def facts_of(sentence: str) -> tuple[Fact, ...]:
 
 
 def clauses_of(sentence: str) -> list[str]:
-    """The clauses that could each stand alone, with the conjunctive endings of Korean ones."""
+    """The independent clauses, Korean ones with their conjunctive endings."""
     language = language_of(sentence)
     joint = r"(?<=[고서니며])\s+|,\s+" if language == "ko" else r",?\s+(?:so|and|but)\s+|[,;]\s+"
     return re.split(joint, sentence)
@@ -198,19 +198,19 @@ def _of_english(clause: str) -> list[Fact]:
     lead = re.match(r"[^:]{1,60}:\s+(?=\S+\s+\S)", clause)
     if lead and (facts := _of_english(_bare(clause[lead.end() :], "en"))):
         return facts
-    for key, known in table("en")["self"].items():
+    for key, openings in table("en")["self"].items():
         first = {"age": r"\d{1,3}(?=$|\syears?\sold)", "home": "", "job": ""}.get(key, "(?-i:[A-Z])")
-        if match := _form("en", rf"^(i(HELPED)\s+|please\s+)?{any_of(known)}\s+(?P<value>{first}.*)$").match(clause):
+        if match := _form("en", rf"^(i(HELPED)\s+|please\s+)?{any_of(openings)}\s+(?P<value>{first}.*)$").match(clause):
             return [Fact(key, _value(match["value"].removesuffix(" years old")))]
-    said = _first("en", table("en")["clauses"], clause)
-    return _english_fact(**said.groupdict()) if said else []
+    match = _first("en", table("en")["clauses"], clause)
+    return _english_fact(**match.groupdict()) if match else []
 
 
 def _english_fact(value: str, key: str = "", old: str | None = None, **parts: str | None) -> list[Fact]:
     is_loose = parts.get("loose") is not None
     if "does" in parts:  # of these, a number or a name
-        found = [each.text for each in quantities(value)] or names(value)
-        value = value[max(0, value.find(found[0])) :] if found else ""
+        terms = [each.text for each in quantities(value)] or names(value)
+        value = value[max(0, value.find(terms[0])) :] if terms else ""
     change = _first("en", table("en")["not_old"], value)
     new, before = (_value(change["value"]), _value(change["old"])) if change else (_value(value), _value(old or ""))
     is_loose_name = is_loose and re.match(r"[A-Z]\S*\s(?:and\s)?[A-Z]", key)  # who is a violinist may be a mother, too
@@ -220,8 +220,8 @@ def _english_fact(value: str, key: str = "", old: str | None = None, **parts: st
     lengths = len(key.split()) <= LONGEST_KEY and len(new.split()) <= LONGEST_VALUE
     if is_loose_name or is_one_of_many or is_passing or is_no_key or not lengths:
         return []
-    whole = " ".join(_key(part) for part in (parts.get("whom"), key, parts.get("what")) if part)
-    return [Fact(whole or ("version" if VERSION.fullmatch(new) else ""), new, before, is_loose)]
+    full_key = " ".join(_key(part) for part in (parts.get("whom"), key, parts.get("what")) if part)
+    return [Fact(full_key or ("version" if VERSION.fullmatch(new) else ""), new, before, is_loose)]
 
 
 def _of_korean(clause: str) -> Iterator[Fact]:
@@ -239,9 +239,9 @@ def _of_korean(clause: str) -> Iterator[Fact]:
             clause[about.start("rest") if parts["rest"] else about.start("more") :],
         )
     plain = _form("ko", r"^(<adverbs>\s+)+").sub("", end)
-    for own, ends in words["self"].items() if not key else ():
+    for fact_key, ends in words["self"].items() if not key else ():
         if match := re.match(rf"(?:(?P<old>\S+)에서\s+)?(?P<value>\S+?(?:\s\S+?)??){any_of(ends)}", plain):
-            yield Fact(own, _value(match["value"]), _value(match["old"] or ""))
+            yield Fact(fact_key, _value(match["value"]), _value(match["old"] or ""))
             return
     if not key and (match := _first("ko", words["jobs_and_ages"], plain)):
         yield from _facts_of(*((name, value) for name, value in match.groupdict().items() if value).__next__())
@@ -314,11 +314,11 @@ def identity(key: str) -> frozenset[str]:
 @lru_cache(maxsize=65536)
 def kind(value: str) -> str:
     """The kind of a value: its unit, what is counted, a moment; `text` for other words."""
-    found = quantities(value)
-    if not found:
+    amounts = quantities(value)
+    if not amounts:
         return "weekday" if WEEKDAY.search(value) else "text"
-    unit = "date" if found[0].unit.startswith("date.") else found[0].unit
+    unit = "date" if amounts[0].unit.startswith("date.") else amounts[0].unit
     if unit and unit != "count":
         return unit
-    counted = re.search(r"\d[\d,.]*(?!\s?[조억만천백십]+(?:\s?원)?$)[^\w]*([^\W\d_]+)", value)
-    return stem(counted[1]) if counted else "number"
+    counted_noun = re.search(r"\d[\d,.]*(?!\s?[조억만천백십]+(?:\s?원)?$)[^\w]*([^\W\d_]+)", value)
+    return stem(counted_noun[1]) if counted_noun else "number"

@@ -12,20 +12,25 @@ if again == '1' and found then
     return {tonumber(number), found.generation}
   end
 end
-found = found or {generation = generation, version = '0', last_turn = '0', number = '0', pending = '0', appended = ''}
+local is_new = not found
+found = found or {generation = generation, version = '0', number = '0', pending = '0', appended = ''}
 local number, pending = tonumber(found.number) + 1, tonumber(found.pending) + 1
 if keep >= 0 and pending > keep then
   pending = keep
 end
 -- The hash is first: a full server refuses the first that takes memory, and nothing has changed then.
-redis.call('HSET', memory, 'generation', found.generation, 'version', found.version, 'last_turn', found.last_turn,
-  'number', number, 'pending', pending, 'ttl', ttl,
-  'appended', string.sub(request .. '=' .. number .. ' ' .. found.appended, 1, 512))
+local appended = string.sub(request .. '=' .. number .. ' ' .. found.appended, 1, 512)
+if is_new then
+  redis.call('HSET', memory, 'number', number, 'pending', pending, 'ttl', ttl, 'appended', appended,
+    'generation', generation, 'version', '0', 'last_turn', '0')
+else
+  redis.call('HSET', memory, 'number', number, 'pending', pending, 'ttl', ttl, 'appended', appended)
+end
 redis.call('RPUSH', turns, '{"number":' .. number .. ',' .. string.sub(turn, 2))
 if keep == 0 then
   redis.call('DEL', turns)
 elseif keep > 0 then
   redis.call('LTRIM', turns, -keep, -1)
 end
-live_for(ttl)
+live_for(ttl, found.version ~= '0')
 return {number, found.generation}

@@ -23,5 +23,5 @@ redis.call('HSET', memory, 'memory', text, 'version', string.format('%d', tonumb
   'last_turn', ARGV[3], 'pending', pending - n_removed, 'ttl', ttl, 'committed', request)
 redis.call('SET', entities, facts)
 redis.call('LTRIM', turns, n_removed, -1)
-live_for(ttl)
+live_for(ttl, true)
 return 'ok'

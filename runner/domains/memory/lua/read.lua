@@ -12,7 +12,7 @@ if ttl ~= '' then
   if found.ttl ~= ttl then
     redis.call('HSET', memory, 'ttl', ttl)
   end
-  live_for(ttl)
+  live_for(ttl, found.version ~= '0')
 end
 local state = {found.generation, found.version, found.last_turn, found.number}
 state[5] = redis.call('HGET', memory, 'memory') or ''

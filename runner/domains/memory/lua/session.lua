@@ -19,8 +19,10 @@ local function session()
   return found, n_turns == tonumber(found.pending) and has_entities == (found.version ~= '0')
 end
 
-local function live_for(ttl)
-  for _, key in ipairs(KEYS) do
-    redis.call('PEXPIRE', key, ttl)
+local function live_for(ttl, has_entities)
+  redis.call('PEXPIRE', turns, ttl)
+  redis.call('PEXPIRE', memory, ttl)
+  if has_entities then
+    redis.call('PEXPIRE', entities, ttl)
   end
 end

@@ -16,6 +16,7 @@ from threading import Thread
 import psutil
 import pytest
 
+from plugins.memory.store import embedded
 from plugins.memory.store.embedded import EmbeddedStore
 from runner.domains.memory import embedded_server
 from runner.domains.memory.records import ChatTurn, SessionKey
@@ -149,6 +150,23 @@ async def test_a_server_that_is_killed_is_told_and_the_next_store_gets_another()
     assert message.endswith("; it kept nothing, and the same command runs from the start what was interrupted")
     async with store.open():
         assert await store.append(KEY, ChatTurn("u")) == 1
+
+
+async def test_a_server_that_stops_to_answer_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "TIMEOUT_S", 0.2)
+    store = EmbeddedStore()
+    async with store.open():
+        assert await store.append(KEY, ChatTurn("u1")) == 1
+        (server,) = servers()
+        server.suspend()
+        try:
+            with pytest.raises(StopRunError) as caught:
+                await store.append(KEY, ChatTurn("u2"))
+        finally:
+            server.resume()
+        assert str(caught.value).startswith("the server of memory/store=embedded does not answer in time: ")
+        number = await store.append(KEY, ChatTurn("u3"))
+        assert [turn.user for turn in (await store.read(KEY)).turns][number - 1 :] == ["u3"]
 
 
 async def test_a_server_that_was_killed_is_not_given_to_anybody_while_others_still_have_it() -> None:

@@ -47,12 +47,12 @@ async def talking(store: LocalStore, **key: str) -> AsyncIterator[Talk]:
 async def test_a_turn_is_what_was_said_and_answered_without_citations() -> None:
     async with talking(LocalStore()) as talk:
         first = await talk.answer("예산은 1억이에요")
-        assert (first.answer, first.shown.contexts) == (Answer("알겠습니다."), ())
+        assert (first.answer, first.prompt.contexts) == (Answer("알겠습니다."), ())
         assert (await talk.state()).turns == ()  # nothing before it is remembered
         await talk.remember("예산은 1억이에요", first.answer)
         second = await talk.answer("예산은?")
         assert second.answer == Answer("예산은 1억이에요 [1]", citations=(1,))
-        assert talk.last is second.shown
+        assert talk.last is second.prompt
         await talk.remember("예산은?", second.answer)
         assert (await talk.state()).turns == (
             ChatTurn("예산은 1억이에요", "알겠습니다.", number=1),

@@ -120,7 +120,7 @@ def test_nothing_is_the_same_as_nothing(tmp_path: Path) -> None:
 
 def test_cases_that_came_and_went(tmp_path: Path) -> None:
     found = outcome(tmp_path, [*rows()[2:], row("q-99", output={"query": "A new one?"})])
-    assert (found.changes.gone, found.changes.new) == (["q-00", "q-01"], ["q-99"])
+    assert (found.changes.removed, found.changes.new) == (["q-00", "q-01"], ["q-99"])
     assert found.changes.cases == []
     assert found.outcome == "within_noise"
 

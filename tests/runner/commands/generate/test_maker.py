@@ -74,7 +74,7 @@ def only(id: str, instead: Callable[[Asked], Any], otherwise: Callable[[Asked], 
 
 
 def texts(batch: Batch) -> list[str]:
-    return [draft.question for draft in batch.kept]
+    return [draft.question for draft in batch.drafts]
 
 
 async def test_good_questions_are_kept_in_the_order_of_the_corpus(server: ModelsServer, maker: Any) -> None:
@@ -120,7 +120,7 @@ async def test_why_a_question_is_dropped(
     )
     made = await made_by(maker())
     lost = ["moon"] if reason else []
-    assert [BY_TEXT[draft.order.chunk.text] for draft in made.kept] == [id for id in QUESTIONS if id not in lost]
+    assert [BY_TEXT[draft.order.chunk.text] for draft in made.drafts] == [id for id in QUESTIONS if id not in lost]
     assert made.dropped == ({reason: 1} if reason else {})
 
 
@@ -128,7 +128,7 @@ async def test_what_is_dropped_by_its_words_is_not_checked(server: ModelsServer,
     script = Scripted(lambda asked: written(asked, question="How long does it take them?"), found)
     server.respond = script
     made = await made_by(maker(language="en"))
-    assert (made.kept, made.dropped) == ([], {"not_self_contained": 6})
+    assert (made.drafts, made.dropped) == ([], {"not_self_contained": 6})
     assert set(script.steps()) == {"write"}
 
 
@@ -142,7 +142,7 @@ async def test_the_second_of_two_equal_questions_goes(server: ModelsServer, make
 async def test_questions_that_were_not_written_are_counted(server: ModelsServer, maker: Any) -> None:
     server.respond = Scripted(lambda asked: written(asked)[:1], found)
     made = await made_by(maker(questions_per_chunk=3))
-    assert (made.n_ordered, len(made.kept), made.dropped) == (18, 6, {"not_written": 12})
+    assert (made.n_ordered, len(made.drafts), made.dropped) == (18, 6, {"not_written": 12})
 
 
 async def test_a_chunk_whose_request_fails_does_not_stop_the_others(server: ModelsServer, maker: Any) -> None:
@@ -179,7 +179,7 @@ async def test_unanswerable_questions_are_looked_for_in_other_chunks(server: Mod
     assert "27 days" in moon.sources[0] and "two moons" in moon.sources[1]
     assert made.dropped["answered"] >= 1
     assert "How many moons does Mars have?" not in texts(made)
-    assert all(not draft.slot.answerable for draft in made.kept)
+    assert all(not draft.slot.answerable for draft in made.drafts)
 
 
 async def test_answerable_questions_are_checked_against_their_own_chunk_alone(server: ModelsServer, maker: Any) -> None:

@@ -130,7 +130,7 @@ def until(holds: Callable[[], Any]) -> Any:
 def test_the_requests_of_the_specification_by_curl(tmp_path: Path) -> None:
     small_data(tmp_path)
     corpus, queries = tmp_path / "corpus.jsonl", tmp_path / "queries.jsonl"
-    with served(tmp_path, "retriever=keyword") as (address, _):
+    with served(tmp_path) as (address, _):
         files = ["-F", "name=v1-baseline", "-F", f"corpus=@{corpus}", "-F", f"queries=@{queries}"]
         status, dataset = curl(*STATUS, "-X", "POST", f"{address}/datasets", *files)
         assert (status, dataset["cases"], dataset["format"], dataset["problems"]) == (201, 8, "jsonl", [])
@@ -158,7 +158,6 @@ def test_a_killed_server_and_a_killed_job_go_on_and_pay_nothing_twice(tmp_path: 
         "generator.model=local:m",
         f"provider.local.base_url={server.url}",
         "max_concurrency=1",
-        "retriever=keyword",
     ]
     body = json.dumps({"k": 3, "evaluation_type": "full_rag", "overrides": ["sample=12"]})
     job_file = (tmp_path / "outputs" / ".serve" / "jobs").glob

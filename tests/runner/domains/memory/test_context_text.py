@@ -7,7 +7,7 @@ import pytest
 
 from runner.domains.memory.context import ContextBuilder, render_turn
 from runner.domains.memory.records import Entity, MemoryContent
-from runner.errors import installing
+from runner.errors import install_command
 from runner.llm.tokens import count_tokens, estimate
 from runner.records import Context
 from tests.runner.domains.memory.counted import Counted, texts, turn
@@ -80,7 +80,7 @@ ContextBuilder(encoding="o200k_base").build(MemoryContent(), "?")
 
 def test_an_encoding_that_is_not_installed() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRA], capture_output=True, text=True, check=False)
-    needs = f"needs the extra `tokens`: {installing('tokens')}"
+    needs = f"needs the extra `tokens`: {install_command('tokens')}"
     assert done.stdout == f"context.encoding: cl100k_base {needs}\n{{'encoding': 'estimate'}} [] 2\n"
     assert done.stderr.endswith(f"1 problem in the configuration:\n  encoding: o200k_base {needs}\n")
     assert ContextBuilder().provenance == {"encoding": "o200k_base"}

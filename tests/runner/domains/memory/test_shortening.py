@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.domains.memory.shortening import MARK, most, shorten_text, whole_sentences
+from runner.domains.memory.shortening import MARK, largest_fitting, shorten_text, whole_sentences
 from runner.llm.tokens import count_tokens
 
 
@@ -16,7 +16,7 @@ def test_the_largest_that_fits_is_found_without_asking_about_much_larger_ones(n:
         asked.append(number)
         return number <= limit
 
-    assert most(n, fits) == min(n, limit)
+    assert largest_fitting(n, fits) == min(n, limit)
     assert all(0 < number <= max(1, 2 * limit) for number in asked)
 
 

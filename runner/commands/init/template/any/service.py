@@ -29,10 +29,10 @@ FREQUENCY = Counter(word for _, sentence in SENTENCES for word in words(sentence
 
 def answer(question: str) -> dict[str, Any]:
     """`contexts`: the sources of the answer, with ids that are compared with `expected_notes`."""
-    asked = {word: 1 / (1 + FREQUENCY[word]) for word in words(question)}
+    weights = {word: 1 / (1 + FREQUENCY[word]) for word in words(question)}
 
     def share(sentence: str) -> float:
-        return sum(asked[word] for word in asked.keys() & words(sentence)) / max(sum(asked.values()), 1e-9)
+        return sum(weights[word] for word in weights.keys() & words(sentence)) / max(sum(weights.values()), 1e-9)
 
     best, document, sentence = max(((share(part), doc, part) for doc, part in SENTENCES), key=lambda found: found[0])
     if best < LEAST:
