@@ -307,11 +307,13 @@ def _remembered_files() -> Any:
     from hydra.core.config_search_path import ConfigSearchPath
 
     class Files(ConfigRepository):
-        def initialize_sources(self, config_search_path: ConfigSearchPath) -> None:  # anew for a hydra.searchpath
+        def initialize_sources(self, config_search_path: ConfigSearchPath) -> None:
+            """Like Hydra's own, which calls it once more for a hydra.searchpath."""
             super().initialize_sources(config_search_path)
             self.remember()
 
         def remember(self) -> None:
+            """Put our sources in the place of Hydra's."""
             sources: list[Any] = [KINDS.get(source.scheme(), _itself)(source) for source in self.sources]
             self.sources = sources
 
