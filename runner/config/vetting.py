@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.metadata import EntryPoint
 from importlib.resources import files
 from pathlib import Path
@@ -154,7 +154,16 @@ def _folder_of(point: EntryPoint) -> Path:
     return Path(str(files(point.value)))
 
 
-def _tree(path: Path) -> dict[str, Any]:
+def _tree(path: Path) -> Mapping[str, Any]:
+    try:
+        state = path.stat()
+    except OSError:
+        return {}
+    return _tree_as_of(path, state.st_ino, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1024)
+def _tree_as_of(path: Path, *_: int) -> Mapping[str, Any]:
     try:
         values = read_mapping(path)
     except InputError:  # composing reports it where it is used
