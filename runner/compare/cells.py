@@ -114,11 +114,13 @@ class Cells:
 
     def runs(self, baseline: str, candidate: str) -> PairedRuns:
         """Two runs of the sweep, paired by case."""
-        left, right = self.snapshots[baseline], self.snapshots[candidate]
-        key = tuple(id(column) for cases in (left.cases, right.cases) for column in _pairing_columns(cases))
+        baseline_run, candidate_run = self.snapshots[baseline], self.snapshots[candidate]
+        key = tuple(
+            id(column) for cases in (baseline_run.cases, candidate_run.cases) for column in _pairing_columns(cases)
+        )
         if key not in self._pairings:
-            self._pairings[key] = pair(left.cases, right.cases)
-        return PairedRuns(left, right, self._pairings[key], self._seed)
+            self._pairings[key] = pair(baseline_run.cases, candidate_run.cases)
+        return PairedRuns(baseline_run, candidate_run, self._pairings[key], self._seed)
 
     def reasons(self, one: str, other: str, metric: str) -> list[Reason]:
         """Why a metric of two runs is not comparable."""

@@ -188,7 +188,7 @@ class _Columns:
         self._labels: dict[str, list[str | None]] = {}
         self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
         self._chunk_gold: dict[int, Any] = {}
-        self._known: dict[Any, Any] = {}
+        self._interned: dict[Any, Any] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row. A second one of the same case is ignored, as in the journal."""
@@ -197,11 +197,11 @@ class _Columns:
         place = len(self._ids)
         self._ids[row["id"]] = place
         for name, text in _texts(row).items():
-            self._texts[name].append(text if name in HASHES else self._known.setdefault(text, text))
+            self._texts[name].append(text if name in HASHES else self._interned.setdefault(text, text))
         self._latency.append(_latency(row))
         self._add_numbers(place, row["metrics"])
         for name, label in row["labels"].items():
-            self._fill(self._labels.setdefault(name, []), place, None).append(self._known.setdefault(label, label))
+            self._fill(self._labels.setdefault(name, []), place, None).append(self._interned.setdefault(label, label))
         output = row.get("output")
         if isinstance(output, Mapping) and output.get("chunk_gold"):
             self._chunk_gold[place] = output["chunk_gold"]

@@ -135,7 +135,7 @@ def legible(folder: Path) -> Iterator[None]:
 
 KEPT_BYTES = 6_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
 
-_kept: dict[Path, _LineCache] = {}
+_caches: dict[Path, _LineCache] = {}
 
 
 class _LineCache:
@@ -166,29 +166,29 @@ class _LineCache:
 def read_once(path: Path) -> Iterator[None]:
     """While the body reads the lines of a file again and again, each is parsed once. Lines are added to the file
     meanwhile, never changed, and readers change no value."""
-    _kept[path] = _LineCache()
+    _caches[path] = _LineCache()
     try:
         yield
     finally:
-        _kept.pop(path, None)
+        _caches.pop(path, None)
 
 
 def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     """A function of the place of a line in a file and the line, which returns its JSON object, or None."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     return (lambda _, line: parse_line(line)) if kept is None else kept.at
 
 
 def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any]], None] | None:
     """A function of the place of a line that was written, its size and its value, which spares readers the parsing;
     None where nobody is going to read it."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     return None if kept is None else kept.put
 
 
 def kept_values(path: Path) -> Mapping[int, Mapping[str, Any]]:
     """The values by place that `reader` returns without reading the line."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     return {} if kept is None else kept.values
 
 

@@ -206,11 +206,11 @@ class _Digest:
                 self._set(normalise_key(fact.key), values[-1] if values else line.text)
 
 
-def _is_replaced(fact: Fact, other: Fact) -> bool:
-    if fact.key and same_thing(fact, other):
+def _is_replaced(fact: Fact, old_fact: Fact) -> bool:
+    if fact.key and same_thing(fact, old_fact):
         return True
-    is_old = bool(fact.old) and normalise_key(fact.old) == normalise_key(other.value)
-    return is_old and (not fact.key or bool(identity(fact.key) & identity(other.key)))
+    is_old = bool(fact.old) and normalise_key(fact.old) == normalise_key(old_fact.value)
+    return is_old and (not fact.key or bool(identity(fact.key) & identity(old_fact.key)))
 
 
 def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
