@@ -145,7 +145,7 @@ class Cells:
         """The differences `candidate` minus `baseline`, for each metric over its rows."""
         keys = {metric: self._key(metric, baseline, candidate, chosen) for metric, chosen in rows.items()}
         fresh = {metric: chosen for metric, chosen in rows.items() if keys[metric] not in self._differences}
-        new_differences = self._between(baseline, candidate, fresh)
+        new_differences = self._new_differences(baseline, candidate, fresh)
         if len(self._differences) > MOST_KNOWN:
             self._differences.clear()
         self._differences.update((keys[metric], new_differences.get(metric)) for metric in fresh)
@@ -162,7 +162,7 @@ class Cells:
             columns += [run.catalogue, *_pairing_columns(cases), cases.failed, *(kind.get(metric) for kind in kinds)]
         return metric, blake2b(mask.tobytes(), digest_size=16).digest(), *map(id, columns)
 
-    def _between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:
+    def _new_differences(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:
         runs, metrics_by_mask = self.runs(baseline, candidate), dict[bytes, list[str]]()
         for metric, mask in rows.items():
             metrics_by_mask.setdefault(mask.tobytes(), []).append(metric)
