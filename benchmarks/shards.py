@@ -4,7 +4,8 @@
 
     lexical   full_rag over rankings and answers that were given, judged by words
     lsa       full_rag over a corpus, ranked by vectors of embedder=lsa, judged by words
-    server    full_rag over answers that were given, judged by a model on a server here, which answers at once
+    server    full_rag over answers that were given, judged by a model on a server here, which answers at once and
+              costs as little as one can (benchmarks/quick_server.py)
     e5        as lsa, with embedder=e5 (extra e5), over 300 documents; not by default
 
 Efficiency is the time of one process, divided by twice that with two shards: 1 where both cores do all of the work, and
@@ -34,8 +35,8 @@ from threading import Event, Thread
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.quick_server import QuickServer, quick_server
 from benchmarks.soak import EVALUATIONS, Spent, data, ended, start
-from tests.services.models_server import ModelsProcess, models_process
 
 SHARDS, TARGET, LONG_S = 2, 0.85, 60.0
 LOOK_S = 0.1
@@ -88,14 +89,14 @@ def main() -> None:
     print(f"{'':<10}{'cases':>8}{''.join(f'{name:>11}' for name in COLUMNS)}")
     with tempfile.TemporaryDirectory() as name, ExitStack() as opened:
         for title in options.only:
-            server = opened.enter_context(models_process(latency_ms=0)) if title == "server" else None
+            server = opened.enter_context(quick_server()) if title == "server" else None
             cases = options.cases or CASES[title]
             report(title, cases, [measured(Path(name), title, cases, n, server) for n in range(options.rounds)])
     load = f"load of the machine (mean of a minute) {before:.1f} before, {os.getloadavg()[0]:.1f} after"
     print(f"{load}; {os.cpu_count()} cores")
 
 
-def measured(folder: Path, title: str, cases: int, number: int, server: ModelsProcess | None) -> Pair:
+def measured(folder: Path, title: str, cases: int, number: int, server: QuickServer | None) -> Pair:
     """Each with an empty cache. Ends this program where the two summaries are not the same."""
     words = [*WORDS_OF[title], *data(folder, cases), "tracking=none"]
     if title == "e5":
@@ -148,7 +149,7 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
-def cpu_s_of(server: ModelsProcess | None) -> float:
+def cpu_s_of(server: QuickServer | None) -> float:
     return 0.0 if server is None else cpu_s_of_process(server.pid)
 
 

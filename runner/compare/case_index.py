@@ -11,6 +11,7 @@ import math
 import mmap
 import re
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ QUESTION = 300  # most characters that are searched
 ALIGNED = 8  # bytes, alignment of columns
 END = b"\0"  # ends a text; no text contains it
 COLUMNS = {"places": "<i8", "right": "|i1", "failed": "|i1", "apart": "|i1", "answers": "<u4", "truth": "<f8"}
+CODES = {"places": "q", "right": "b", "failed": "b", "apart": "b", "answers": "I", "truth": "d"}  # of arrays in memory
 TEXTS = ("ids", "searched", "strata")
 JUDGED = ("score", "spread")  # columns of each rubric; NaN where a case has none
 
@@ -63,6 +65,13 @@ class Texts:
     def encoded_texts(self) -> list[bytes]:
         """The texts as bytes."""
         return self.data.tobytes().split(END)[:-1]
+
+    def in_order(self, order: Numbers) -> Texts:
+        """The texts in another order: int [n], the number of each."""
+        if (np.diff(order) > 0).all():
+            return self
+        texts = self.encoded_texts()
+        return Texts.of(np.frombuffer(b"".join(texts[number] + END for number in order.tolist()), np.uint8))
 
     def texts_with(self, word: str) -> Numbers:
         """bool [n]: which texts contain the word."""
@@ -116,11 +125,11 @@ class Cases:
 
 @dataclass
 class Indexing:
-    """Builds the columns row by row. `telling`: as in Cases."""
+    """Builds the columns row by row, as they are stored. `telling`: as in Cases."""
 
     telling: Sequence[str]
-    texts: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in TEXTS})
-    numbers: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+    texts: dict[str, bytearray] = field(default_factory=lambda: {name: bytearray() for name in TEXTS})
+    numbers: dict[str, array[Any]] = field(default_factory=lambda: {name: array(code) for name, code in CODES.items()})
     judged: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)  # by rubric and number of the row
 
     def __len__(self) -> int:
@@ -129,10 +138,11 @@ class Indexing:
     def add(self, place: int, row: Mapping[str, Any]) -> None:
         """Add a row."""
         output = row.get("output") or {}
-        self.texts["ids"].append(plain(row.get("id")))
         question = " ".join(str(output.get("query") or "").split())[:QUESTION]
-        self.texts["searched"].append(plain(f"{row.get('id')} {question}".casefold()))
-        self.texts["strata"].append(plain(f"{row.get('language') or ''}\t{lost_at(row) or ''}"))
+        stratum = f"{row.get('language') or ''}\t{lost_at(row) or ''}"
+        texts = (row.get("id"), f"{row.get('id')} {question}".casefold(), stratum)
+        for name, text in zip(TEXTS, texts, strict=True):
+            self.texts[name] += plain(text).encode() + END
         if output.get("query") and isinstance(output.get("answer"), str):
             for rubric, judgement in (row.get("judgements") or {}).items():
                 self.judged.setdefault(rubric, {})[len(self)] = (_score(judgement), spread(judgement))
@@ -150,7 +160,7 @@ class Indexing:
         """The cases so far, in the order of the file."""
         order = np.argsort(np.array(self.numbers["places"], np.int64), kind="stable")
         columns: dict[str, Any] = {name: np.array(self.numbers[name], form)[order] for name, form in COLUMNS.items()}
-        columns |= {name: _join([self.texts[name][number] for number in order.tolist()]) for name in TEXTS}
+        columns |= {name: Texts.of(np.frombuffer(data, np.uint8)).in_order(order) for name, data in self.texts.items()}
         return Cases(path, **columns, judged=self._judged_columns(order), telling=self.telling)
 
     def _judged_columns(self, order: Numbers) -> dict[str, dict[str, Numbers]]:
@@ -251,10 +261,6 @@ def _split(path: Path, data: Numbers, head: Mapping[str, Any]) -> Cases | None:
     if {*map(len, columns.values())} != {n_cases}:
         return None
     return Cases(path, **columns, judged=by_rubric, telling=tuple(map(str, head["telling"])))
-
-
-def _join(texts: Iterable[str]) -> Texts:
-    return Texts.of(np.frombuffer(b"".join(text.encode() + END for text in texts), np.uint8))
 
 
 def plain(id: Any) -> str:

@@ -326,11 +326,41 @@ def kendall(x: Floats, y: Floats) -> float | None:
     Returns:
         -1..1; None where one of the measurements does not vary.
     """
-    from scipy.stats import kendalltau
-
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
-    return round(float(kendalltau(x, y).statistic), DIGITS)
+    order = np.lexsort((y, x))
+    x, y = x[order], y[order]
+    by_y = np.argsort(y, kind="stable")
+    ranks = np.empty(len(y), np.int64)
+    ranks[by_y] = np.arange(len(y))
+    x_changes, y_changes = x[1:] != x[:-1], y[1:] != y[:-1]
+    n_pairs, n_tied_in_both = math.comb(len(x), 2), _tied_pairs(x_changes | y_changes)
+    n_tied_in_x, n_tied_in_y = _tied_pairs(x_changes), _tied_pairs(np.diff(y[by_y]) != 0)
+    excess = n_pairs - n_tied_in_x - n_tied_in_y + n_tied_in_both - 2 * _inversions(ranks)
+    tau = excess / math.sqrt(n_pairs - n_tied_in_x) / math.sqrt(n_pairs - n_tied_in_y)
+    return round(min(1.0, max(-1.0, tau)), DIGITS)
+
+
+def _tied_pairs(changes: NDArray[np.bool_]) -> int:
+    """Pairs of equal values among sorted ones. `changes` [n - 1]: whether a value is another than the one before."""
+    lengths = np.diff(np.flatnonzero(np.concatenate(([True], changes, [True]))))
+    return int((lengths * (lengths - 1) // 2).sum())
+
+
+def _inversions(ranks: NDArray[np.int64]) -> int:
+    """Pairs of which the earlier has the higher rank. `ranks` [n]: each of 0..n-1 once. Sorts by one bit at a time from
+    the highest on, so that ranks which are equal above the bit form groups of one size."""
+    size = 1 << (len(ranks) - 1).bit_length()
+    ranks = np.concatenate([ranks, np.arange(len(ranks), size)])
+    n_inversions, half = 0, size // 2
+    while half:
+        is_upper = ranks & half != 0
+        n_groups = size // (2 * half)
+        n_in_earlier_groups = half * half * math.comb(n_groups, 2)
+        n_inversions += int(np.cumsum(is_upper)[~is_upper].sum()) - n_in_earlier_groups
+        lower, upper = ranks[~is_upper].reshape(-1, half), ranks[is_upper].reshape(-1, half)
+        ranks, half = np.hstack([lower, upper]).ravel(), half // 2
+    return n_inversions
 
 
 def interval(value: float | None, n: int, kind: Literal["spearman", "kendall"]) -> tuple[float | None, float | None]:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from shutil import which
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, flag_override
 
 from runner.config.hydra_internals import LAUNCHER
 from runner.errors import InputError
-
-if TYPE_CHECKING:
-    from hydra.core.utils import JobReturn
+from runner.run.cluster_jobs import wait_for_all_jobs
+from runner.system.locks import check_locks_of_machines
+from runner.system.writing import relative_path
 
 RAY = "hydra_plugins.hydra_ray_launcher.ray_launcher.RayLauncher"
 SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher"
+OF_SLURM = ("sbatch", "srun", "squeue", "scancel")
+SLURM = f"{SUBMITIT}.SlurmLauncher"
 ADDRESS = "hydra.launcher.ray.init.address"
 RAY_ADDRESS = "RAY_ADDRESS"  # which Ray reads by itself
 CLIENT = "ray://"
@@ -31,7 +34,13 @@ def is_here(hydra: DictConfig) -> bool:
 
 
 def check(hydra: DictConfig) -> None:
-    """Raises InputError where Ray would join a cluster that does not answer, for which it waits minutes."""
+    """Raises InputError where SLURM is not there, or where Ray would join a cluster that does not answer, for which it
+    waits minutes."""
+    if str(hydra.launcher.get("_target_")) == SLURM and (missing := [name for name in OF_SLURM if which(name) is None]):
+        needs = "expected a machine from which jobs are submitted, or hydra/launcher=submitit"
+        raise InputError(
+            f"hydra/launcher: slurm needs the commands {', '.join(missing)}, which are not on PATH; {needs}"
+        )
     init = _ray_init(hydra)
     cluster = None if init is None else _cluster(init)
     if init is None or cluster is None:
@@ -43,6 +52,14 @@ def check(hydra: DictConfig) -> None:
         is_named = init.get("address") not in (None, "auto")
         place = RAY_ADDRESS if os.environ.get(RAY_ADDRESS) and not is_named else ADDRESS
         raise InputError(f"{place}: no Ray cluster answers at {cluster}; {_EXPECTED}") from None
+
+
+def check_disks(cfg: DictConfig, hydra: DictConfig) -> None:
+    """Raises InputError where the runs take place on several machines, which would not see each other's locks."""
+    target, init = str(hydra.launcher.get("_target_")), _ray_init(hydra)
+    if target == SLURM or (init is not None and _cluster(init) is not None):
+        for setting, folder in (("out", cfg.out or "outputs"), ("cache_dir", cfg.cache_dir)):
+            check_locks_of_machines(setting, relative_path(Path(folder)))
 
 
 _EXPECTED = f"expected one that runs, or {ADDRESS}=local, by which the command starts its own"
@@ -63,7 +80,7 @@ def prepare(nodes: Iterable[DictConfig]) -> None:
         if (init := _ray_init(hydra)) is not None and _cluster(init) is not None:
             _fit_cluster(init)
         if target.startswith(SUBMITIT):
-            _wait_for_all_jobs()
+            wait_for_all_jobs()
             return
 
 
@@ -98,49 +115,3 @@ def _fit_cluster(init: DictConfig) -> None:
     """Drop the memory size that the Ray launcher sets, which a running cluster refuses."""
     with flag_override(init, ["struct", "readonly"], [False, False]):
         init.setdefault("object_store_memory", None)
-
-
-def _wait_for_all_jobs() -> None:
-    """The submitit launcher raises the first error while other jobs still run; this one waits for all jobs first."""
-    from hydra_plugins.hydra_submitit_launcher import submitit_launcher
-
-    plugin: Any = submitit_launcher
-    plugin.BaseSubmititLauncher.launch = _launch
-
-
-def _launch(self: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-    """The method of the plugin's launcher."""
-    import submitit
-    from hydra.core.singleton import Singleton
-
-    executor = submitit.AutoExecutor(cluster=self._EXECUTOR, **_executor_settings(self))
-    executor.update_parameters(**_resources(self))
-    numbers = [initial_job_idx + number for number in range(len(job_overrides))]
-    jobs = executor.map_array(
-        self,
-        [list(overrides) for overrides in job_overrides],
-        ["hydra.sweep.dir"] * len(numbers),
-        numbers,
-        [f"job_id_for_{number}" for number in numbers],
-        [Singleton.get_state()] * len(numbers),
-    )
-    failed = [error for job in jobs if (error := job.exception()) is not None]
-    if failed:
-        raise RuntimeError(f"{len(failed)} of {len(jobs)} jobs: {failed[0]}; logs: {self.params['submitit_folder']}")
-    return [job.results()[0] for job in jobs]
-
-
-def _executor_settings(launcher: Any) -> dict[str, Any]:
-    limit = {f"{launcher._EXECUTOR}_max_num_timeout": launcher.params.get("max_num_timeout")}
-    return {"folder": launcher.params["submitit_folder"], **{name: n for name, n in limit.items() if n is not None}}
-
-
-def _resources(launcher: Any) -> dict[str, Any]:
-    """The submitit parameters: common ones keep their names, the others get the prefix of their executor."""
-    from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
-
-    common_options = set(OmegaConf.structured(BaseQueueConf).keys())
-    params = {
-        name: value for name, value in launcher.params.items() if name not in ("submitit_folder", "max_num_timeout")
-    }
-    return {name if name in common_options else f"{launcher._EXECUTOR}_{name}": value for name, value in params.items()}

@@ -18,7 +18,9 @@ from runner.config.arguments import as_typed, parse, single_quote
 from runner.config.compose import Cell, Plan, initialise
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import as_written, start, yaml_of
+from runner.errors import InputError
 from runner.run import launchers, shards, waves
+from runner.run.cluster_jobs import ended_before_limit
 from runner.run.engine import INTERRUPTED
 from runner.run.job import Job, Outcome
 from runner.run.progress import shown_elsewhere
@@ -220,6 +222,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
             start(task, words, is_sweep=plan.is_sweep or bool(known_jobs), composed=cells, jobs=known_jobs)
     except OSError as error:
         terminal.fail(os_error_text(error, folder))
+    except InputError:  # by another start it would end in the same way
+        raise
     except Exception as error:  # the launcher lost workers; the outcomes in the folders tell which
         say = LANGUAGES[plan.language]
         terminal.fail(say("progress.launcher", error=f"{type(error).__name__}: {error}"))
@@ -280,7 +284,7 @@ def task(cfg: DictConfig) -> None:
         folder = folder if shard is None else folder.parents[1]
         place = read_state(folder.parent if shard is None else folder, "place")
         launchers.go_to(place)
-        with nullcontext() if place is None else shown_elsewhere():
+        with nullcontext() if place is None else shown_elsewhere(), ended_before_limit():
             _task(cfg, hydra, folder, shard)
 
 
@@ -312,7 +316,8 @@ def _task(cfg: DictConfig, hydra: Any, folder: Path, shard: int | None) -> None:
         _config_folders(hydra.searchpath),
     )
     if shard is not None:
-        shards.serve_shard(job, shard)
+        if shards.serve_shard(job, shard).exit_code == INTERRUPTED.exit_code:
+            raise KeyboardInterrupt
         return
     outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     if sweep is not None:

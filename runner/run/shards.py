@@ -42,6 +42,7 @@ from runner.llm.calls import FILE as CALLS
 from runner.llm.calls import append_calls
 from runner.llm.limiter import sharing_rates
 from runner.run.ahead import ready_end
+from runner.run.cluster_jobs import press_ctrl_c
 from runner.run.engine import INTERRUPTED
 from runner.run.folders import lock_folder
 from runner.run.job import OUTCOME, Job, Outcome
@@ -108,7 +109,7 @@ def check(cfg: DictConfig, *, is_one: bool, is_here: bool) -> None:
 # --- in the process of a shard --------------------------------------------------------------------
 
 
-def serve_shard(job: Job, number: int) -> None:
+def serve_shard(job: Job, number: int) -> Outcome:
     """Serve the cases of one shard that have no row yet. The outcome is written to its folder, also after an error."""
     folder, started = place_in(job.folder, number), time.perf_counter()
     with lock_folder(folder), sharing_rates(folder.parent), share_folder(folder.parent):
@@ -122,6 +123,7 @@ def serve_shard(job: Job, number: int) -> None:
         finally:
             elapsed_s = time.perf_counter() - started
             replace(outcome, elapsed_s=elapsed_s, wave=job.wave.number).write(folder)
+    return outcome
 
 
 def _serve_shard(job: Job, folder: Path, number: int, started: float) -> Outcome:
@@ -388,8 +390,7 @@ def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], paren
 
 
 def _as_ctrl_c(_: int, frame: FrameType | None) -> None:
-    handler = signal.getsignal(signal.SIGINT)  # that of asyncio, while its loop runs
-    (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
+    press_ctrl_c(frame)
 
 
 def _die_with(parent: int) -> None:

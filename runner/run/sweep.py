@@ -49,6 +49,7 @@ def launch_in_folder(plan: Plan) -> tuple[Path, int]:
 def _launch(plan: Plan) -> tuple[Path, int]:
     is_here = launchers.is_here(plan.cells[0].hydra)
     launchers.check(plan.cells[0].hydra)
+    launchers.check_disks(plan.cells[0].cfg, plan.cells[0].hydra)
     shards.check(plan.cells[0].cfg, is_one=not plan.is_sweep, is_here=is_here)
     checked = plan.runs if plan.space is None else [*plan.runs, *plan.space.checked]
     if plan.space is not None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import sqlite3
 import threading
 import weakref
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from runner.errors import StopRunError
+from runner.system.mounts import mount_of
+from runner.system.turns import Turns
 from runner.system.writing import GOES_ON, os_error_text
 
 T = TypeVar("T")
@@ -27,14 +28,6 @@ ROOM = 2**18  # bytes; with less free, a disk counts as full: SQLite's files bes
 UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
 # … and for one in a folder where nothing can be written.
 UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
-# File systems that one machine mounts at a time; of any other kind, also an unknown one, several machines may.
-OF_ONE_MACHINE = frozenset(
-    {
-        *("local", "bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "ntfs3", "overlay"),
-        *("ramfs", "reiserfs", "tmpfs", "vfat", "xfs", "zfs"),
-    }
-)
-MOUNTS = Path("/proc/self/mountinfo")
 
 
 class DamagedError(StopRunError):
@@ -67,11 +60,12 @@ class Database:
         self._dropped: weakref.finalize[[], Database] | None = None  # closes the connection
         self._file: tuple[int, int] | None = None  # device and inode of what is open
         self._lock = threading.Lock()
+        self._turns: Turns | AbstractContextManager[None] | None = None
 
     def read(self, action: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `action`, which may be called twice. Raises StopRunError: no case can do without the
         database."""
-        with self._lock:
+        with self._lock, self._turn():
             try:
                 return self._with_connection(action)
             except (sqlite3.Error, OSError) as error:
@@ -95,8 +89,16 @@ class Database:
         """Close the connection; the next use opens it again."""
         with self._lock:
             self._close()
+            if isinstance(self._turns, Turns):
+                self._turns.close()
 
     # --- inside -----------------------------------------------------------------------------------
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """The use of a file that several machines may use."""
+        if self._turns is None and self.path is not None and not self._read_only:
+            self._turns = Turns(self.path) if not mount_of(self.path).is_of_one_machine else nullcontext()
+        return self._turns.take() if isinstance(self._turns, Turns) else nullcontext()
 
     def _with_connection(self, action: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -176,25 +178,9 @@ def _connect(address: Path | str, schema: str, *, read_only: bool = False) -> sq
 def _set_journal(connection: sqlite3.Connection, address: Path | str) -> None:
     """A write-ahead log, whose index is memory that processes share; where a file system may be seen by several
     machines, which share no memory, a rollback journal."""
-    is_here = isinstance(address, str) or file_system_of(address) in OF_ONE_MACHINE
+    is_here = isinstance(address, str) or mount_of(address).is_of_one_machine
     connection.execute(f"PRAGMA journal_mode = {'WAL' if is_here else 'DELETE'}")
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if is_here else 'FULL'}")
-
-
-def file_system_of(path: Path) -> str:
-    """The type of the file system that a path is on, such as ext4 or nfs4, by the mounts of this process. `local` where
-    the system does not list them as Linux does."""
-    try:
-        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return "local"
-    place, kind, longest = path.resolve(), "local", -1
-    for mount in mounts:
-        mount_fields, _, file_system = mount.partition(" - ")
-        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), mount_fields.split()[4]))
-        if len(point.parts) >= longest and place.is_relative_to(point):  # a later mount covers an earlier one
-            kind, longest = file_system.split()[0], len(point.parts)
-    return kind
 
 
 def _connect_to_read(path: Path, schema: str) -> sqlite3.Connection:

@@ -134,6 +134,7 @@ def legible(folder: Path) -> Iterator[None]:
 
 
 KEPT_BYTES = 6_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
+LARGE = 16_000_000  # bytes of a file from which keeping so few of its lines would not save a hundredth of a run
 
 _caches: dict[Path, _LineCache] = {}
 
@@ -176,7 +177,11 @@ def read_once(path: Path) -> Iterator[None]:
 def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     """A function of the place of a line in a file and the line, which returns its JSON object, or None."""
     kept = _caches.get(path)
-    return (lambda _, line: parse_line(line)) if kept is None else kept.at
+    if kept is None:
+        return lambda _, line: parse_line(line)
+    if path.stat().st_size > LARGE:
+        return lambda place, line: kept.values.get(place) or parse_line(line)
+    return kept.at
 
 
 def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any]], None] | None:

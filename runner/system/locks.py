@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from runner.errors import InputError
+from runner.system.mounts import mount_of
 
 
 class NoLocksError(InputError):
@@ -30,15 +31,33 @@ def lock(descriptor: int, setting: str, place: Path, *, shared: bool = False, wa
         raise NoLocksError(_refusal(setting, place, error)) from None
 
 
+def unlock(descriptor: int) -> None:
+    """Give a lock back and keep the file open."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 def check_locks(setting: str, folder: Path) -> None:
     """Raises NoLocksError where files in the folder can be locked neither as this program nor as SQLite does it, and
-    OSError where no file can be made there."""
+    OSError where no file can be made there. One after the other: on network file systems the two exclude each
+    other."""
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             lock(file.fileno(), setting, folder)
+            unlock(file.fileno())
             fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise NoLocksError(_refusal(setting, folder, error)) from None
+
+
+def check_locks_of_machines(setting: str, folder: Path) -> None:
+    """Raises NoLocksError where a lock on a file in the folder, which need not be there yet, holds between the
+    processes of one machine only."""
+    mount = mount_of(folder)
+    if mount.hides_locks:
+        raise NoLocksError(
+            f"{setting}: machines do not see each other's locks on the file system of {folder} ({mount.kind}); choose "
+            "a folder on another one, or have it mounted with locks"
+        )
 
 
 def _refusal(setting: str, place: Path, error: OSError) -> str:

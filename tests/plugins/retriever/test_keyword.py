@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 import math
 from importlib.metadata import version
 from pathlib import Path
@@ -148,12 +147,6 @@ def test_a_huge_chunk(tmp_path: Path) -> None:
 def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"^the corpus is empty: there is nothing to index$"):
         indexed(corpus_of({}), tmp_path)
-
-
-def test_bm25s_keeps_its_diary_to_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
-        search(indexed(corpus_of(THREE), tmp_path), "fox")
-    assert caplog.records == []
 
 
 def test_what_scores_depend_on_besides_settings() -> None:

@@ -52,6 +52,18 @@ def test_an_index_says_what_the_rows_say(rows: Path) -> None:
     assert made.answers.tolist() == again.answers.tolist()
 
 
+def test_columns_are_in_the_order_of_the_file(rows: Path) -> None:
+    indexing = case_index.Indexing(("right",))
+    for number in (2, 0, 1):
+        indexing.add(100 * number, ROWS[number])
+    cases = indexing.cases(rows)
+    assert (cases.places.tolist(), cases.right.tolist()) == ([0, 100, 200], [1, -1, 0])
+    assert [cases.ids[n] for n in range(3)] == ["가", "b.*", "c"]
+    assert [cases.strata[n] for n in range(3)] == ["ko\tretrieval", "\t", "\t"]
+    judged = {rubric: [column.tolist() for column in own.values()] for rubric, own in cases.judged.items()}
+    assert judged == {"r": [[0.1, NAN, NAN], [0.25, NAN, NAN]], "s": [[NAN, NAN, 1], [0, NAN, 0]]}
+
+
 def test_what_the_evaluation_declared_says_which_cases_are_right(rows: Path) -> None:
     """A metric of somebody else, in place of `right`; less than 1 is wrong."""
     told = Metric(name="solved", better="higher", label={"en": "Solved"}, tells_right=True)

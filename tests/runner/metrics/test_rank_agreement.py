@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import kendalltau
 
-from runner.metrics.agreement import RankAgreement, interval, kendall, rank_agreement
+from runner.metrics.agreement import DIGITS, RankAgreement, interval, kendall, rank_agreement
 
 
 def floats(*values: float) -> np.ndarray:
@@ -17,6 +18,16 @@ def test_kendall_by_hand() -> None:
     assert kendall(floats(1, 2, 3, 4, 5), floats(1, 3, 2, 5, 4)) == pytest.approx((8 - 2) / 10)
     # 3 pairs, one of them tied on the right: 2 in order / sqrt(3 * 2)
     assert kendall(floats(1, 2, 3), floats(1, 2, 2)) == pytest.approx(2 / math.sqrt(6))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.floats(-2, 2) | st.integers(0, 3)), min_size=2, max_size=70))
+def test_kendall_is_that_of_scipy(pairs: list[tuple[int, float]]) -> None:
+    x, y = floats(*[pair[0] for pair in pairs]), floats(*[pair[1] for pair in pairs])
+    found = kendall(x, y)
+    if found is None:
+        assert np.ptp(x) == 0 or np.ptp(y) == 0
+    else:
+        assert found == round(float(kendalltau(x, y).statistic), DIGITS)
 
 
 def test_without_differences_there_is_no_order() -> None:

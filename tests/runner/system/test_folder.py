@@ -100,6 +100,16 @@ def test_lines_are_parsed_once_while_they_are_read_again_and_again(
     assert next(lines(path)) is not next(lines(path))
 
 
+def test_nothing_of_a_large_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": 1}\n', encoding="utf-8")
+    with read_once(path):
+        assert next(lines(path)) is next(lines(path))
+    monkeypatch.setattr(folders, "LARGE", 9)
+    with read_once(path):
+        assert next(lines(path)) is not next(lines(path))
+
+
 def test_values_that_do_not_fit_are_a_damaged_file_and_errors_of_the_program_pass(tmp_path: Path) -> None:
     summary: dict[str, Any] = {"metrics": 3}
     with pytest.raises(InputError, match=r"damaged or were edited.*'int' object has no attribute"), legible(tmp_path):

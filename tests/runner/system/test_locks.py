@@ -13,9 +13,10 @@ from runner.cli import main
 from runner.errors import InputError
 from runner.llm.presence import Presence
 from runner.run.folders import is_locked, lock_folder
-from runner.system import database
-from runner.system.database import Database, file_system_of
-from runner.system.locks import NoLocksError, check_locks, lock
+from runner.system import mounts as mounted
+from runner.system.database import Database
+from runner.system.locks import NoLocksError, check_locks, check_locks_of_machines, lock
+from runner.system.mounts import mount_of
 from runner.system.store import Store
 from tests.runner.numbers_database import SCHEMA, add, all_of
 from tests.small_data import small_data
@@ -77,13 +78,35 @@ def test_a_command_names_the_file_system(
     assert korean.startswith(f"오류: {setting}: 파일을 잠글 수 없는 파일 시스템입니다: {place / 'there'}(Operation ")
 
 
+def test_the_two_kinds_of_locks_are_tried_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on NFS and GlusterFS, where flock is kept as a lock of the whole file, which excludes fcntl's of another
+    owner, also of the same process."""
+    real, locked = fcntl.flock, set[int]()
+
+    def flock(descriptor: int, kind: int) -> None:
+        real(descriptor, kind)
+        (locked.discard if kind == fcntl.LOCK_UN else locked.add)(descriptor)
+
+    def lockf(descriptor: int, _: int) -> None:
+        if descriptor in locked:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    check_locks("cache_dir", tmp_path)
+
+
 # --- SQLite on file systems of several machines ----------------------------------------------------
 
 
 def mounts(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     listed = folder / "mountinfo"
     listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    monkeypatch.setattr(database, "MOUNTS", listed)
+    monkeypatch.setattr(mounted, "MOUNTS", listed)
+
+
+def kind_of(path: Path) -> str:
+    return mount_of(path).kind
 
 
 def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,15 +118,15 @@ def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, monkeypatc
         r"41 40 0:41 / /mnt/team rw master:2 - nfs4 server:/export rw",
         r"42 41 0:42 / /mnt/team/my\040disk rw - xfs /dev/vdb rw",
     )
-    assert file_system_of(Path("/mnt/teams/cache")) == "ext4"
-    assert file_system_of(Path("/mnt/team/cache/replies.sqlite")) == "nfs4"
-    assert file_system_of(Path("/mnt/team/my disk")) == "xfs"
-    monkeypatch.setattr(database, "MOUNTS", tmp_path / "none")
-    assert file_system_of(Path("/mnt/team")) == "local"
+    assert kind_of(Path("/mnt/teams/cache")) == "ext4"
+    assert kind_of(Path("/mnt/team/cache/replies.sqlite")) == "nfs4"
+    assert kind_of(Path("/mnt/team/my disk")) == "xfs"
+    monkeypatch.setattr(mounted, "MOUNTS", tmp_path / "none")
+    assert kind_of(Path("/mnt/team")) == "local"
 
 
 def _add_many(path: Path, listed: Path, first: int) -> None:
-    database.MOUNTS = listed
+    mounted.MOUNTS = listed
     numbers = Database(path, SCHEMA)
     for n in range(first, first + 50):
         add(numbers, n)
@@ -134,3 +157,29 @@ def test_a_file_that_was_made_with_a_log_goes_on_without(tmp_path: Path, monkeyp
     add(numbers, 2)
     assert numbers.read(lambda rows: rows.execute("PRAGMA journal_mode").fetchone()) == ("delete",)
     assert all_of(numbers) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("mount", "is_refused"),
+    [
+        ("nfs4 server:/x rw,vers=4.2,local_lock=none", False),
+        ("nfs server:/x rw,vers=3,local_lock=all", True),
+        ("nfs server:/x rw,nolock", True),
+        ("cifs //server/x rw,nobrl", True),
+        ("lustre server:/x rw,localflock", True),
+        ("fuse.glusterfs server:/x rw", False),
+        ("fuse.sshfs user@server:/x rw", True),
+        ("ext4 /dev/vda rw,nolock", False),
+    ],
+)
+def test_a_disk_whose_locks_other_machines_do_not_see(
+    mount: str, is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts(tmp_path, monkeypatch, f"22 1 0:21 / {tmp_path} rw - {mount}")
+    kind = mount.split()[0]
+    if not is_refused:
+        check_locks_of_machines("out", tmp_path / "new")
+        return
+    expected = f"out: machines do not see each other's locks on the file system of {tmp_path / 'new'} ({kind}); choose "
+    with pytest.raises(NoLocksError, match=re.escape(expected)):
+        check_locks_of_machines("out", tmp_path / "new")
