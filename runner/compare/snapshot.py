@@ -188,7 +188,7 @@ class _Columns:
         self._labels: dict[str, list[str | None]] = {}
         self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
         self._chunk_gold: dict[int, Any] = {}
-        self._known: dict[Any, Any] = {}
+        self._interned: dict[Any, Any] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row. A second one of the same case is ignored, as in the journal."""
@@ -199,26 +199,26 @@ class _Columns:
         self._add_texts(row)
         self._latency.append(_latency(row))
         self._add_numbers(place, row["metrics"])
-        known, columns = self._known, self._labels
+        interned, columns = self._interned, self._labels
         for name, label in row["labels"].items():
             column = columns[name] if name in columns else columns.setdefault(name, [])
             if len(column) < place:
                 self._fill(column, place, None)
-            column.append(known.setdefault(label, label))
+            column.append(interned.setdefault(label, label))
         if row["unscored"] or row["weights"] or row["judgements"]:
             self._add_sparse(place, row)
 
     def _add_texts(self, row: Mapping[str, Any]) -> None:
-        output, texts, known = row.get("output"), self._texts, self._known
+        output, texts, interned = row.get("output"), self._texts, self._interned
         kept = output if isinstance(output, dict) or isinstance(output, Mapping) else {}  # noqa: SIM101 - in turn
         question = kept.get("query", row["id"])
         texts["content"].append(note_once(output, "content", lambda: content_hash(str(question))) if kept else None)
         texts["gold"].append(kept.get("gold"))
         for name in ("status", "language", "difficulty"):
             text = row.get(name)
-            texts[name].append(known.setdefault(text, text))
+            texts[name].append(interned.setdefault(text, text))
         tags = tuple(row.get("tags") or ())
-        texts["tags"].append(known.setdefault(tags, tags))
+        texts["tags"].append(interned.setdefault(tags, tags))
         if kept and kept.get("chunk_gold"):
             self._chunk_gold[len(self._ids) - 1] = kept["chunk_gold"]
 

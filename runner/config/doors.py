@@ -645,10 +645,10 @@ def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query
         corpus = None
     of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
     checked = [_ranking(door, *each, corpus) for each in zip(rankings, of, strict=False)]
-    return rankings if all(map(_same, checked, rankings)) else checked
+    return rankings if all(map(_is_same, checked, rankings)) else checked
 
 
-def _same(one: object, other: object) -> bool:
+def _is_same(one: object, other: object) -> bool:
     return one is other
 
 
@@ -662,7 +662,7 @@ def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Rankin
     if legs is ranking.legs and _is_in_order(ranking, corpus):
         return ranking
     columns = {"ids": ranking.ids, "scores": ranking.scores, "relevance": ranking.relevance}
-    ids, scores, relevance = (_plain(door, column, f"{of}{name}") for name, column in columns.items())
+    ids, scores, relevance = (_plain_column(door, column, f"{of}{name}") for name, column in columns.items())
     if not len(ids) == len(scores) == len(relevance):
         raise door.wrong(
             f"{of}expected as many ids as scores and relevance, got {len(ids)}, {len(scores)} and {len(relevance)}"
@@ -712,7 +712,7 @@ def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
     return all(before > after or (before == after and one > other) for (before, after), (one, other) in pairs)
 
 
-def _plain(door: Door, column: Any, of: str) -> tuple[Any, ...]:
+def _plain_column(door: Door, column: Any, of: str) -> tuple[Any, ...]:
     if isinstance(column, list | tuple):
         return tuple(column)
     if isinstance(column, np.ndarray) and column.ndim == 1:

@@ -57,7 +57,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
     blocks = [
         *([] if has_answers(document) else notes(document)),
         *([Facts(facts, media=TERMINAL)] if facts else []),
-        *_failing(document, ""),
+        *_failing_stages(document, ""),
     ]
     candidates = (thresholds.thresholds(document), *document.offer.sections(document))
     present = [part for part in candidates if part is not None]
@@ -94,7 +94,7 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         document = Document.of(open_run(folder / leader))
-        blocks += _failing(document, run_label(sweep, leader), more_failed=_has_more_k(sweep, leader))
+        blocks += _failing_stages(document, run_label(sweep, leader), more_failed=_has_more_k(sweep, leader))
     if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
@@ -211,7 +211,7 @@ def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
 # --- where questions fail -------------------------------------------------------------------------
 
 
-def _failing(document: Document, run: str, *, more_failed: bool = False) -> list[Block]:
+def _failing_stages(document: Document, run: str, *, more_failed: bool = False) -> list[Block]:
     """The most frequent stages of failure with some of their questions. `run`: which of several this is;
     `more_failed`: others with more chunks are no better."""
     say, stages = document.say, sorted(stages_of(document), key=lambda entry: -entry[1])[:STAGES]

@@ -34,7 +34,7 @@ def answers(sweep: Sweep, folder: Path) -> Section | None:
     fail in all. None where fewer than two runs have rows."""
     cells = [cell for cell in sweep.cells if (folder / cell.folder / ROWS).is_file()]
     runs = [_Run.of(cell, sweep, folder) for cell in cells[:RUNS]]
-    if len(runs) < 2 or not (cases := _common(runs)):
+    if len(runs) < 2 or not (cases := _common_cases(runs)):
         return None
     say, marks = sweep.say, marks_of(sweep.say.catalogue)
     columns, ids = _Columns(sweep, runs, marks), [case.id for case in cases]
@@ -88,7 +88,7 @@ class _Case:
     agreement: str
 
 
-def _common(runs: Sequence[_Run]) -> list[_Case]:
+def _common_cases(runs: Sequence[_Run]) -> list[_Case]:
     cases = []
     for id in runs[0].places:
         if all(id in run.places for run in runs):

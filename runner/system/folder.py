@@ -160,7 +160,7 @@ def legible(folder: Path) -> Iterator[None]:
 KEPT_BYTES = 6_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
 LARGE = 16_000_000  # bytes of a file from which keeping so few of its lines would not save a hundredth of a run
 
-_kept: dict[Path, _LineCache] = {}
+_caches: dict[Path, _LineCache] = {}
 
 
 class _LineCache:
@@ -195,16 +195,16 @@ class _LineCache:
 def read_once(path: Path) -> Iterator[None]:
     """While the body reads the lines of a file again and again, each is parsed once. Lines are added to the file
     meanwhile, never changed, and readers change no value."""
-    _kept[path] = _LineCache()
+    _caches[path] = _LineCache()
     try:
         yield
     finally:
-        _kept.pop(path, None)
+        _caches.pop(path, None)
 
 
 def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     """A function of the place of a line in a file and the line, which returns its JSON object, or None."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     if kept is None:
         return lambda _, line: parse_line(line)
     if path.stat().st_size > LARGE:
@@ -215,19 +215,19 @@ def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
 def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any], int], None] | None:
     """A function of the place of a line that was written, its size, its value, and how many of its bytes no other run
     keeps, which spares readers the parsing; None where nobody is going to read it."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     return None if kept is None else kept.put
 
 
 def kept_values(path: Path) -> Mapping[int, Mapping[str, Any]]:
     """The values by place that `reader` returns without reading the line."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     return {} if kept is None else kept.values
 
 
 def whole_file(path: Path) -> Mapping[int, Mapping[str, Any]] | None:
     """The values of all lines of a file by place, in its order; None where some of them have to be read."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     return kept.values if kept is not None and path.is_file() and kept.end == path.stat().st_size else None
 
 

@@ -50,7 +50,7 @@ class Journal:
     def __init__(self, path: Path, *, again: bool = True) -> None:
         self.path, self._waiting = path, path.with_name(UNFINISHED)
         sizes = _sizes(path)
-        unfinished = _unfinished(path, {id: place for id, (place, _) in sizes.items()}) if again else {}
+        unfinished = _unfinished_rows(path, {id: place for id, (place, _) in sizes.items()}) if again else {}
         self._index = {id: place for id, (place, _) in sizes.items() if id not in unfinished}
         self._earlier = self._set_aside(unfinished)
         if path.exists() and sum(sizes[id][1] for id in self._index) < path.stat().st_size:
@@ -196,7 +196,7 @@ def _sizes(path: Path) -> dict[str, tuple[int, int]]:
     return sizes
 
 
-def _unfinished(path: Path, rows: Places) -> Places:
+def _unfinished_rows(path: Path, rows: Places) -> Places:
     """The rows of a file that are not finished."""
     if not rows:
         return {}
