@@ -117,6 +117,7 @@ class KeywordRetriever:
         self._postings = Postings(folder)
         self._ids = corpus.ids
         self._ranks = byte_ranks(self._ids)
+        self._weights: dict[int, float] = {}  # by number of chunks
         self._idf_unknown = self._idf_of(1)
 
     # --- search -----------------------------------------------------------------------------------
@@ -143,7 +144,12 @@ class KeywordRetriever:
         return total * (self.k1 + 1) if self.method == "atire" else total
 
     def _idf_of(self, frequency: int) -> float:
-        return float(idf(np.array([frequency]), self._postings.n_chunks, self.method)[0])
+        weight = self._weights.get(frequency)
+        if weight is None:
+            weight = self._weights[frequency] = float(
+                idf(np.array([frequency]), self._postings.n_chunks, self.method)[0]
+            )
+        return weight
 
 
 def idf(frequencies: NDArray[Any], n_chunks: int, method: str) -> NDArray[np.float64]:
