@@ -1,4 +1,4 @@
-"""The nouns that flow through a run, from data to results. Frozen, without behaviour beyond look-ups."""
+"""The nouns that flow through a run, from data to results. Frozen but for rows, without behaviour beyond look-ups."""
 
 from __future__ import annotations
 
@@ -483,9 +483,10 @@ class RoleCost:
         return None if self.usd is None else round(self.usd * 1e9)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made for each case, at a quarter of the time
 class Row:
-    """One case with its outcome: a line of per_item.jsonl. `cost`: by role of the models that it asked."""
+    """One case with its outcome: a line of per_item.jsonl. `cost`: by role of the models that it asked. Nobody changes
+    it."""
 
     id: str
     status: Status

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from runner.config.arguments import shell, without_additions
+from runner.config.arguments import python_here, to_type, without_additions
 from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
 from runner.metrics.paired import FEWEST
@@ -38,11 +38,13 @@ from runner.words.wording import Wording
 
 STAGES = 3  # of failure, the most frequent
 QUESTIONS = 3  # named of each stage
+ROWS = 2_000  # among which those in the language of the reader are looked for
 MOST_RUNS, RUNS = 12, 8  # of more runs than so many, so many are shown
 VALUES = 3  # of an option that is swept, before the last one, where runs are left out
 BELOW_K = "below_k"  # the stage at which more chunks would help, or a better order
 BETTER, WORSE = "better", "worse"
 WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
+WRITTEN = ("save_snapshot", "junit")  # options that name a file which the run writes
 GATES = ("junit=", "fail_on_regression=", "threshold.")  # of a whole run, not of one case
 
 
@@ -55,7 +57,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
     blocks = [
         *([] if has_answers(document) else notes(document)),
         *([Facts(facts, media=TERMINAL)] if facts else []),
-        *_failing(document, ""),
+        *_failing_stages(document, ""),
     ]
     candidates = (thresholds.thresholds(document), *document.offer.sections(document))
     present = [part for part in candidates if part is not None]
@@ -73,9 +75,10 @@ def brief_case(folder: Path) -> list[RenderableType]:
     return [*case_brief(folder), *next_steps(_ways_of_case(document), document.say)]
 
 
-def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableType]:
-    """`bold`: what stands out is bold, not marked; by default where stdout shows what is bold."""
-    sweep = read_sweep(folder)
+def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None = None) -> list[RenderableType]:
+    """`sweep`: as `write_sweep` returned it; by default it is read. `bold`: what stands out is bold, not marked; by
+    default where stdout shows what is bold."""
+    sweep = read_sweep(folder) if sweep is None else sweep
     is_bold = Console().color_system is not None if bold is None else bold
     mark = "" if is_bold else MARK
     leader = _leader(sweep)
@@ -91,7 +94,7 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         document = Document.of(open_run(folder / leader))
-        blocks += _failing(document, run_label(sweep, leader), more_failed=_has_more_k(sweep, leader))
+        blocks += _failing_stages(document, run_label(sweep, leader), more_failed=_has_more_k(sweep, leader))
     if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
@@ -208,7 +211,7 @@ def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
 # --- where questions fail -------------------------------------------------------------------------
 
 
-def _failing(document: Document, run: str, *, more_failed: bool = False) -> list[Block]:
+def _failing_stages(document: Document, run: str, *, more_failed: bool = False) -> list[Block]:
     """The most frequent stages of failure with some of their questions. `run`: which of several this is;
     `more_failed`: others with more chunks are no better."""
     say, stages = document.say, sorted(stages_of(document), key=lambda entry: -entry[1])[:STAGES]
@@ -244,14 +247,16 @@ def _has_more_k(sweep: Sweep, leader: str) -> bool:
 
 
 def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:
-    ids_at: dict[str, list[str]] = {stage: [] for stage in stages}
-    for row in document.folder.rows():
+    """Some questions of each stage: those in the language of the reader first, if such stand among the first ROWS."""
+    ids_at: dict[str, tuple[list[str], list[str]]] = {stage: ([], []) for stage in stages}
+    for number, row in enumerate(document.folder.rows()):
         ids = ids_at.get(str((row.get("labels") or {}).get("lost_at")))
-        if ids is not None and len(ids) < QUESTIONS:
-            ids.append(str(row.get("id")))
-        if all(len(each) == QUESTIONS for each in ids_at.values()):
+        if ids is not None:
+            chosen = ids[row.get("language") not in (document.say.language, None)]
+            chosen += [str(row.get("id"))] * (len(chosen) < QUESTIONS)
+        if all(len(readable) + (number >= ROWS) * len(other) >= QUESTIONS for readable, other in ids_at.values()):
             break
-    return ids_at
+    return {stage: [*readable, *other][:QUESTIONS] for stage, (readable, other) in ids_at.items()}
 
 
 # --- cost, and what to do next --------------------------------------------------------------------
@@ -267,22 +272,23 @@ def _spending(sweep: Sweep) -> str:
     return f"{line}; {sweep.say('cost.saved')}: {usage.spending(cached, sweep.say)}" if cached.requests else line
 
 
-Way = tuple[str, str]  # (what for, the command or file)
+Way = tuple[str, str | Path]  # (what for, the command or the file)
 
 
 def _ways_of_run(document: Document) -> Iterator[Way]:
     run, folder = document.run, document.folder.path
     yield from _report(folder)
-    yield "brief.all", _command("results", str(folder))
+    yield from _written_files(run)
+    yield "brief.all", to_type("results", str(folder))
     if (again := _repeat_words(run)) and run.get("status") == "completed":
         yield from _case(document, again)
-        yield "brief.compare_change", _command(*again, f"compare={folder}")
+        yield "brief.compare_change", to_type(*again, f"compare={_setting('compare', run) or folder}")
     yield from _ui(run)
 
 
 def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[Way]:
     yield from _report(folder)
-    yield "brief.all", _command("results", str(folder))
+    yield "brief.all", to_type("results", str(folder))
     completed = [cell.folder for cell in sweep.cells if cell.status == "completed"]
     if leader is None:
         return
@@ -290,7 +296,7 @@ def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[W
     yield from _case(Document.of(run), _repeat_words(run.run))
     if len(completed) > 1:
         one, other = completed[0], leader if leader != completed[0] else completed[-1]
-        yield "brief.compare", _command("compare", str(folder / one), str(folder / other))
+        yield "brief.compare", to_type("compare", str(folder / one), str(folder / other))
     yield from _ui(run.run)
 
 
@@ -298,29 +304,44 @@ def _ways_of_case(document: Document) -> Iterator[Way]:
     folder, case = document.folder.path, (document.run.get("config") or {}).get("case")
     yield from _report(folder)
     if again := _repeat_words(document.run):
-        yield "brief.whole_case", _command(*_of_case(again), f"case={case}", "verbose=true")
+        yield "brief.whole_case", to_type(*_of_case(again), f"case={case}", "verbose=true")
     if (folder / CALLS).is_file():
-        yield "brief.calls", _command("calls", str(folder), str(case))
+        yield "brief.calls", to_type("calls", str(folder), str(case))
 
 
 def _report(folder: Path) -> Iterator[Way]:
     if (folder / FILE).is_file():
-        yield "brief.report", str(folder / FILE)
+        yield "brief.report", folder / FILE
+
+
+def _written_files(run: Mapping[str, Any]) -> Iterator[Way]:
+    """The files beside the run's own that its command named."""
+    for name in WRITTEN:
+        if (path := _setting(name, run)) and Path(path).is_file():
+            yield f"brief.{name}", Path(path)
+
+
+def _setting(name: str, run: Mapping[str, Any]) -> str:
+    """What the command of the run set an option to; empty where it did not."""
+    words = [without_additions(word) for word in run.get("overrides") or ()]
+    values = [word.partition("=")[2] for word in words if word.partition("=")[0] == name]
+    return values[-1] if values and values[-1] != "null" else ""
 
 
 def _case(document: Document, again: Sequence[str]) -> Iterator[Way]:
     stages = sorted(stages_of(document), key=lambda entry: -entry[1])
     ids = _questions(document, [stages[0][0]])[stages[0][0]] if stages else []
     if again and ids:
-        yield "brief.case", _command(*_of_case(again), f"case={ids[0]}")
+        yield "brief.case", to_type(*_of_case(again), f"case={ids[0]}")
 
 
 def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
     if (run.get("choices") or {}).get("tracking") == "mlflow":
         has_pages = any(distributions(name="mlflow"))  # runs are tracked by mlflow-skinny, which has none
         stores = [word.partition("=")[2] for word in run.get("overrides") or () if word.startswith("tracking.uri=")]
-        ui = _command("ui", *(word for store in stores for word in ("--uri", store)))
-        yield "brief.ui", ui if has_pages else f"{install_command('ui')} && {ui}"
+        ui = to_type("ui", *(word for store in stores for word in ("--uri", store)))
+        pip = install_command("ui") if python_here() == "python" else f"{python_here()} -m {install_command('ui')}"
+        yield "brief.ui", ui if has_pages else f"{pip} && {ui}"
 
 
 def _repeat_words(run: Mapping[str, Any]) -> list[str]:
@@ -337,18 +358,14 @@ def _of_case(words: Sequence[str]) -> list[str]:
     return [word for word in words if not word.lstrip("+").startswith(GATES)]
 
 
-def _command(*arguments: str) -> str:
-    return " ".join(map(shell, ["python", "-m", "runner", *arguments]))
-
-
 def next_steps(ways: Iterable[Way], say: Wording) -> list[Text]:
     """The next commands or files: (key of a word, a command or a file). Unbroken, so that they can be copied; a file is
     a link where the terminal has links."""
-    rows = [(say(key), text) for key, text in ways]
+    rows = [(say(key), way) for key, way in ways]
     width = max((cell_len(name) for name, _ in rows), default=0)
     lines = [Text(say("panel.next"), style="bold", end="\n")] if rows else []
-    for name, text in rows:
-        link = "" if text.startswith("python") else f"link {Path(text).absolute().as_uri()}"
+    for name, way in rows:
+        link = f"link {way.absolute().as_uri()}" if isinstance(way, Path) else ""
         padded = f"  {name}{' ' * (width - cell_len(name))}  "
-        lines.append(Text.assemble(padded, (text, link), no_wrap=True, overflow="ignore"))
+        lines.append(Text.assemble(padded, (str(way), link), no_wrap=True, overflow="ignore"))
     return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,28 +12,21 @@ from urllib.parse import quote
 from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Fact, Filter, Note, Section
 from runner.report.blocks import Cell as Shown
-from runner.report.cases import QUESTION, WORDS, Choice, Store, display_name
-from runner.report.markdown import shorten
-from runner.report.outputs import is_right, outcome, outputs
+from runner.report.cases import WORDS, Choice, Store, display_name
+from runner.report.outputs import QUESTION, RUNS, Marks, Outputs, ShownRow, marks_of, outputs, shown_row
 from runner.report.page import FILE, clean, details, language_tag
 from runner.report.sweep import Cell, Sweep
 from runner.report.sweep_comparison import run_label
-from runner.report.worst import scores
 from runner.system.folder import parse_line
 from runner.words.wording import Wording
 
-RUNS = 12  # columns at most
-ANSWER = 400  # characters
 TEXT_BYTES = 4_000_000  # of questions and answers; of what else is known of a case, as much as a page of one run has
 DETAIL_BYTES = 1_000_000
 SHOWN = 10  # rows for readers without scripts
-DOCUMENTS = 10
 ROWS = "per_item.jsonl"
 TICK = {True: "✓", False: "✗"}
 RIGHT_IN_ALL, FAILING = "all_right", ("differs", "all_fail")
 AGREEMENTS = (*FAILING, RIGHT_IN_ALL)  # in this order
-
-Row = Mapping[str, Any]  # of per_item.jsonl
 
 
 def answers(sweep: Sweep, folder: Path) -> Section | None:
@@ -41,11 +34,11 @@ def answers(sweep: Sweep, folder: Path) -> Section | None:
     fail in all. None where fewer than two runs have rows."""
     cells = [cell for cell in sweep.cells if (folder / cell.folder / ROWS).is_file()]
     runs = [_Run.of(cell, sweep, folder) for cell in cells[:RUNS]]
-    if len(runs) < 2 or not (cases := _common(runs)):
+    if len(runs) < 2 or not (cases := _common_cases(runs)):
         return None
-    say, columns = sweep.say, _Columns(sweep, runs)
-    ids = [case.id for case in cases]
-    for case, *rows in zip(cases, *(run.rows(ids) for run in runs), strict=True):
+    say, marks = sweep.say, marks_of(sweep.say.catalogue)
+    columns, ids = _Columns(sweep, runs, marks), [case.id for case in cases]
+    for case, *rows in zip(cases, *(run.rows(ids, marks) for run in runs), strict=True):
         if not columns.add(case, rows):
             break
     notes = [say("html.answers.explain")]
@@ -58,29 +51,35 @@ def answers(sweep: Sweep, folder: Path) -> Section | None:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """`places` maps ids of cases to where their rows are in the journal, `states` to whether they went right."""
+    """`places` maps ids of cases to their numbers in `read`."""
 
     cell: Cell
     title: str
     path: Path
     page: str | None
-    places: Mapping[str, int] = field(default_factory=dict)
-    states: Mapping[str, bool] = field(default_factory=dict)
+    read: Outputs
+    places: Mapping[str, int]
 
     @classmethod
     def of(cls, cell: Cell, sweep: Sweep, folder: Path) -> _Run:
         home = folder / cell.folder
         page = f"./{quote(cell.folder)}/{FILE}" if (home / FILE).is_file() else None
         read = outputs(home / ROWS)
-        places = dict(zip(read.ids, read.places.tolist(), strict=True))
-        states = dict(zip(read.ids, read.right.tolist(), strict=True))
-        return cls(cell, run_label(sweep, cell.folder), home / ROWS, page, places, states)
+        places = {id: number for number, id in enumerate(read.ids)}
+        return cls(cell, run_label(sweep, cell.folder), home / ROWS, page, read, places)
 
-    def rows(self, ids: Sequence[str]) -> Iterator[Row]:
+    def is_right(self, id: str) -> bool:
+        return bool(self.read.right[self.places[id]])
+
+    def rows(self, ids: Sequence[str], marks: Marks) -> Iterator[ShownRow]:
+        """What is shown of these cases: kept by the run itself, else read from its file."""
+        if self.read.shown and tuple(self.read.marks) == tuple(marks):
+            yield from (self.read.shown[self.places[id]] for id in ids)
+            return
         with self.path.open("rb") as file:
             for id in ids:
-                file.seek(self.places[id])
-                yield parse_line(file.readline()) or {}
+                file.seek(int(self.read.places[self.places[id]]))
+                yield shown_row(parse_line(file.readline()) or {}, marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +88,13 @@ class _Case:
     agreement: str
 
 
-def _common(runs: Sequence[_Run]) -> list[_Case]:
+def _common_cases(runs: Sequence[_Run]) -> list[_Case]:
     cases = []
     for id in runs[0].places:
         if all(id in run.places for run in runs):
-            right = {run.states[id] for run in runs}
+            right = {run.is_right(id) for run in runs}
             cases.append(_Case(id, "differs" if len(right) > 1 else "all_right" if True in right else "all_fail"))
     return sorted(cases, key=lambda case: (AGREEMENTS.index(case.agreement), case.id))
-
-
-def _output(row: Row) -> Mapping[str, Any]:
-    output = row.get("output")
-    return output if isinstance(output, Mapping) else {}
-
-
-def _answer(row: Row) -> str:
-    """The outcome of a case: its answer, the documents that were found, or its error."""
-    output = _output(row)
-    if row.get("status") != "ok":
-        return clean(f"{row.get('status')}: {row.get('error') or ''}", ANSWER)
-    if isinstance(output.get("answer"), str):
-        return clean(shorten(output["answer"], ANSWER))
-    return clean(shorten(", ".join(_document_ids(output)), ANSWER))
-
-
-def _document_ids(output: Row) -> list[str]:
-    return [str(hit.get("id")) for hit in (output.get("retrieved") or ())[:DOCUMENTS]]
 
 
 # --- the table --------------------------------------------------------------------------------------
@@ -123,9 +103,9 @@ def _document_ids(output: Row) -> list[str]:
 class _Columns:
     """The cases on the page, as long as there is room."""
 
-    def __init__(self, sweep: Sweep, runs: Sequence[_Run]) -> None:
+    def __init__(self, sweep: Sweep, runs: Sequence[_Run], marks: Marks) -> None:
         self.ids: list[str] = []
-        self._sweep, self._runs = sweep, runs
+        self._sweep, self._runs, self._marks = sweep, runs, marks
         self._questions: list[str] = []
         self._agreements: list[str] = []
         self._languages: list[str] = []
@@ -135,10 +115,10 @@ class _Columns:
         self._k, self._labels = sweep.k, dict[str, str]()  # of metrics: of a sweep both are worked out from all cells
         self._bytes_left = TEXT_BYTES
 
-    def add(self, case: _Case, rows: Sequence[Row]) -> bool:
+    def add(self, case: _Case, rows: Sequence[ShownRow]) -> bool:
         """False where there is no room for what the runs answered."""
-        answers = [f"{TICK[is_right(row)]} {_answer(row)}" for row in rows]
-        question = clean(" ".join(str(_output(rows[0]).get("query") or "").split()), QUESTION)
+        answers = [f"{TICK[run.is_right(case.id)]} {row.answer}" for run, row in zip(self._runs, rows, strict=True)]
+        question = rows[0].question
         self._bytes_left -= sum(len(text.encode("utf-8", "replace")) + 16 for text in (question, case.id, *answers))
         if self._bytes_left < 0:
             return False
@@ -148,21 +128,19 @@ class _Columns:
         self.ids.append(clean(case.id, QUESTION))
         self._questions.append(question)
         self._agreements.append(case.agreement)
-        self._languages.append(str(rows[0].get("language") or ""))
+        self._languages.append(rows[0].language)
         for column, text in zip(self._answers, answers, strict=True):
             column.append(text)
         if is_shown:
             self._first.append(self._row(facts))
         return True
 
-    def _facts(self, rows: Sequence[Row]) -> Iterator[Fact]:
+    def _facts(self, rows: Sequence[ShownRow]) -> Iterator[Fact]:
         """For each run: its failure stage, its scores, its documents."""
-        say = self._sweep.say
         for run, row in zip(self._runs, rows, strict=True):
-            marks = scores(row, say.catalogue).items()
-            parts_of_scores = [f"{self._label(name)} {value:.2f}" for name, value in marks if value is not None]
-            documents = ", ".join(_document_ids(_output(row)))
-            parts = [display_name("outcome", outcome(row), say), *parts_of_scores, documents]
+            marks = zip(self._marks, row.scores, strict=True)
+            scores = [f"{self._label(name)} {score:.2f}" for name, score in marks if score is not None]
+            parts = [display_name("outcome", row.outcome, self._sweep.say), *scores, row.documents]
             yield Fact(run.title, " · ".join(part for part in parts if part))
 
     def _label(self, name: str) -> str:
