@@ -85,5 +85,5 @@ docs:  ## Build the documentation into site/, in both languages, and follow its 
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict
 	$(PYTHON) -m tests.docs.site
 
-pictures:  ## Draw docs/first_command.svg anew, and docs/report.png, docs/mlflow.png and docs/side_by_side.png where Chromium is installed
+pictures:  ## Draw the pictures of READMEs and documentation anew, in both languages (PNG files where Chromium is installed)
 	$(PYTHON) -m tests.pictures

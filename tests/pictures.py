@@ -1,5 +1,5 @@
 """Pictures of READMEs and documentation, drawn anew: `python -m tests.pictures` writes docs/first_command.svg,
-docs/report.png and docs/mlflow.png.
+docs/report.png, docs/side_by_side.png and docs/mlflow.png, and those with `.ko` for Korean readers.
 
 The runs are those of the first command. Pages are photographed by Chromium, which must be installed (`chromium`,
 `chromium-browser` or `google-chrome`); without it only the terminal is drawn.
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -28,34 +30,40 @@ COMMAND = ("+experiment=full_rag", "k=3,5,10", "out=first")
 SETTLED_MS = 20_000  # of the clock of a page, until it is drawn
 MLFLOW_PAGE = (1440, 480)
 DRAWN = "document.querySelectorAll('.ag-center-cols-container .ag-row').length >= 3"  # the runs
-SIDES = "/side?runs=first~0&runs=first~1&show=changed&q=en-&lang=en"
+WORDS = {"en": (), "ko": ("dataset=demo_ko", "report.language=ko")}  # what the command has besides, by the language
+SIDES = "/side?runs=first~0&runs=first~1&show=changed&q={language}-&lang={language}"
 SIDES_PAGE = (1180, 860)
+READ = "document.querySelectorAll('.case').length > 0"  # at first the page says that cases are being read
 FIRST_REASONS = "document.querySelectorAll('.case:first-child details:first-of-type').forEach((d) => (d.open = true))"
 
 
 def main() -> int:
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        subprocess.run([sys.executable, "-m", "runner", *COMMAND], cwd=folder, check=True)
-        with contextlib.chdir(folder):
-            draw_terminal(Path("first"), DOCS / "first_command.svg")
-        if browser is None:
-            sys.stderr.write(
-                f"report.png and mlflow.png stay as they are: none of {', '.join(BROWSERS)} is installed\n"
-            )
-            return 1
-        photograph_mlflow(browser, folder, DOCS / "mlflow.png")
-        photograph_sides(browser, folder, DOCS / "side_by_side.png")
-        photograph(browser, (folder / "first" / "0" / "report.html").as_uri(), DOCS / "report.png", (1100, 1110))
-    return 0
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # so that it says `python`
+    if browser is None:
+        sys.stderr.write(f"the PNG files stay as they are: none of {', '.join(BROWSERS)} is installed\n")
+    for language, words in WORDS.items():
+        ending = "" if language == "en" else f".{language}"
+        with tempfile.TemporaryDirectory() as scratch:
+            folder, command = Path(scratch), ["-m", "runner", *COMMAND, *words]
+            subprocess.run([sys.executable, *command], cwd=folder, check=True)
+            with contextlib.chdir(folder):
+                draw_terminal(Path("first"), " ".join(["python", *command]), DOCS / f"first_command{ending}.svg")
+            if browser is None:
+                continue
+            if language == "en":  # the pages of MLflow are in English
+                photograph_mlflow(browser, folder, DOCS / "mlflow.png")
+            photograph_sides(browser, folder, language, DOCS / f"side_by_side{ending}.png")
+            report_page = (folder / "first" / "0" / "report.html").as_uri()
+            photograph(browser, report_page, DOCS / f"report{ending}.png", (1100, 1110))
+    return 0 if browser else 1
 
 
-def draw_terminal(sweep: Path, target: Path) -> None:
+def draw_terminal(sweep: Path, command: str, target: Path) -> None:
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True)
     for part in report.brief_sweep(sweep, bold=True):
         console.print(part, markup=False, highlight=False)
-    console.save_svg(str(target), title="python -m runner +experiment=full_rag k=3,5,10")
+    console.save_svg(str(target), title=command)
 
 
 def photograph(browser: str, address: str, target: Path, size: tuple[int, int]) -> None:
@@ -84,7 +92,7 @@ def photograph_mlflow(program: str, folder: Path, target: Path) -> None:
             server.terminate()
 
 
-def photograph_sides(program: str, folder: Path, target: Path) -> None:
+def photograph_sides(program: str, folder: Path, language: str, target: Path) -> None:
     """The page of `serve` with the first two runs, and what changed from one to the other."""
     port = free_port()
     command = [sys.executable, "-m", "runner", "serve", "--port", str(port), "--root", str(folder), "--read-only"]
@@ -93,7 +101,11 @@ def photograph_sides(program: str, folder: Path, target: Path) -> None:
         try:
             assert "serves the runs of" in server.stderr.readline()
             with browsing(program) as browser:
-                browser.open(f"http://127.0.0.1:{port}{SIDES}", width=SIDES_PAGE[0], height=SIDES_PAGE[1])
+                address, (width, height) = f"http://127.0.0.1:{port}{SIDES.format(language=language)}", SIDES_PAGE
+                browser.open(address, width=width, height=height)
+                while not browser.ask(READ):
+                    time.sleep(1)
+                    browser.open(address, width=width, height=height)
                 browser.ask(FIRST_REASONS)
                 browser.command("Emulation.setScrollbarsHidden", hidden=True)
                 browser.screenshot(target, whole=False)
