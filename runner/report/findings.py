@@ -1,5 +1,6 @@
-"""What a sweep shows: which run is better, with the evidence, and where the questions of the best run fail. The terminal
-says it when the sweep ends, summary.md and report.html at their top."""
+"""What a sweep shows: which run is better, with the evidence, and where the questions of the best run fail.
+
+The terminal says it when the sweep ends, summary.md and report.html at their top."""
 
 from __future__ import annotations
 
@@ -146,6 +147,7 @@ def has_more_k(sweep: Sweep, leader: str) -> bool:
 
 
 def questions_at(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:
+    """The ids of the first questions that failed at each stage."""
     ids_at: dict[str, list[str]] = {stage: [] for stage in stages}
     for row in document.folder.rows():
         ids = ids_at.get(str((row.get("labels") or {}).get("lost_at")))

@@ -16,6 +16,7 @@ from runner.report.cases import QUESTION, WORDS, Choice, Store, display_name
 from runner.report.markdown import shorten
 from runner.report.outputs import is_right, outcome, outputs
 from runner.report.page import FILE, clean, details, language_tag
+from runner.report.reporting import offer_of
 from runner.report.sweep import Cell, Sweep
 from runner.report.sweep_comparison import run_label
 from runner.report.worst import scores
@@ -113,6 +114,18 @@ def _answer(row: Row) -> str:
     return clean(shorten(", ".join(_document_ids(output)), ANSWER))
 
 
+def _document_lines(output: Row, k: int | None, say: Wording) -> Iterator[str]:
+    """The documents of the context, then those below; expected ones are marked."""
+    expected = {str(id) for id in output.get("expected") or ()}
+    documents = [f"{id} {TICK[True]}" if id in expected else id for id in _document_ids(output)]
+    if k is None:
+        yield from [", ".join(documents)] if documents else []
+        return
+    for key, ids in (("context", documents[:k]), ("below", documents[k:])):
+        if ids:
+            yield say(f"html.answers.{key}", k=k, ids=", ".join(ids))
+
+
 def _document_ids(output: Row) -> list[str]:
     return [str(hit.get("id")) for hit in (output.get("retrieved") or ())[:DOCUMENTS]]
 
@@ -156,14 +169,30 @@ class _Columns:
         return True
 
     def _facts(self, rows: Sequence[Row]) -> Iterator[Fact]:
-        """For each run: its failure stage, its scores, its documents."""
+        """What the answer should have been; for each run its failure stage, its scores, its documents."""
         say = self._sweep.say
+        yield from self._reference(rows[0])
         for run, row in zip(self._runs, rows, strict=True):
             marks = scores(row, say.catalogue).items()
             parts_of_scores = [f"{self._label(name)} {value:.2f}" for name, value in marks if value is not None]
-            documents = ", ".join(_document_ids(_output(row)))
-            parts = [display_name("outcome", outcome(row), say), *parts_of_scores, documents]
-            yield Fact(run.title, " · ".join(part for part in parts if part))
+            outcome_line = " · ".join([display_name("outcome", outcome(row), say), *parts_of_scores])
+            documents = _document_lines(_output(row), run.cell.summary.get("k"), say)
+            yield Fact(run.title, "\n".join([outcome_line, *documents]))
+
+    def _reference(self, row: Row) -> Iterator[Fact]:
+        """The known answer and the expected documents, or what the evaluation has in their place."""
+        say, output = self._sweep.say, _output(row)
+        expected = [str(id) for id in output.get("expected") or ()]
+        is_answerable = output.get("answerable", True)
+        known = {
+            "known": Fact(say("worst.known"), " / ".join(map(str, output.get("answers") or ())), size="answer"),
+            "expected": Fact(
+                say("worst.expected"), ", ".join(expected) if is_answerable else say("worst.expected_nothing")
+            ),
+        }
+        own = offer_of(self._runs[0].cell.run).case_facts(row, say)
+        known |= {fact.key: fact for fact in own if fact.key in known}
+        yield from (fact for fact in known.values() if fact.text)
 
     def _label(self, name: str) -> str:
         if name not in self._labels:
@@ -221,7 +250,7 @@ def _script_data(words: Sequence[str], choice: Choice) -> Mapping[str, Sequence[
 def _filters(say: Wording, agreement: Choice, language: Choice) -> Iterator[Filter]:
     options = list(_options([say(f"html.answers.{name}") for name in agreement.names], agreement, say))
     failing = sum(agreement[case] in FAILING for case in range(len(agreement.numbers)))
-    options.insert(1, ("failing", f"{say('html.cases.failing')} ({failing:,})"))
+    options.insert(1, ("failing", f"{say('html.answers.failing')} ({failing:,})"))
     yield Filter("outcome", say("html.cases.outcome"), options)
     if len(language.names) > 1:
         yield Filter("language", say("html.cases.language"), list(_options(language.names, language, say)))

@@ -119,7 +119,7 @@ def runs(sweep: Sweep, folder: Path, *, errors: bool, mark: str) -> Section:
     title = Note(say("sweep.panel", id=sweep.head.get("id", "")), "strong", TERMINAL)
     in_short = list(_terminal_notes(sweep, errors=errors, mark=mark))
     blocks = [title, *views, explained, *charts, *in_short]
-    return Section("runs", say("html.runs"), blocks, untitled=MARKDOWN | TERMINAL)
+    return Section("runs", say("html.runs"), blocks, untitled=TERMINAL)
 
 
 def _terminal_notes(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
