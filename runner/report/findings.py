@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from runner.metrics.paired import FEWEST
+from runner.report import metric
 from runner.report.blocks import EVERYWHERE, FILES, TERMINAL, Block, Cell, Note, Section, Table, section
 from runner.report.comparison_words import Record, chance, interval, list_items, signed_number
 from runner.report.diagnosis import withheld_note
@@ -97,7 +98,13 @@ def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
     folders = [cell["folder"] for cell in entry["cells"] if cell.get("verdict") == verdict]
     named = [run_label(sweep, folder) for folder in folders]
     runs_named = list_items(named, sweep.say, QUESTIONS) if len(named) > MOST_RUNS else ", ".join(named)
-    return f"{label(sweep, entry['name'])} ({runs_named})" if folders else ""
+    return f"{_without_brackets(sweep, entry['name'])} ({runs_named})" if folders else ""
+
+
+def _without_brackets(sweep: Sweep, name: str) -> str:
+    """The label of a metric; the short one instead of one that ends in brackets, where brackets follow."""
+    long = label(sweep, name)
+    return metric.short_label(name, sweep.k, sweep.say).replace("\n", " ") if long.endswith(")") else long
 
 
 # --- where questions fail -------------------------------------------------------------------------
