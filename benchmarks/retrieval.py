@@ -155,7 +155,7 @@ def semantic(source: Source, folder: Path) -> Cost:
     corpus, queries = source.load()
     embedder = Known(folder, corpus.chunks, queries)
     retriever = SemanticRetriever(embedder=embedder)  # type: ignore[arg-type]
-    return ours(retriever, Store(folder, {id(retriever): "semantic"}), source)
+    return ours(retriever, Store(folder, {id(retriever): "semantic", id(embedder): "known"}), source)
 
 
 def plain_faiss(source: Source, folder: Path) -> Cost:

@@ -5,7 +5,7 @@
     lexical   full_rag over rankings and answers that were given, judged by words
     lsa       full_rag over a corpus, ranked by vectors of embedder=lsa, judged by words
     server    full_rag over answers that were given, judged by a model on a server here, which answers at once and
-              costs as little as one can (benchmarks/quick_server.py)
+              costs as little as one can (tests/services/quick_server.py)
     e5        as lsa, with embedder=e5 (extra e5), over 300 documents; not by default
 
 Efficiency is the time of one process, divided by twice that with two shards: 1 where both cores do all of the work, and
@@ -14,7 +14,8 @@ cannot be twice as fast: the server needs a core, too, and e5 computes on both. 
 time of one process and of the server over two cores, where that is more than half of the time of one process.
 
 Times on the clock tell nothing on a machine with neighbours. `critical` is processor time alone: that of the run, which
-works alone before and after its shards, and of the longer shard. `by CPU` is what the efficiency would come to by it.
+works alone before and after its shards, and of the longer shard. The run embeds for all shards, with e5 on both cores;
+of these two threads only one counts. `by CPU` is what the efficiency would come to by it.
 One process and two shards take turns; figures are medians over the rounds.
 """
 
@@ -35,8 +36,8 @@ from threading import Event, Thread
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.quick_server import QuickServer, quick_server
 from benchmarks.soak import EVALUATIONS, Spent, data, ended, start
+from tests.services.quick_server import QuickServer, quick_server
 
 SHARDS, TARGET, LONG_S = 2, 0.85, 60.0
 LOOK_S = 0.1
@@ -55,12 +56,14 @@ COLUMNS = ("one s", "two s", "CPU one", "CPU two", "critical", "of server", "spe
 
 @dataclass(frozen=True)
 class Pair:
-    """One process and two shards. `shards_s`: processor time of each shard; `server_s`: of the server during the run
-    with one process."""
+    """One process and two shards. `shards_s`: processor time of each shard; `beside_s`: of the second of the threads
+    with which the run computes before its shards, as embedder=e5 does; `server_s`: of the server during the run with
+    one process."""
 
     one: Spent
     two: Spent
     shards_s: Sequence[float]
+    beside_s: float
     server_s: float
 
     @property
@@ -69,7 +72,7 @@ class Pair:
 
     @property
     def critical_s(self) -> float:
-        return self.two.cpu_s - sum(self.shards_s) + max(self.shards_s)
+        return self.two.cpu_s - self.beside_s - sum(self.shards_s) + max(self.shards_s)
 
     @property
     def by_cpu(self) -> float:
@@ -103,7 +106,7 @@ def measured(folder: Path, title: str, cases: int, number: int, server: QuickSer
         words.append(f"dataset.corpus={few_documents(folder)}")
     words += [] if server is None else [f"provider.openai.base_url={server.url}"]
     outs = {shards: folder / f"{title}-{number}-{shards}" for shards in (1, SHARDS)}
-    spent: dict[int, tuple[Spent, list[float]]] = {}
+    spent: dict[int, tuple[Spent, list[float], float]] = {}
     server_s = []
     for shards, out in outs.items():
         began_s = cpu_s_of(server)
@@ -112,8 +115,8 @@ def measured(folder: Path, title: str, cases: int, number: int, server: QuickSer
     one, two = (without_times(out / "summary.json") for out in outs.values())
     if one != two:
         sys.exit(f"{title}: the summaries of one process and of {SHARDS} shards differ")
-    two, shards_s = spent[SHARDS]
-    return Pair(spent[1][0], two, shards_s, server_s[0])
+    two, shards_s, beside_s = spent[SHARDS]
+    return Pair(spent[1][0], two, shards_s, beside_s if title == "e5" else 0.0, server_s[0])
 
 
 def few_documents(folder: Path) -> Path:
@@ -123,20 +126,23 @@ def few_documents(folder: Path) -> Path:
     return path
 
 
-def watched(words: Sequence[str]) -> tuple[Spent, list[float]]:
-    """What a run took, and the processor time of each of its shards, as far as it was seen."""
-    started, seen = start(words), dict[int, float]()
+def watched(words: Sequence[str]) -> tuple[Spent, list[float], float]:
+    """What a run took, the processor time of each of its shards and of the second busiest thread of the run itself, as
+    far as they were seen."""
+    started, seen, own = start(words), dict[int, float](), dict[Path, float]()
     is_over = Event()
 
     def look() -> None:
         while not is_over.wait(LOOK_S):
             for pid in children_of(started.process.pid):
                 seen[pid] = cpu_s_of_process(pid) or seen.get(pid, 0.0)
+            for thread in Path(f"/proc/{started.process.pid}/task").glob("*"):
+                own[thread] = cpu_s_in(thread / "stat") or own.get(thread, 0.0)
 
     thread = Thread(target=look)
     thread.start()
     try:
-        return ended(started), sorted(seen.values())[-SHARDS:]
+        return ended(started), sorted(seen.values())[-SHARDS:], sorted([0.0, 0.0, *own.values()])[-2]
     finally:
         is_over.set()
         thread.join()
@@ -155,8 +161,12 @@ def cpu_s_of(server: QuickServer | None) -> float:
 
 def cpu_s_of_process(pid: int) -> float:
     """0 where it has ended."""
+    return cpu_s_in(Path(f"/proc/{pid}/stat"))
+
+
+def cpu_s_in(stat: Path) -> float:
     try:
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        told = stat.read_text(encoding="utf-8")
     except OSError:
         return 0.0
     user, system = told.rpartition(")")[2].split()[11:13]

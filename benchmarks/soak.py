@@ -197,6 +197,7 @@ class Started:
 def start(words: Sequence[str]) -> Started:
     descriptor, name = tempfile.mkstemp(suffix=".log")
     environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true", "PYTHONPATH": str(ROOT)}
+    environment["PYTHONDONTWRITEBYTECODE"] = ""  # modules stay compiled
     command = [sys.executable, "-m", "runner", *words]
     with os.fdopen(descriptor, "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)

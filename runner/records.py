@@ -1,4 +1,4 @@
-"""The nouns that flow through a run, from data to results. Frozen, without behaviour beyond look-ups."""
+"""The nouns that flow through a run, from data to results. Frozen but for rows, without behaviour beyond look-ups."""
 
 from __future__ import annotations
 
@@ -485,7 +485,8 @@ class RoleCost:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One case with its outcome: a line of per_item.jsonl. `cost`: by role of the models that it asked."""
+    """One case with its outcome: a line of per_item.jsonl. `cost`: by role of the models that it asked. Nobody changes
+    it."""
 
     id: str
     status: Status

@@ -26,15 +26,53 @@ from hypothesis.strategies import none
 
 from runner.system import redaction
 from runner.words.wording import speak
-from tests.record_folders import make_small_runs
+from tests.record_folders import copy_of, make_small_records, make_small_runs
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
 from tests.services.redis_server import RedisServer, serving_redis
 from tests.shared_folders import shared
 
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # as in an activated environment
+
 GOLDEN = Path(__file__).parent / "golden"
 
 LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/test_wheel", "tests/runner/commands/")
+
+# Files whose tests one worker makes, since what they have in common takes a worker seconds of processor time: to import
+# MLflow and its store, and what the processes are forked from that a test starts.
+TOGETHER = {
+    "mlflow": (
+        "tests/command_line/test_case_traces.py",
+        "tests/command_line/test_comparing.py",
+        "tests/command_line/test_every_experiment.py",
+        "tests/command_line/test_secrets.py",
+        "tests/command_line/test_strangers.py",
+        "tests/command_line/test_sweeps.py",
+        "tests/fuzz/test_tracking.py",
+        "tests/plugins/tracking/test_mlflow.py",
+        "tests/runner/commands/test_results.py",
+        "tests/runner/commands/test_track.py",
+        "tests/runner/commands/test_ui.py",
+        "tests/runner/compare/test_sides.py",
+        "tests/runner/tracking/test_mlflow_client.py",
+        "tests/runner/words/test_spoken.py",
+    ),
+    "forked": (
+        "tests/command_line/test_calls.py",
+        "tests/command_line/test_changed_code.py",
+        "tests/command_line/test_costs.py",
+        "tests/command_line/test_extension.py",
+        "tests/command_line/test_failing_runs.py",
+        "tests/command_line/test_init.py",
+        "tests/command_line/test_resuming.py",
+        "tests/command_line/test_stranger_metrics.py",
+        "tests/command_line/test_systems.py",
+        "tests/command_line/test_unfinished.py",
+        "tests/command_line/test_waves.py",
+        "tests/command_line/test_wrong_commands.py",
+        "tests/runner/commands/test_generate.py",
+    ),
+}
 
 _n_collected = 0  # full garbage collections up to the last after which was frozen what was left
 
@@ -74,6 +112,24 @@ def pytest_xdist_auto_num_workers() -> int | None:
     """Two more than there are processors: tests wait for servers, processes and disks a quarter of their time, and of
     three workers on two processors more than one waits in each tenth moment."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile`, with the files of TOGETHER as one."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    of_file = {file: name for name, files in TOGETHER.items() for file in files}
+    assert [file for file in of_file if not (config.rootpath / file).exists()] == []
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return of_file.get(file, file)
+
+    return Together(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -135,22 +191,14 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 @pytest.fixture(autouse=True)
-def no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process knows its secrets to its end: those of one test would be hidden from what the next one prints."""
-    monkeypatch.setattr(redaction, "_secrets", redaction._Secrets())
-
-
-@pytest.fixture(autouse=True)
-def english_at_first() -> None:
-    """A process speaks the language of the last command line, which was that of another test."""
+def as_in_a_process_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a process keeps to its end, and the next test would meet: secrets, which would be hidden from what it
+    prints, the language of the last command line, and modules that a test imported from a folder of its own."""
+    secrets, redaction._secrets = redaction._secrets, redaction._Secrets()
     speak("en")
-
-
-@pytest.fixture(autouse=True)
-def modules_of_the_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a test imported from a folder of its own is not there for the next one that names a module so."""
     last = next(reversed(sys.modules))  # those that are imported stand behind it
     yield
+    redaction._secrets = secrets
     folder = str(tmp_path_factory.getbasetemp())
     for name in list(takewhile(lambda name: name != last, reversed(sys.modules))):
         if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
@@ -269,6 +317,18 @@ def small_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def small_records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same folder with records of its runs, `experiments/한` and `experiments/s`. Not to be changed either."""
+
+    def make(folder: Path) -> None:
+        copy_of(small_runs, folder)
+        with chdir(folder):
+            make_small_records()
+
+    return shared(tmp_path_factory, "small_records", make)
+
+
+@pytest.fixture(scope="session")
 def _models_server() -> Iterator[ModelsServer]:
     with serving_models() as server:
         yield server
@@ -277,9 +337,7 @@ def _models_server() -> Iterator[ModelsServer]:
 @pytest.fixture
 def server(_models_server: ModelsServer) -> ModelsServer:
     """An OpenAI-compatible server that answers at once and has seen nothing yet."""
-    _models_server.reset()
-    _models_server.respond, _models_server.latency_s = None, 0.0
-    _models_server.api_key, _models_server.faults, _models_server.refuses = None, None, ()
+    _models_server.renew()
     return _models_server
 
 

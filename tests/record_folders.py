@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,10 @@ def make_small_runs() -> None:
     assert main([*asked, "retriever=keyword,hybrid", "out=sweep"]) == 0
 
 
-def small_records(runs: Path, folder: Path, one: str, several: str, *words: str) -> Path:
-    """In `folder`: copies of the small runs, and the records `one` of `run` (with `words`) and `several` of `sweep`."""
-    copy_of(runs, folder)
-    with chdir(folder):
-        assert main(["freeze", "run", one, *words]) == 0
-        assert main(["freeze", "sweep", several]) == 0
-    return folder
+def make_small_records() -> None:
+    """In the working directory, beside the small runs: `experiments/한` of `run` and `experiments/s` of `sweep`."""
+    assert main(["freeze", "run", "experiments/한", "--question", "두 개면 충분한가? <b>|"]) == 0
+    assert main(["freeze", "sweep", "experiments/s"]) == 0
 
 
 def copy_of(runs: Path, folder: Path) -> None:

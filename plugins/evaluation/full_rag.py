@@ -343,7 +343,7 @@ class FullRag:
             fields["contexts"] = output.retrieved.contexts
         return fields
 
-    def _applying(self, case: Query) -> list[str]:
+    def _applicable_rubrics(self, case: Query) -> list[str]:
         """The rubrics that apply to a question, whether or not the judge uses them."""
         return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
 
@@ -362,7 +362,7 @@ class FullRag:
         }
         declined = (CORRECTNESS,) if output.answer.refused else ()
         blind = () if output.retrieved.has_texts else BY_CONTEXTS
-        return {name: fields_of[name] for name in self._applying(case) if name not in (*declined, *blind)}
+        return {name: fields_of[name] for name in self._applicable_rubrics(case) if name not in (*declined, *blind)}
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
@@ -370,7 +370,7 @@ class FullRag:
             values = self.retrieval.ranking_values(case)
             ranked = () if self.system is not None else self.retrieval.names(case)
             missing = (name for name in ranked if name not in values)
-            nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
+            nothing = Scores(values, unscored=(right.NAME, *missing, *self._applicable_rubrics(case), *known_answers))
             return self.chosen_metrics.merge_scores(nothing, case, None, judgements)
         if not output.again:
             return self._score(case, output, judgements)
@@ -381,7 +381,7 @@ class FullRag:
         """The scores of one answer."""
         retrieval = self.retrieval.scores(case, output.retrieved, declined=output.answer.refused)
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
-        if CORRECTNESS in self._applying(case):
+        if CORRECTNESS in self._applicable_rubrics(case):
             rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
         values = {**retrieval.values, **rated, **_against_references(case, output.answer)}
         scored = {name: None if name in failed else value for name, value in values.items()}
@@ -404,7 +404,7 @@ class FullRag:
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
         """A judge without a model is held to be no better than the matcher of known answers."""
-        is_judged = CORRECTNESS in self._applying(case) and not attribute_of(self.judge_, "baseline")
+        is_judged = CORRECTNESS in self._applicable_rubrics(case) and not attribute_of(self.judge_, "baseline")
         return decide(
             answerable=case.answerable,
             declined=output.answer.refused,

@@ -139,16 +139,16 @@ def _copy(sentences: Sequence[_Sentence]) -> Answer:
 
 
 def _states(sentence: str) -> bool:
-    return bool(_plain(sentence)) and not _NO_STATEMENT.match(sentence)
+    return bool(_plain_sentence(sentence)) and not _NO_STATEMENT.match(sentence)
 
 
-def _plain(sentence: str) -> str:
+def _plain_sentence(sentence: str) -> str:
     return without_citations(plain_text(sentence))
 
 
 def _sentence(statement: Statement) -> _Sentence:
     forms = [all_forms([*content_words(text), *figures(text)]) for text in (statement.text, statement.before)]
-    return _Sentence(statement.context, _plain(statement.text), *forms)
+    return _Sentence(statement.context, _plain_sentence(statement.text), *forms)
 
 
 def _words_in(sentence: _Sentence, words: Sequence[Word]) -> frozenset[int]:
@@ -164,7 +164,7 @@ def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
         for sentence in split_sentences(context.text):
             sentence_forms = all_forms(content_words(sentence))
             if _states(sentence):
-                yield _Sentence(number, _plain(sentence), sentence_forms | title, before)
+                yield _Sentence(number, _plain_sentence(sentence), sentence_forms | title, before)
             before = sentence_forms
 
 

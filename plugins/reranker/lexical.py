@@ -81,12 +81,12 @@ class LexicalReranker:
         wanted_words = [word for word in open_words.words if word.forms.isdisjoint(told) and held(word) > 0]
         if open_words.weight(wanted_words) < OPEN:
             wanted_words = []
-        topics, others = self._leading(chain, open_words)
+        topics, others = self._leading_words(chain, open_words)
         if wanted_words and topics:
             return wanted_words, [*topics, *others][:BRIDGE]
         return ((), topics[:BRIDGE]) if open_words.is_doubtful and len(chain) > 1 else ((), ())
 
-    def _leading(self, chain: Sequence[Candidate], open_words: _Open) -> tuple[list[Word], list[Word]]:
+    def _leading_words(self, chain: Sequence[Candidate], open_words: _Open) -> tuple[list[Word], list[Word]]:
         """Words that only the last one of the chain holds, and some other chunk: those that are topics of another
         document, and the others; the rarest first."""
         known_forms, n_chunks = all_forms(open_words.about.words) | _forms(chain[:-1]), self._coverage.chunks_with

@@ -126,7 +126,7 @@ class SemanticRetriever:
             self._n_candidates = int(self._passing.sum())
         folder: Path
         if self.store is None or is_rehearsal:
-            folder, self._index = self._within(corpus, texts, workspace)
+            folder, self._index = self._build_in_memory(corpus, texts, workspace)
         else:
             folder, self._index = self._in_store(self.store, corpus, texts, workspace)
         self._ids = corpus.ids
@@ -221,7 +221,7 @@ class SemanticRetriever:
 
     # --- index ------------------------------------------------------------------------------------
 
-    def _within(self, corpus: Corpus, texts: Sequence[str], workspace: Workspace) -> tuple[Path, FaissIndex]:
+    def _build_in_memory(self, corpus: Corpus, texts: Sequence[str], workspace: Workspace) -> tuple[Path, FaissIndex]:
         """A folder with the facts of an index, and the index."""
         key = {
             "corpus": corpus.fingerprint,
@@ -311,8 +311,9 @@ class SemanticRetriever:
 
     def _rank(self, vector: NDArray[np.float32], hits: Hits, depth: int) -> Ranking:
         scores = hits.scores
-        if hits.vectors is not None:
-            scores = np.einsum("ij,j->i", hits.vectors.astype(np.float64), vector.astype(np.float64))
+        vectors = hits.vectors if isinstance(self._index, StoreIndex) else self._index.vectors_of(hits.numbers)
+        if vectors is not None:
+            scores = np.einsum("ij,j->i", vectors.astype(np.float64), vector.astype(np.float64))
         order = best(scores, self._ranks[hits.numbers], depth)
         ids = tuple([self._ids[number] for number in hits.numbers[order].tolist()])
         scores = scores[order]

@@ -127,12 +127,12 @@ class _Table:
             await self._table.create_index("vector", config=IvfFlat(distance_type="dot", num_partitions=lists))
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
-        return [await self._near(vector, depth) for vector in vectors]
+        return [await self._nearest(vector, depth) for vector in vectors]
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
         groups = [", ".join(f"'{_escape(facet)}'" for facet in group) for group in where]
         condition = " AND ".join(f"array_has_any(facets, [{group}])" for group in groups)
-        return [await self._near(vector, depth, condition) for vector in vectors]
+        return [await self._nearest(vector, depth, condition) for vector in vectors]
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
         wanted = ", ".join(map(str, numbers))
@@ -141,7 +141,7 @@ class _Table:
         by_number = dict(zip(found["number"], found["text"], strict=True))
         return [by_number[number] for number in numbers]
 
-    async def _near(self, vector: NDArray[np.float32], depth: int, condition: str | None = None) -> Hits:
+    async def _nearest(self, vector: NDArray[np.float32], depth: int, condition: str | None = None) -> Hits:
         query = self._table.query().nearest_to(vector).column("vector").distance_type("dot").limit(depth)
         if self._collection.index.kind == "flat":
             query = query.bypass_vector_index()

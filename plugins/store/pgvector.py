@@ -108,10 +108,10 @@ class PgvectorStore:
             async with table.connection() as connection:
                 await self._make(connection, name, dim)
                 length = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'"
-                there = await _first(connection, length, name)
+                there = await _first_value(connection, length, name)
                 if there != dim:
                     raise of_another_length(name, there, dim, self.transfer)
-                table.n_points = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
+                table.n_points = await _first_value(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
         except BaseException:
             await table.close()
             raise
@@ -122,7 +122,7 @@ class PgvectorStore:
             tables = await (await connection.execute(LISTED)).fetchall()
             collections = []
             for name, comment in tables:
-                count = await _first(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
+                count = await _first_value(connection, f"SELECT count(*) FROM {name}")  # noqa: S608
                 collections.append(StoredCollection(name, count, datetime.fromisoformat(comment) if comment else None))
         return collections
 
@@ -132,7 +132,7 @@ class PgvectorStore:
                 await connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     async def _make(self, connection: Any, name: str, dim: int) -> None:
-        if await _first(connection, "SELECT to_regclass(%s)", name) is not None:
+        if await _first_value(connection, "SELECT to_regclass(%s)", name) is not None:
             return
         await connection.execute(
             f"CREATE TABLE IF NOT EXISTS {name} (number bigint PRIMARY KEY, id text NOT NULL, text text NOT NULL, "
@@ -163,7 +163,7 @@ class PgvectorStore:
                 self._url, user=self._username, password=password, connect_timeout=seconds, autocommit=True
             )
             try:
-                if not await _first(connection, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"):
+                if not await _first_value(connection, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"):
                     await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
                 await register_vector_async(connection)
             except BaseException:
@@ -251,12 +251,12 @@ class _Table:
             await connection.execute(f"ANALYZE {name}")
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
-        return await self._near(vectors, depth)
+        return await self._nearest(vectors, depth)
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
         """Compares every point that passes: an approximate index would look at its nearest points first, and lose
         those that do not pass."""
-        return await self._near(vectors, depth, where)
+        return await self._nearest(vectors, depth, where)
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
         find = f"SELECT number, text FROM {self._collection.name} WHERE number = ANY(%s)"  # noqa: S608
@@ -264,7 +264,7 @@ class _Table:
             by_number = dict(await (await connection.execute(find, (list(numbers),))).fetchall())
         return [by_number[number] for number in numbers]
 
-    async def _near(self, vectors: NDArray[np.float32], depth: int, where: Where = ()) -> list[Hits]:
+    async def _nearest(self, vectors: NDArray[np.float32], depth: int, where: Where = ()) -> list[Hits]:
         """All queries are sent at once (pipeline mode), and answered one after the other."""
         name = self._collection.name
         condition = " AND ".join(["facets && %s"] * len(where)) or "true"
@@ -329,7 +329,7 @@ def _array(vector: Any) -> NDArray[np.float32]:
     return np.asarray(vector if isinstance(vector, np.ndarray) else vector.to_numpy(), dtype=np.float32)
 
 
-async def _first(connection: Any, query: str, *values: Any) -> Any:
+async def _first_value(connection: Any, query: str, *values: Any) -> Any:
     row = await (await connection.execute(query, values or None)).fetchone()
     return None if row is None else row[0]
 

@@ -209,12 +209,12 @@ class _Points:
             await asyncio.sleep(POLL_S)
 
     async def search(self, vectors: NDArray[np.float32], depth: int) -> Sequence[Hits]:
-        return await self._near(vectors, depth, None)
+        return await self._nearest(vectors, depth, None)
 
     async def search_among(self, vectors: NDArray[np.float32], depth: int, where: Where) -> Sequence[Hits]:
         models = _qdrant().models
         groups = [models.FieldCondition(key="facets", match=models.MatchAny(any=list(group))) for group in where]
-        return await self._near(vectors, depth, models.Filter(must=groups))
+        return await self._nearest(vectors, depth, models.Filter(must=groups))
 
     async def texts(self, numbers: Sequence[int]) -> Sequence[str]:
         with self._store.errors():
@@ -222,7 +222,7 @@ class _Points:
         by_number = {point.id: point.payload["text"] for point in points}
         return [by_number[number] for number in numbers]
 
-    async def _near(self, vectors: NDArray[np.float32], depth: int, condition: Any) -> Sequence[Hits]:
+    async def _nearest(self, vectors: NDArray[np.float32], depth: int, condition: Any) -> Sequence[Hits]:
         models, index = _qdrant().models, self._collection.index
         params = None  # the local mode compares every vector, and has none
         if self._store.is_server:

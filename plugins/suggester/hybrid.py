@@ -74,7 +74,7 @@ class HybridSuggester:
         if not self._central:
             return Suggestions(self._with_parts(best_suggestions(confidences, place, depth), legs), best_by_leg)
         without = self._mix({name: leg.legs.get("no_graph", leg.best) for name, leg in suggestions.items()})
-        co_citation = self._together(place.note)
+        co_citation = self._linked_together(place.note)
         scored = {
             note: (confidence + self.structure_weight * (self._central[note] + co_citation.get(note, 0.0)))
             / (1 + 2 * self.structure_weight)
@@ -99,7 +99,7 @@ class HybridSuggester:
                 parts[each.note][name] = each.confidence
         return tuple(replace(each, parts=parts[each.note]) for each in best)
 
-    def _together(self, note: str) -> dict[str, float]:
+    def _linked_together(self, note: str) -> dict[str, float]:
         """Notes that others link to together with what this note links to: each of those others counts the share that
         the note's links are of its links. The highest is 1."""
         own_links = self._graph.links_from(note)

@@ -133,7 +133,7 @@ class MlflowTracking:
             for model in _models(earlier):
                 client.delete_logged_model(model)
             client.delete_run(earlier.info.run_id)
-        run = client.create_run(experiment_id, entry.created_ms, tags, _short(entry.name))
+        run = client.create_run(experiment_id, entry.created_ms, tags, _excerpt(entry.name))
         _mark(folder, {"uri": redact_uri(self.uri), "experiment_id": experiment_id, "run_id": str(run.info.run_id)})
         return run
 
@@ -147,7 +147,7 @@ def _tags(entry: Entry, experiment_id: str) -> dict[str, str]:
     if entry.tags.get("sweep_role") == "summary":
         note = f"{links(experiment_id, entry.say, entry.tags['sweep_id'])}\n\n{note}"
     special = {
-        "mlflow.runName": _short(entry.name),
+        "mlflow.runName": _excerpt(entry.name),
         NOTE_TAG: note,
         "mlflow.source.name": "runner",
         "mlflow.source.git.commit": entry.commit,
@@ -314,11 +314,11 @@ def _trace_info(trace: CaseTrace, id: str, experiment_id: str, run_id: str) -> A
         request_time=int(root.start_ms),
         execution_duration=int(root.end_ms - root.start_ms),
         state=TraceState.ERROR if root.error else TraceState.OK,
-        request_preview=_short(trace.question or trace.case),
-        response_preview=_short(trace.answer or root.error or ""),
+        request_preview=_excerpt(trace.question or trace.case),
+        response_preview=_excerpt(trace.answer or root.error or ""),
         trace_metadata={"mlflow.sourceRun": run_id, "mlflow.trace_schema.version": "3"},
         tags={
-            "mlflow.traceName": _short(trace.case),
+            "mlflow.traceName": _excerpt(trace.case),
             **{name: _shorten(value, TRACE_TAG_LIMIT) for name, value in trace.tags.items()},
         },
     )
@@ -391,7 +391,7 @@ def _base64(digits: str) -> str:
     return base64.b64encode(bytes.fromhex(digits)).decode()
 
 
-def _short(text: str) -> str:
+def _excerpt(text: str) -> str:
     text = redact(text)
     return text if len(text) <= NAME_LIMIT else f"{text[: NAME_LIMIT - 2]} …"
 

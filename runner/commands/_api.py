@@ -153,10 +153,10 @@ class Cases:
             InputError: pandas is not installed.
         """
         pd = _pandas()
-        return pd.DataFrame([_flat(row) for row in self])
+        return pd.DataFrame([_flatten_row(row) for row in self])
 
     def _repr_html_(self) -> str:
-        first_rows = [_flat(row) for _, row in zip(range(20), self, strict=False)]
+        first_rows = [_flatten_row(row) for _, row in zip(range(20), self, strict=False)]
         headers = list(dict.fromkeys(name for row in first_rows for name in row))
         return _table(
             f"{len(self):,} cases", headers, [[_text_of(row.get(name)) for name in headers] for row in first_rows]
@@ -654,7 +654,7 @@ def _estimate(entry: Mapping[str, Any]) -> Estimate:
     return Estimate(**{**missing, **{name: value for name, value in entry.items() if name in _FIELDS}})
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten_row(row: Mapping[str, Any]) -> dict[str, Any]:
     output = row.get("output") or {}
     judge_scores = {
         f"judge.{rubric}": judgement.get("score") for rubric, judgement in (row.get("judgements") or {}).items()

@@ -59,7 +59,7 @@ def _of_role(calls: list[dict[str, Any]], role: str | None) -> list[dict[str, An
 
 def _list(run: RunFolder, counts: dict[str, int], *, as_json: bool) -> None:
     if not counts:
-        raise InputError(_without(run))
+        raise InputError(_why_no_calls(run))
     if as_json:
         terminal.write(orjson.dumps(counts, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
@@ -71,7 +71,7 @@ def _refuse(run: RunFolder, case: str, counts: dict[str, int]) -> NoReturn:
     if case not in ids:
         raise InputError(f"{run.path}: no case has the id '{case}'{did_you_mean(case, [*ids, *counts][:10_000])}")
     if not counts:
-        raise InputError(_without(run))
+        raise InputError(_why_no_calls(run))
     raise InputError(f"{run.path / FILE} has no call of the case '{case}'{_why_missing(run)}")
 
 
@@ -83,7 +83,7 @@ def _why_missing(run: RunFolder) -> str:
     return "; it asked no model, or had all it needed from rankings that were stored"
 
 
-def _without(run: RunFolder) -> str:
+def _why_no_calls(run: RunFolder) -> str:
     keep = (run.run.get("config") or {}).get("calls")
     if keep == "none":
         return f"{run.path} has no {FILE}: the run was made with calls=none; calls=all keeps all"

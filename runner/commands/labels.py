@@ -161,7 +161,7 @@ def _disagreement(answer: Answer) -> float | None:
     return worth if worth > 0 else None
 
 
-def _failing(answer: Answer) -> float | None:
+def _failing_score(answer: Answer) -> float | None:
     return 0.0 if answer.right == 0 or (math.isnan(answer.right) and answer.score < 0.5) else None
 
 
@@ -170,7 +170,7 @@ ORDERS: Mapping[str, tuple[Callable[[Answer], str], Callable[[Answer], float | N
     "random": (lambda answer: str(min(2, int(answer.score * 3))), lambda _: 0.0),
     "uncertain": (lambda _: "", _uncertainty),
     "disagreement": (lambda _: "", _disagreement),
-    "failing": (lambda answer: answer.lost_at, _failing),
+    "failing": (lambda answer: answer.lost_at, _failing_score),
 }
 
 

@@ -29,8 +29,10 @@ def main(argv: Sequence[str]) -> int:
     elif RUN_ID.fullmatch(options.run):
         _show_tracked(options.run, options.uri)
     else:
+        if near := near_runs(folder):
+            raise InputError(f"{folder}: no such folder{near}")
         what = "no such folder, and no MLflow run id, which has 32 characters 0-9a-f"
-        raise InputError(f"{folder}: {what} ({CONTENTS}){near_runs(folder)}")
+        raise InputError(f"{folder}: {what} ({CONTENTS})")
     return 0
 
 

@@ -74,8 +74,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _ways(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     kept = [word for word in words if word not in ("verbose=true", "dry_run=true")]
-    yield "brief.plan", " ".join(map(arguments.shell, ["python", "-m", "runner", "plan", *kept]))
-    yield "brief.run", " ".join(map(arguments.shell, ["python", "-m", "runner", *kept]))
+    yield "brief.plan", arguments.to_type("plan", *kept)
+    yield "brief.run", arguments.to_type(*kept)
 
 
 def _read(notes: str | None, files: Sequence[str], options: Sequence[str]) -> Words:

@@ -114,11 +114,13 @@ class Cells:
 
     def runs(self, baseline: str, candidate: str) -> PairedRuns:
         """Two runs of the sweep, paired by case."""
-        left, right = self.snapshots[baseline], self.snapshots[candidate]
-        key = tuple(id(column) for cases in (left.cases, right.cases) for column in _pairing_columns(cases))
+        baseline_run, candidate_run = self.snapshots[baseline], self.snapshots[candidate]
+        key = tuple(
+            id(column) for cases in (baseline_run.cases, candidate_run.cases) for column in _pairing_columns(cases)
+        )
         if key not in self._pairings:
-            self._pairings[key] = pair(left.cases, right.cases)
-        return PairedRuns(left, right, self._pairings[key], self._seed)
+            self._pairings[key] = pair(baseline_run.cases, candidate_run.cases)
+        return PairedRuns(baseline_run, candidate_run, self._pairings[key], self._seed)
 
     def reasons(self, one: str, other: str, metric: str) -> list[Reason]:
         """Why a metric of two runs is not comparable."""
@@ -143,7 +145,7 @@ class Cells:
         """The differences `candidate` minus `baseline`, for each metric over its rows."""
         keys = {metric: self._key(metric, baseline, candidate, chosen) for metric, chosen in rows.items()}
         fresh = {metric: chosen for metric, chosen in rows.items() if keys[metric] not in self._differences}
-        new_differences = self._between(baseline, candidate, fresh)
+        new_differences = self._new_differences(baseline, candidate, fresh)
         if len(self._differences) > MOST_KNOWN:
             self._differences.clear()
         self._differences.update((keys[metric], new_differences.get(metric)) for metric in fresh)
@@ -160,7 +162,7 @@ class Cells:
             columns += [run.catalogue, *_pairing_columns(cases), cases.failed, *(kind.get(metric) for kind in kinds)]
         return metric, blake2b(mask.tobytes(), digest_size=16).digest(), *map(id, columns)
 
-    def _between(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:
+    def _new_differences(self, baseline: str, candidate: str, rows: Mapping[str, Bools]) -> dict[str, PairedResult]:
         runs, metrics_by_mask = self.runs(baseline, candidate), dict[bytes, list[str]]()
         for metric, mask in rows.items():
             metrics_by_mask.setdefault(mask.tobytes(), []).append(metric)

@@ -96,7 +96,7 @@ class PairedRuns:
                 names_by_mask[column.counts.tobytes()].append(name)
         for names in names_by_mask.values():
             ranges = np.array([self.catalogue.variant(name).range for name in names])
-            numbers = self._plain([columns[name] for name in names], ranges)
+            numbers = self._unweighted_results([columns[name] for name in names], ranges)
             differences |= {
                 name: columns[name].difference(name, each) for name, each in zip(names, numbers, strict=True)
             }
@@ -118,7 +118,7 @@ class PairedRuns:
         left_out = applies & (baseline.is_missing | candidate.is_missing)
         return _Column(baseline, candidate, applies, left_out)
 
-    def _plain(self, columns: Sequence[_Column], ranges: Floats) -> list[PairedResult]:
+    def _unweighted_results(self, columns: Sequence[_Column], ranges: Floats) -> list[PairedResult]:
         counts = columns[0].counts
         one = np.column_stack([column.baseline.values[counts] for column in columns])
         other = np.column_stack([column.candidate.values[counts] for column in columns])

@@ -72,15 +72,15 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged_metrics: Sequence[
     before = states(runs.baseline.cases, by)[runs.pairing.baseline]
     after = states(runs.candidate.cases, by)[runs.pairing.candidate]
     alike = ~(runs.pairing.new_question | runs.pairing.new_gold)
-    lost = np.flatnonzero((before == RIGHT) & (after == WRONG) & alike)
-    won = np.flatnonzero((before == WRONG) & (after == RIGHT) & alike)
+    lost_cases = np.flatnonzero((before == RIGHT) & (after == WRONG) & alike)
+    won_cases = np.flatnonzero((before == WRONG) & (after == RIGHT) & alike)
     table = _Table(runs, metrics, judged_metrics)
     return Flips(
         by,
         int(((before == RIGHT) & (after == RIGHT) & alike).sum()),
         int(((before == WRONG) & (after == WRONG) & alike).sum()),
-        table.flips(lost.tolist(), "lost"),
-        table.flips(won.tolist(), "won"),
+        table.flips(lost_cases.tolist(), "lost"),
+        table.flips(won_cases.tolist(), "won"),
     )
 
 

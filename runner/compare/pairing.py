@@ -46,12 +46,12 @@ def pair(baseline: Cases, candidate: Cases) -> Pairing:
     Returns:
         Every case in one pair at most. Pairs of one id whose question or labels differ are marked, not left out.
     """
-    left, right = _places(baseline.ids), _places(candidate.ids)
-    by_id = {left[id]: right[id] for id in left.keys() & right.keys()}
+    baseline_places, candidate_places = _places(baseline.ids), _places(candidate.ids)
+    by_id = {baseline_places[id]: candidate_places[id] for id in baseline_places.keys() & candidate_places.keys()}
     same = {
         base: match for base, match in by_id.items() if not _differ(baseline.content[base], candidate.content[match])
     }
-    free = (set(left.values()) - same.keys(), set(right.values()) - set(same.values()))
+    free = (set(baseline_places.values()) - same.keys(), set(candidate_places.values()) - set(same.values()))
     moved = dict(_by_content(baseline, candidate, *free))
     taken = {*same.values(), *moved.values()}
     new = {base: match for base, match in by_id.items() if not (base in same or base in moved) and match not in taken}

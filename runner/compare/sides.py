@@ -78,7 +78,7 @@ class Finder:
             return self._folder(path)
         if RUN_ID.fullmatch(reference):
             return self._download(reference)
-        raise InputError(f"'{reference}' is no run: {WANTED}{_near(reference)}")
+        raise InputError(f"'{reference}' is no run: {WANTED}{_nearby_folders(reference)}")
 
     def _folder(self, path: Path) -> Place:
         if self.own_folder is not None and path.resolve() == self.own_folder.resolve():
@@ -223,7 +223,7 @@ def _began_ms(run: Mapping[str, Any]) -> int:
         return 0
 
 
-def _near(reference: str) -> str:
+def _nearby_folders(reference: str) -> str:
     folders = [*Path("outputs").glob("*"), *Path("experiments").glob("*")]
     near = did_you_mean(reference, [str(folder) for folder in folders if folder.is_dir()])
     return near if "did you mean" in near else ""

@@ -188,31 +188,51 @@ class _Columns:
         self._labels: dict[str, list[str | None]] = {}
         self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
         self._chunk_gold: dict[int, Any] = {}
-        self._known: dict[Any, Any] = {}
+        self._interned: dict[Any, Any] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row. A second one of the same case is ignored, as in the journal."""
-        if row["id"] in self._ids:
+        place, id = len(self._ids), row["id"]
+        if id in self._ids:
             return
-        place = len(self._ids)
-        self._ids[row["id"]] = place
-        for name, text in _texts(row).items():
-            self._texts[name].append(text if name in HASHES else self._known.setdefault(text, text))
+        self._ids[id] = place
+        self._add_texts(row)
         self._latency.append(_latency(row))
         self._add_numbers(place, row["metrics"])
+        interned, columns = self._interned, self._labels
         for name, label in row["labels"].items():
-            self._fill(self._labels.setdefault(name, []), place, None).append(self._known.setdefault(label, label))
-        output = row.get("output")
-        if isinstance(output, Mapping) and output.get("chunk_gold"):
-            self._chunk_gold[place] = output["chunk_gold"]
-        unscored = dict.fromkeys(row["unscored"], 1)
-        noise = noise_of(row["judgements"])
+            column = columns[name] if name in columns else columns.setdefault(name, [])
+            if len(column) < place:
+                self._fill(column, place, None)
+            column.append(interned.setdefault(label, label))
+        if row["unscored"] or row["weights"] or row["judgements"]:
+            self._add_sparse(place, row)
+
+    def _add_texts(self, row: Mapping[str, Any]) -> None:
+        output, texts, interned = row.get("output"), self._texts, self._interned
+        kept = output if isinstance(output, dict) or isinstance(output, Mapping) else {}  # noqa: SIM101 - in turn
+        question = kept.get("query", row["id"])
+        texts["content"].append(note_once(output, "content", lambda: content_hash(str(question))) if kept else None)
+        texts["gold"].append(kept.get("gold"))
+        for name in ("status", "language", "difficulty"):
+            text = row.get(name)
+            texts[name].append(interned.setdefault(text, text))
+        tags = tuple(row.get("tags") or ())
+        texts["tags"].append(interned.setdefault(tags, tags))
+        if kept and kept.get("chunk_gold"):
+            self._chunk_gold[len(self._ids) - 1] = kept["chunk_gold"]
+
+    def _add_sparse(self, place: int, row: Mapping[str, Any]) -> None:
+        """Entries that few rows have."""
+        unscored, noise = dict.fromkeys(row["unscored"], 1), noise_of(row["judgements"])
         for kind, entries in (("unscored", unscored), ("weights", row["weights"]), ("noise", noise)):
             for name, number in entries.items():
                 self._sparse[kind].setdefault(name, {})[place] = number
 
     def _add_numbers(self, place: int, metrics: Mapping[str, float | None]) -> None:
-        places, values = self._waiting.setdefault(tuple(metrics), ([], []))
+        names = tuple(metrics)
+        waiting = self._waiting
+        places, values = waiting[names] if names in waiting else waiting.setdefault(names, ([], []))
         places.append(place)
         values.append(list(metrics.values()))
         if (place + 1) % BLOCK == 0:
@@ -266,21 +286,10 @@ class _Columns:
         return column
 
 
-def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
-    output = row.get("output")
-    values = output if isinstance(output, Mapping) else {}
-    question = values.get("query", row["id"])
-    return {
-        "content": note_once(output, "content", lambda: content_hash(str(question))) if values else None,
-        "gold": values.get("gold"),
-        **{name: row.get(name) for name in ("status", "language", "difficulty")},
-        "tags": tuple(row.get("tags") or ()),
-    }
-
-
 def _latency(row: Mapping[str, Any]) -> float:
     """The latency of a successful case whose stages were all live; else NaN."""
-    ms, timings = row.get("latency_ms"), (row.get("timings") or {}).values()
-    if ms is None or row.get("status") != "ok" or not all(timing.get("live", True) for timing in timings):
-        return float("nan")
-    return float(ms)
+    ms = row.get("latency_ms")
+    if ms is None or row.get("status") != "ok":
+        return NOTHING
+    timings = (row.get("timings") or {}).values()
+    return float(ms) if all(timing.get("live", True) for timing in timings) else NOTHING

@@ -6,6 +6,8 @@ import math
 import os
 import re
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -337,6 +339,19 @@ def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Seq
     base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
     folders = [word for folder in config_folders for word in ("--config-dir", folder)]
     return " ".join(map(shell, ["python", "-m", "runner", *base, *folders, *overrides_left]))
+
+
+def to_type(*arguments: str) -> str:
+    """A command with these arguments, to be typed in this shell."""
+    return " ".join(map(shell, [python_here(), "-m", "runner", *arguments]))
+
+
+def python_here() -> str:
+    """The word that starts this Python in a shell: its path, where `python` is another one, or none."""
+    here, first = Path(sys.executable), shutil.which("python")
+    if first is not None and Path(first).parent == here.parent:
+        return "python"
+    return os.path.relpath(here) if here.is_relative_to(Path.cwd()) else str(here)
 
 
 def shell(word: str) -> str:

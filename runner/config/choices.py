@@ -70,9 +70,13 @@ def _is_installed(launcher: str) -> bool:
 
 def with_other_choices(problem: Problem, search_path: Sequence[str]) -> Problem:
     """The problem of a setting that a component lacks, with the choices of its group that have it, or one of a like
-    name. Only while Hydra is initialised."""
+    name; and of an option that is the last part of a group: `chunker` of `dataset/chunker`. Only while Hydra is
+    initialised."""
     group, _, name = problem.key.rpartition(".")
     group = group.replace(".", "/")
+    if not group and problem.message.startswith("unknown option; known"):
+        nested = [path for path in known_groups(search_path) if path.endswith(f"/{name}") and not _is_hydra(path)]
+        return replace(problem, message=f"unknown option; did you mean '{nested[0]}'?") if nested else problem
     if not _is_unknown(problem) or group not in known_groups(search_path):
         return problem
     owners: dict[str, list[str]] = {}

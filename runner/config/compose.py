@@ -202,7 +202,7 @@ def _search(
             return compose_cells(words, main, vet)
 
     checked: list[Cell] = []
-    for words in [fixed, *([*fixed, _together(axis.ends)] for axis in axes)]:
+    for words in [fixed, *([*fixed, _join_values(axis.ends)] for axis in axes)]:
         try:
             checked += compose(words)[1]
         except ConfigError as error:
@@ -227,7 +227,7 @@ def _note_misspelt(cells: Sequence[Cell]) -> None:
     note_misspelt((each for cell in cells for each in cell.misspelt), cells[0].cfg.report.language)
 
 
-def _together(words: Sequence[str]) -> str:
+def _join_values(words: Sequence[str]) -> str:
     """`k=1,19` of `k=1` and `k=19`."""
     key, _, first = words[0].partition("=")
     return f"{key}={','.join([first, *(word.partition('=')[2] for word in words[1:])])}"

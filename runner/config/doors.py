@@ -19,7 +19,7 @@ import sys
 import traceback
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
@@ -53,6 +53,7 @@ from runner.system.writing import FULL
 from runner.text.chunking import Passage
 from runner.text.citations import citations
 
+LISTS: tuple[type, ...] = (list, tuple)
 ROUNDING = 1e-6  # tolerance of numbers in 0..1: float32 cosines reach 1.0000001
 NOT_UNIT = 2e-3  # tolerance of the squared norm of a vector
 LARGEST = sys.float_info.max
@@ -311,7 +312,7 @@ def _door(
         async def waits(self: Any, *arguments: Any, **keywords: Any) -> Any:
             try:
                 pending = bound(self)(*arguments, **keywords)
-                if not inspect.isawaitable(pending):
+                if not _is_awaitable(pending):
                     raise door.wrong(f"is not async: expected `async def {door.method}`")
                 result = await pending
                 return checked(self, result, arguments, keywords)
@@ -323,7 +324,7 @@ def _door(
     def calls(self: Any, *arguments: Any, **keywords: Any) -> Any:
         try:
             result = bound(self)(*arguments, **keywords)
-            if inspect.isawaitable(result):
+            if _is_awaitable(result):
                 getattr(result, "close", lambda: None)()
                 raise door.wrong(f"is async: expected `def {door.method}`, whose result is there when it returns")
             return checked(self, result, arguments, keywords)
@@ -331,6 +332,17 @@ def _door(
             raise_at_door(door, error)
 
     return _wrap(calls, attribute)
+
+
+def _is_awaitable(value: Any) -> bool:
+    """As `inspect.isawaitable`, which asks each value anew; only generators of one type may differ."""
+    kind = typing.cast(type, type(value))
+    return inspect.isawaitable(value) if kind is types.GeneratorType else _has_awaitables(kind)
+
+
+@functools.lru_cache(maxsize=1000)
+def _has_awaitables(kind: type) -> bool:
+    return issubclass(kind, Awaitable)
 
 
 def _checking(door: Door, hint: Any, check: Check | None) -> Callable[..., Any]:
@@ -468,7 +480,7 @@ def _acceptor(kind: type) -> Callable[[Any], bool]:
     if kind is int:
         return lambda value: isinstance(value, int | np.integer) and not isinstance(value, bool)
     if kind in (list, tuple):
-        return lambda value: isinstance(value, list | tuple)
+        return lambda value: isinstance(value, LISTS)
     if kind is Sequence:
         return lambda value: isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False):
@@ -491,8 +503,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool) -> str | None:
-    if isinstance(value, list | tuple):
-        return _wrong_element(value, kind, arguments) if arguments else None
+    if isinstance(value, LISTS):
+        return _wrong_element(typing.cast(Sequence[Any], value), kind, arguments) if arguments else None
     if len(arguments) == 2 and isinstance(value, Mapping):
         if _exact(arguments[0]).issuperset(map(type, value)) and _exact(arguments[1]).issuperset(
             map(type, value.values())
@@ -633,10 +645,10 @@ def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query
         corpus = None
     of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
     checked = [_ranking(door, *each, corpus) for each in zip(rankings, of, strict=False)]
-    return rankings if all(map(_same, checked, rankings)) else checked
+    return rankings if all(map(_is_same, checked, rankings)) else checked
 
 
-def _same(one: object, other: object) -> bool:
+def _is_same(one: object, other: object) -> bool:
     return one is other
 
 
@@ -650,7 +662,7 @@ def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Rankin
     if legs is ranking.legs and _is_in_order(ranking, corpus):
         return ranking
     columns = {"ids": ranking.ids, "scores": ranking.scores, "relevance": ranking.relevance}
-    ids, scores, relevance = (_plain(door, column, f"{of}{name}") for name, column in columns.items())
+    ids, scores, relevance = (_plain_column(door, column, f"{of}{name}") for name, column in columns.items())
     if not len(ids) == len(scores) == len(relevance):
         raise door.wrong(
             f"{of}expected as many ids as scores and relevance, got {len(ids)}, {len(scores)} and {len(relevance)}"
@@ -700,7 +712,7 @@ def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
     return all(before > after or (before == after and one > other) for (before, after), (one, other) in pairs)
 
 
-def _plain(door: Door, column: Any, of: str) -> tuple[Any, ...]:
+def _plain_column(door: Door, column: Any, of: str) -> tuple[Any, ...]:
     if isinstance(column, list | tuple):
         return tuple(column)
     if isinstance(column, np.ndarray) and column.ndim == 1:

@@ -75,7 +75,9 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
     choices = choices_by_group[group]
     if not equals:
         width = max(map(len, choices))
-        return "\n".join([f"Choices of {group}", *(f"  {n:<{width}}  {_first(p)}" for n, p in choices.items()), ""])
+        return "\n".join(
+            [f"Choices of {group}", *(f"  {n:<{width}}  {_first_sentence(p)}" for n, p in choices.items()), ""]
+        )
     if choice not in choices:
         raise InputError(f"--help: {group} has no choice '{choice}'{did_you_mean(choice, choices)}")
     return "\n".join(_describe(group, choice, choices[choice].read_text(encoding="utf-8")))
@@ -182,7 +184,7 @@ def _inner(group: str, text: str) -> Iterator[tuple[str, str]]:
             yield own.removeprefix("_global_.") if place else kind.replace("/", "."), f"{kind}={choice}"
 
 
-def _first(path: Path) -> str:
+def _first_sentence(path: Path) -> str:
     """The first sentence of the comment at the top."""
     head, _ = _parts(path.read_text(encoding="utf-8"))
     return re.split(r"(?<=[.?])\s|:$", " ".join(head), maxsplit=1)[0]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from itertools import islice
@@ -296,8 +296,28 @@ def remember_files() -> None:
     _resolve_seldom()
     hydra: Any = GlobalHydra.instance().hydra
     files = hydra.config_loader.repository
-    files.sources = [Remembering(source) if source.scheme() == "pkg" else source for source in files.sources]
+    files.__class__ = _remembered_files()
+    files.remember()
     hydra.config_loader = RememberingLoader(hydra.config_loader)
+
+
+@cache
+def _remembered_files() -> Any:
+    from hydra._internal.config_repository import ConfigRepository
+    from hydra.core.config_search_path import ConfigSearchPath
+
+    class Files(ConfigRepository):
+        def initialize_sources(self, config_search_path: ConfigSearchPath) -> None:
+            """Like Hydra's own, which calls it once more for a hydra.searchpath."""
+            super().initialize_sources(config_search_path)
+            self.remember()
+
+        def remember(self) -> None:
+            """Put our sources in the place of Hydra's."""
+            sources: list[Any] = [KINDS.get(source.scheme(), _itself)(source) for source in self.sources]
+            self.sources = sources
+
+    return Files
 
 
 @cache
@@ -329,24 +349,23 @@ def prefer_own(group: str) -> None:
 
 @cache
 def _own_first(group: str) -> Any:
-    from hydra._internal.config_repository import ConfigRepository
     from hydra.core.object_type import ObjectType
 
-    class OwnFirst(ConfigRepository):
+    class OwnFirst(_remembered_files()):  # type: ignore[misc]
         def _find_object_source(self, config_path: str, object_type: ObjectType | None) -> ConfigSource | None:
             named = [source for source in self.sources if source.provider == NAMED]
             is_choice = object_type == ObjectType.CONFIG and config_path.removeprefix("/").startswith(f"{group}/")
             own = [source for source in named if is_choice and source.is_config(config_path)]
-            return own[0] if own else super()._find_object_source(config_path, object_type)
+            found: ConfigSource | None = super()._find_object_source(config_path, object_type)
+            return own[0] if own else found
 
     return OwnFirst
 
 
-class Remembering:
-    """A config source of Hydra that caches files and folders. Pickled to another process, it is Hydra's own again."""
+class QuickFiles:
+    """A config source of Hydra in a folder, which libyaml reads. Pickled to another process, it is Hydra's own again.
 
-    parsed: ClassVar[dict[tuple[str, int, int, int], bytes]] = {}  # pickled, which is the fastest way to copy
-    listed: ClassVar[dict[tuple[str, int, int, ObjectType | None], list[str]]] = {}
+    Nothing is cached: the folder of a record is a new one for each command, and a composition is cached as a whole."""
 
     def __init__(self, source: ConfigSource) -> None:
         self.source = source
@@ -354,11 +373,46 @@ class Remembering:
     def __reduce__(self) -> tuple[Any, ...]:
         return _itself, (self.source,)
 
-    def __deepcopy__(self, memo: object) -> Remembering:
+    def __deepcopy__(self, memo: object) -> QuickFiles:
         return self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.source, name)
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Like Hydra's own."""
+        file = self._path(self.source._normalize_file_name(config_path))
+        result = self._read(file) if file is not None and file.is_file() else None
+        return result or self.source.load_config(config_path)
+
+    def _read(self, file: Path) -> ConfigResult | None:
+        """The configuration that Hydra would read; None where the results might differ."""
+        from hydra.plugins.config_source import ConfigResult, ConfigSource
+
+        text = file.read_text(encoding="utf-8")
+        if (values := _certain(text)) is None:
+            return None
+        header = ConfigSource._get_header_dict(text[:OF_HEADER])
+        path = f"{self.source.scheme()}://{self.source.path}"
+        return ConfigResult(self.source.provider, path, OmegaConf.create(values), header)
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """Like Hydra's own."""
+        folder = self._path(config_path)
+        if folder is None:
+            return list(self.source.list(config_path, results_filter))
+        return sorted(_entries(folder, results_filter))
+
+    def _path(self, name: str) -> Path | None:
+        """A file or folder of the source; None for one in an archive, and for a missing package."""
+        return Path(self.source.path, name)
+
+
+class Remembering(QuickFiles):
+    """A config source of Hydra in a package, that caches files and folders."""
+
+    parsed: ClassVar[dict[tuple[str, int, int, int], bytes]] = {}  # pickled, which is the fastest way to copy
+    listed: ClassVar[dict[tuple[str, int, int, ObjectType | None], list[str]]] = {}
 
     def load_config(self, config_path: str) -> ConfigResult:
         """Like Hydra's own, cached while the file is unchanged."""
@@ -368,20 +422,9 @@ class Remembering:
         state = file.stat()
         key = (str(file), state.st_ino, state.st_mtime_ns, state.st_size)
         if key not in self.parsed:
-            self.parsed[key] = pickle.dumps(self._read(file) or self.source.load_config(config_path))
+            self.parsed[key] = pickle.dumps(super().load_config(config_path))
         result: ConfigResult = pickle.loads(self.parsed[key])  # noqa: S301 - made here
         return replace(result, provider=self.source.provider)
-
-    def _read(self, file: Path) -> ConfigResult | None:
-        """The configuration that Hydra would read, by libyaml; None where the results might differ."""
-        from hydra.plugins.config_source import ConfigResult, ConfigSource
-
-        text = file.read_text(encoding="utf-8")
-        if (values := _certain(text)) is None:
-            return None
-        header = ConfigSource._get_header_dict(text[:OF_HEADER])
-        path = f"{self.source.scheme()}://{self.source.path}"
-        return ConfigResult(self.source.provider, path, OmegaConf.create(values), header)
 
     def is_group(self, config_path: str) -> bool:
         """Like Hydra's own, without searching installed packages for a folder."""
@@ -397,11 +440,11 @@ class Remembering:
         """Like Hydra's own, cached while the folder is unchanged."""
         folder = self._path(config_path)
         if folder is None:
-            return list(self.source.list(config_path, results_filter))
+            return super().list(config_path, results_filter)
         state = folder.stat()
         key = (str(folder), state.st_ino, state.st_mtime_ns, results_filter)
         if key not in self.listed:
-            self.listed[key] = sorted(_entries(folder, results_filter))
+            self.listed[key] = super().list(config_path, results_filter)
         return self.listed[key]
 
     @cached_property
@@ -409,11 +452,13 @@ class Remembering:
         return resources.files(self.source.path)
 
     def _path(self, name: str) -> Path | None:
-        """The folder of a package; None for one in an archive, and for a missing one."""
         with suppress(ValueError, ModuleNotFoundError, TypeError):
             path = self._package.joinpath(name)
             return path if isinstance(path, Path) else None
         return None
+
+
+KINDS: dict[str, Any] = {"pkg": Remembering, "file": QuickFiles}  # by the scheme of a source
 
 
 class RememberingLoader:
@@ -542,6 +587,11 @@ def _set_task(cfg: DictConfig, overrides: Sequence[str]) -> None:
 def repository(loader: Any, search_path: Sequence[str]) -> Any:
     """The files of all groups: `get_group_options(group, ObjectType)` and `load_config(path)`, with an override of
     hydra.searchpath taken into account."""
+    return _repository(loader, tuple(search_path))
+
+
+@lru_cache(maxsize=1)
+def _repository(loader: Any, search_path: tuple[str, ...]) -> Any:
     _, caching = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
     return caching
 

@@ -151,7 +151,7 @@ def schema_of(target: str) -> Schema:
                 optional.add(name)
         protocols[name] = tuple(filter(_is_component, _parts_of(hint)))
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[name] = (_plain(hint), default)
+        fields[name] = (_plain_annotation(hint), default)
     extra: Literal["allow", "forbid"] = "allow" if open_ended else "forbid"
     config = ConfigDict(extra=extra, strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
     model = create_model("Settings", __config__=config, **fields)
@@ -191,6 +191,6 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else ()
 
 
-def _plain(hint: Any) -> Any:
+def _plain_annotation(hint: Any) -> Any:
     """The annotation, or Any where it holds a component."""
     return Any if any(map(_is_component, _parts_of(hint))) else hint

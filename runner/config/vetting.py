@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.metadata import EntryPoint
 from importlib.resources import files
 from pathlib import Path
@@ -83,14 +83,14 @@ class Vetting:
     def of(self, cfg: DictConfig) -> None:
         """Check a composed configuration before its classes are loaded. Raises InputError unless trusted."""
         language = cfg.report.get("language") if isinstance(cfg.get("report"), DictConfig) else None
-        self._demand(strange_values(cfg, self._own), supported_language(language))
+        self._demand(strange_values(cfg, self._allowed_values), supported_language(language))
 
     def of_classes(self, cfg: DictConfig) -> None:
         """Check classes only, for commands that import them but run and send nothing."""
-        self._demand((part for part in strange_values(cfg, self._own) if part.why == FOREIGN), "en")
+        self._demand((part for part in strange_values(cfg, self._allowed_values) if part.why == FOREIGN), "en")
 
     @cached_property
-    def _own(self) -> Allowed:
+    def _allowed_values(self) -> Allowed:
         return own_values(self.overrides, self.folders)
 
     def _demand(self, parts: Iterator[Strange], language: str) -> None:
@@ -154,7 +154,16 @@ def _folder_of(point: EntryPoint) -> Path:
     return Path(str(files(point.value)))
 
 
-def _tree(path: Path) -> dict[str, Any]:
+def _tree(path: Path) -> Mapping[str, Any]:
+    try:
+        state = path.stat()
+    except OSError:
+        return {}
+    return _tree_as_of(path, state.st_ino, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1024)
+def _tree_as_of(path: Path, *_: int) -> Mapping[str, Any]:
     try:
         values = read_mapping(path)
     except InputError:  # composing reports it where it is used
@@ -166,17 +175,17 @@ def _tree(path: Path) -> dict[str, Any]:
 def _nest(override: str) -> dict[str, Any]:
     """`a.b=c` as {a: {b: c}}."""
     parsed = arguments.parse(override)
-    value: Any = None if parsed.is_delete() else _plain(parsed.value())
+    value: Any = None if parsed.is_delete() else _plain_values(parsed.value())
     for name in reversed(str(parsed.key_or_group).split(".")):
         value = {name: value}
     return dict(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain_values(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
+        return {str(name): _plain_values(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return list(map(_plain, value))
+        return list(map(_plain_values, value))
     return getattr(value, "text", value)  # a QuotedString
 
 
@@ -280,7 +289,7 @@ def _in_mapping(node: DictConfig, key: str, allowed: Allowed) -> Iterator[Strang
             yield Strange(f"{key}.base_url", ("null" if url is None else _short_repr(url)) + with_key, NO_PROVIDER)
     target = str(_value(node, "_target_")) if "_target_" in node else ""
     if "_target_" in node and (why := _why_misplaced(target, allowed)):
-        settings = (f"{name!s}={_short_repr(_raw(node, name))}" for name in node if name != "_target_")
+        settings = (f"{name!s}={_short_repr(_raw_value(node, name))}" for name in node if name != "_target_")
         yield Strange(key, printable(f"{target}({', '.join(settings)})")[:SHOWN], why)
     if target.startswith(SYSTEMS):
         yield from _code(node, key, allowed)
@@ -395,10 +404,10 @@ def _value(parent: DictConfig | ListConfig, place: Any) -> Any:
     try:
         return parent[place]
     except (OmegaConfBaseException, RecursionError):
-        return _raw(parent, place)
+        return _raw_value(parent, place)
 
 
-def _raw(parent: DictConfig | ListConfig, place: Any) -> Any:
+def _raw_value(parent: DictConfig | ListConfig, place: Any) -> Any:
     node: Any = node_of(parent, place)
     return OmegaConf.to_container(node) if OmegaConf.is_config(node) else raw_value(parent, place)
 

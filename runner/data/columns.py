@@ -190,7 +190,7 @@ def chosen_columns(
     used_names = {column.name for column in columns.values()}
     for field in FIELDS if guesses else ():
         if field not in columns and (
-            guessed := guess(field, [name for name in names if not _within(name, used_names)])
+            guessed := guess(field, [name for name in names if not _overlaps_one(name, used_names)])
         ):
             columns[field] = Column(guessed, _reader(guessed))
             used_names.add(guessed)
@@ -215,9 +215,9 @@ def _members(row: Row, prefix: str, depth: int) -> Iterator[str]:
 def guess(field: str, columns: Sequence[str], names: Mapping[str, Sequence[str]] = NAMES) -> str | None:
     """The column with the first matching name of NAMES. A whole name precedes the end of a name, such as
     `inputs.question`."""
-    full_names = {_bare(name): name for name in reversed(columns)}
-    ends = {_bare(re.split(r"[./]", name.removesuffix("/value"))[-1]): name for name in reversed(columns)}
-    for alias in map(_bare, names[field]):
+    full_names = {_letters_of(name): name for name in reversed(columns)}
+    ends = {_letters_of(re.split(r"[./]", name.removesuffix("/value"))[-1]): name for name in reversed(columns)}
+    for alias in map(_letters_of, names[field]):
         if alias in full_names:
             return full_names[alias]
         if alias in ends and (field not in TOP_LEVEL):
@@ -225,11 +225,11 @@ def guess(field: str, columns: Sequence[str], names: Mapping[str, Sequence[str]]
     return None
 
 
-def _bare(name: str) -> str:
+def _letters_of(name: str) -> str:
     return "".join(character for character in clean(name).casefold() if character.isalnum())
 
 
-def _within(name: str, taken: Iterable[str]) -> bool:
+def _overlaps_one(name: str, taken: Iterable[str]) -> bool:
     return any(name == other or name.startswith(f"{other}.") or other.startswith(f"{name}.") for other in taken)
 
 

@@ -48,12 +48,12 @@ def value_of(value: Any) -> Any:
     return value
 
 
-def _first(table: Table) -> Row:
+def _first_row(table: Table) -> Row:
     return table.rows[0][1] if table.rows else {}
 
 
 def _has(*names: str) -> Callable[[Table], bool]:
-    return lambda table: set(names) <= set(_first(table))
+    return lambda table: set(names) <= set(_first_row(table))
 
 
 # --- promptfoo --------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _provider(row: Row) -> str:
 def _is_promptfoo_tests(table: Table) -> bool:
     if isinstance(table.document, dict):
         return isinstance(table.document.get("tests"), list) and bool({"prompts", "providers"} & set(table.document))
-    return "vars" in _first(table) or ("assert" in _first(table) and table.kind in ("yaml", "json"))
+    return "vars" in _first_row(table) or ("assert" in _first_row(table) and table.kind in ("yaml", "json"))
 
 
 def _read_promptfoo_tests(table: Table) -> Export:
@@ -288,7 +288,7 @@ def _read_ragas(table: Table) -> Export:
 
 
 def _is_mlflow(table: Table) -> bool:
-    first = _first(table)
+    first = _first_row(table)
     return {"info", "data"} <= set(first) or {"trace_id", "trace"} <= set(first) or {"request", "spans"} <= set(first)
 
 

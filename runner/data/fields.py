@@ -191,10 +191,10 @@ class Fields:
 @lru_cache(maxsize=1024)
 def _similar_name(name: str, known: frozenset[str]) -> str | None:
     """The known name that this may be a misspelling of."""
-    names = {_bare(each): each for each in sorted(known)}
-    near = similar(_bare(name), names, cutoff=_NEAR)
+    names = {_bare_name(each): each for each in sorted(known)}
+    near = similar(_bare_name(name), names, cutoff=_NEAR)
     return names[near] if near else None
 
 
-def _bare(name: str) -> str:
+def _bare_name(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")

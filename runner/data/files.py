@@ -30,7 +30,7 @@ def open_file(path: str, key: str, error: type[RunnerError], buffering: int = BU
     try:
         return unpack(place.open("rb", buffering=buffering))
     except FileNotFoundError:
-        raise error(f"{key}: file not found: {path}{_near(place)}") from None
+        raise error(f"{key}: file not found: {path}{_near_file(place)}") from None
     except IsADirectoryError:
         raise error(f"{key}: expected a file, found a folder: {path}") from None
     except (OSError, ValueError) as problem:
@@ -266,7 +266,7 @@ def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
     try:
         next(place.iterdir(), None)
     except FileNotFoundError:
-        raise error(f"{key}: folder not found: {path}{_near(place)}") from None
+        raise error(f"{key}: folder not found: {path}{_near_file(place)}") from None
     except NotADirectoryError:
         raise error(f"{key}: expected a folder, found a file: {path}") from None
     except (OSError, ValueError) as problem:
@@ -286,7 +286,7 @@ def _reason(problem: OSError | ValueError) -> str:
     return getattr(problem, "strerror", None) or str(problem)
 
 
-def _near(place: Path) -> str:
+def _near_file(place: Path) -> str:
     """`; did you mean 'x'?` for a similar name in the folder, or a note that the folder is missing, too."""
     try:
         siblings = sorted(sibling for sibling in place.parent.iterdir() if sibling.is_file() or not place.suffix)

@@ -79,11 +79,11 @@ class _GoldCheck:
             return ""
         names = ", ".join(f"'{each}'" for each in unknown[:NAMED])
         if len(unknown) == 1:
-            return f"no {noun} {names} in the corpus{self._near(unknown[0]) if noun == 'document' else ''}"
+            return f"no {noun} {names} in the corpus{self._near_note(unknown[0]) if noun == 'document' else ''}"
         more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
         return f"no {noun}s {names}{more} in the corpus"
 
-    def _near(self, unknown: str) -> str:
+    def _near_note(self, unknown: str) -> str:
         if self.suggestions_left == 0:
             return ""
         self.suggestions_left -= 1
@@ -101,7 +101,7 @@ class _GoldCheck:
             return span, message if beyond else ""
         start = _nearest(document.text, span.text, span.start or 0)
         if start is None:
-            return span, f"'{document.id}' does not contain the text '{_short(span.text)}'"
+            return span, f"'{document.id}' does not contain the text '{_excerpt(span.text)}'"
         return replace(span, start=start, end=start + len(span.text)), ""
 
 
@@ -112,5 +112,5 @@ def _nearest(text: str, part: str, start: int) -> int | None:
     return min(found, key=lambda place: abs(place - start), default=None)
 
 
-def _short(text: str) -> str:
+def _excerpt(text: str) -> str:
     return text if len(text) <= 60 else text[:59] + "…"

@@ -276,11 +276,11 @@ def _rows(document: Any) -> Sequence[Any]:
         return [dict(zip(names, row, strict=False)) if isinstance(row, list) else row for row in data]
     values = list(document.values())
     if _are_columns(values):
-        return _across(document, range(len(values[0])))
+        return _rows_of_columns(document, range(len(values[0])))
     if values and all(isinstance(value, dict) and value for value in values) and len({tuple(v) for v in values}) == 1:
         numbered = [place for place in values[0] if str(place).isdecimal()]
         if len(numbered) == len(values[0]):
-            return _across(document, numbered)
+            return _rows_of_columns(document, numbered)
     return next((document[name] for name in LISTS if isinstance(document.get(name), list)), [document])
 
 
@@ -292,5 +292,5 @@ def _are_columns(values: Sequence[Any]) -> bool:
     return len(values) > 1 or not any(isinstance(item, dict) for item in values[0])
 
 
-def _across(columns: Mapping[str, Any], places: Iterable[Any]) -> list[Row]:
+def _rows_of_columns(columns: Mapping[str, Any], places: Iterable[Any]) -> list[Row]:
     return [{name: values[place] for name, values in columns.items()} for place in places]

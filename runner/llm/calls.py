@@ -6,8 +6,9 @@
      "reply": {"text": …, "finish_reason": "stop"}, "error": null, "id": "5f0c…"}
 
 `request` is the JSON that is sent, without headers; `again` counts the unusable replies before this one; `attempts` is
-0 for a stored reply and null where the case ended before the request did. A call that embeds texts lists only those of
-its case; its time is that of the whole request, and vectors are not kept.
+0 for a stored reply and null where the case ended before the request did. Of stored replies that several runs of a
+sweep read for the same case, `at` is the time at which the first of them noted them again. A call that embeds texts
+lists only those of its case; its time is that of the whole request, and vectors are not kept.
 
 The calls of a case are written together when the case ends, before its row: a skippable frame with the case id and the
 length, then one zstd frame with the calls. A reader can seek to the cases that it wants, and `zstd -d` ignores the
@@ -21,7 +22,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
@@ -33,6 +35,7 @@ from runner.llm.messages import ChatReply, Digest, request_digest
 from runner.llm.metering import owner_of
 from runner.system import terminal
 from runner.system.redaction import redacted_bytes, redacted_value
+from runner.system.shared import make_once
 from runner.system.writing import os_error_text
 from runner.words.wording import current_wording
 
@@ -50,6 +53,7 @@ LONGEST_HEAD = 2**20  # bytes of JSON
 SECRETS = (b"password", b"passwd", b"passphrase", b"pwd", b"secret", b"token", b"key", b"signature", b"sig")
 ENDS = frozenset(name[-2:] for name in SECRETS)
 LONGEST_NAME = max(map(len, SECRETS))
+KEPT_BYTES = 16_000_000  # of repeated calls, as they were written
 UNANSWERED = "no reply had come when the case ended"
 
 _rubric: ContextVar[str] = ContextVar("rubric", default="")
@@ -82,6 +86,51 @@ class CallRequest:
         return replace(self, request=orjson.Fragment(encoded), key=Digest(request_digest(self.key)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RepeatedCall:
+    """A request, settled, and its stored reply, which further runs of a sweep note again."""
+
+    request: CallRequest
+    reply: ChatReply
+
+    @property
+    def id(self) -> str:
+        """As in the file."""
+        return _id_of(self.request)
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeat:
+    """A repeated call when it is noted: encoded where no other run has written the same calls of the case."""
+
+    call: RepeatedCall
+    rubric: str
+    cost: Cost
+    at: int
+
+    def encode(self, case: str) -> bytes:
+        outcome = {"at": self.at, "ms": 0.0, **_of_reply(self.call.reply, self.cost), "error": None}
+        return _encode(_line(case, self.call.request, self.rubric, outcome))
+
+
+@dataclass(slots=True)
+class _Groups:
+    """What runs of a sweep wrote of repeated calls, by case, calls and rubrics: the bytes of the file."""
+
+    left: int = KEPT_BYTES
+    written: dict[tuple[object, ...], bytes] = field(default_factory=dict)
+
+    def get(self, case: str, repeats: Sequence[_Repeat], pack: Callable[[], bytes]) -> bytes:
+        key = (case, *(part for repeat in repeats for part in (repeat.call, repeat.rubric)))
+        group = self.written.get(key)
+        if group is None:
+            group = pack()
+            self.left -= len(group)
+            if self.left >= 0:
+                self.written[key] = group
+        return group
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingCall:
     """The outcome of a request to embed texts. `began`: time.perf_counter; `prefix`: sent before each text; `attempts`:
@@ -101,7 +150,8 @@ class CallLog:
     def __init__(self, path: Path, keep: Keep, has_row: Callable[[str], bool]) -> None:
         self.path, self._keep, self._has_row = path, keep, has_row
         self._compressor = _compressor()
-        self._waiting: dict[str, list[bytes]] = {}  # by case
+        self._groups = make_once("groups of calls", "", _Groups)
+        self._waiting: dict[str, list[bytes | _Repeat]] = {}  # by case
         self._noted_ids: dict[str, set[str]] = {}  # ids of requests noted so far, of cases without a row
         self._file: BinaryIO | None = None
         self._end = 0
@@ -131,11 +181,15 @@ class CallLog:
                 outcome = _of_reply(*answers[0]) if answers else {**_NO_REPLY, "attempts": attempts}
                 self._note(case, request, {"at": at, "ms": _ms(began), **outcome, "error": error})
 
-    def note_repeated(self, request: CallRequest, reply: ChatReply, cost: Cost) -> None:
+    def note_repeated(self, call: RepeatedCall, cost: Cost) -> None:
         """Note a request whose stored reply an earlier run of the sweep read."""
         case = owner_of()
-        if case and self._keep != "none":
-            self._note(case, request, {"at": _now(), "ms": 0.0, **_of_reply(reply, cost), "error": None})
+        if case and self._keep != "none" and not self._has_row(case):
+            known, id = self._noted_ids.setdefault(case, set()), call.id
+            if id not in known:
+                known.add(id)
+                repeat = _Repeat(call, _rubric_of(call.request), cost, _now())
+                self._waiting.setdefault(case, []).append(repeat)
 
     def note_embedding(self, whole_request: CallRequest, texts: Sequence[str], outcome: EmbeddingCall) -> None:
         """Note a request to embed texts with each case that they belong to. Texts of no case are not noted."""
@@ -166,15 +220,12 @@ class CallLog:
             )
 
     def _note(self, case: str, request: CallRequest, outcome: Mapping[str, Any]) -> None:
-        id = request_digest(request.key).hex()[:16]
+        id = _id_of(request)
         if outcome["cached"] and (self._has_row(case) or id in self._noted_ids.get(case, ())):
             return
-        about = {"case": case, "role": request.role, "rubric": _rubric.get() if request.role == "judge" else ""}
-        order = {"repeat": request.repeat, "again": request.again}
-        call = {**about, "model": request.model, **outcome, **order, "request": request.request, "id": id}
         if not outcome["error"]:
             self._noted_ids.setdefault(case, set()).add(id)
-        self._waiting.setdefault(case, []).append(_encode(call))
+        self._waiting.setdefault(case, []).append(_encode(_line(case, request, _rubric_of(request), outcome)))
 
     # --- what is written --------------------------------------------------------------------------
 
@@ -194,10 +245,17 @@ class CallLog:
             self._file.close()
             self._file = None
 
-    def _write(self, case: str, lines: Sequence[bytes]) -> None:
-        packed = self._compressor.compress(b"".join(lines))
+    def _pack(self, case: str, lines: Sequence[bytes | _Repeat]) -> bytes:
+        encoded = [line.encode(case) if isinstance(line, _Repeat) else line for line in lines]
+        packed = self._compressor.compress(b"".join(encoded))
         head = orjson.dumps({"case": case, "calls": len(lines), "bytes": len(packed)})
-        group = HEAD.pack(SKIPPABLE, len(head)) + head + packed
+        return HEAD.pack(SKIPPABLE, len(head)) + head + packed
+
+    def _write(self, case: str, lines: Sequence[bytes | _Repeat]) -> None:
+        repeats = [line for line in lines if isinstance(line, _Repeat)]
+        is_repeated = len(repeats) == len(lines)
+        pack = partial(self._pack, case, lines)
+        group = self._groups.get(case, repeats, pack) if is_repeated else pack()
         try:
             if self._file is None:
                 self._file = self.path.open("ab", buffering=0)
@@ -254,6 +312,21 @@ def _cost(cost: Cost | None) -> dict[str, Any]:
 
 
 _NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": False, "reply": None, **_cost(None)}
+
+
+def _id_of(request: CallRequest) -> str:
+    return request_digest(request.key).hex()[:16]
+
+
+def _rubric_of(request: CallRequest) -> str:
+    return _rubric.get() if request.role == "judge" else ""
+
+
+def _line(case: str, request: CallRequest, rubric: str, outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """A call as the file has it, before it is encoded."""
+    about = {"case": case, "role": request.role, "rubric": rubric, "model": request.model}
+    asked = {"repeat": request.repeat, "again": request.again, "request": request.request, "id": _id_of(request)}
+    return {**about, **outcome, **asked}
 
 
 def _encode(call: Mapping[str, Any]) -> bytes:

@@ -188,9 +188,9 @@ class ChosenMetrics:
         """Scores of rubrics without a judgement: the worst one, or none at all."""
         failed = [name for name in asked if name not in judgements or judgements[name].score is None]
         counts = self.judge is not None and self.judge.on_failure == "zero"
-        return Scores({name: self._worst(name) if counts else None for name in failed}, unscored=tuple(failed))
+        return Scores({name: self._worst_value(name) if counts else None for name in failed}, unscored=tuple(failed))
 
-    def _worst(self, name: str) -> float | None:
+    def _worst_value(self, name: str) -> float | None:
         metric = next((metric for metric in self.metrics if metric.name == name), None)
         if metric is None or metric.better == "neither":
             return None

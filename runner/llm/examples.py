@@ -133,7 +133,7 @@ class _Example:
 
     def _string(self, schema: Mapping[str, Any], number: int) -> str:
         if (pattern := schema.get("pattern")) is not None:
-            return _matching(pattern, schema.get("minLength", 0)) or self.text
+            return _matching_text(pattern, schema.get("minLength", 0)) or self.text
         if schema.get("format") in FORMATS:
             return FORMATS[schema["format"]]
         text = f"{number} {self.text}" if number else self.text
@@ -202,7 +202,7 @@ def _just_under(high: float | None, below: float | None) -> float:
 # --- patterns ---------------------------------------------------------------------------------------------
 
 
-def _matching(pattern: str, length: int) -> str:
+def _matching_text(pattern: str, length: int) -> str:
     """A text in which the pattern matches; empty where none can be made."""
     try:
         parsed = _parser.parse(pattern)

@@ -59,7 +59,7 @@ def score_in(low: float, high: float, value: Any, place: str) -> float:
         raise ValueError(f"{place}: expected a finite number, got {value}")
     slack = SLACK * (high - low) + 1e-9
     if not low - slack <= score <= high + slack:
-        raise ValueError(f"{place}: expected a number from {low:g} to {high:g}, got {_short(value)}")
+        raise ValueError(f"{place}: expected a number from {low:g} to {high:g}, got {_short_repr(value)}")
     return float(min(high, max(low, score)))
 
 
@@ -88,5 +88,5 @@ def number_of(value: Any) -> float | int | None:
         return None
 
 
-def _short(said: Any) -> str:
+def _short_repr(said: Any) -> str:
     return repr(said) if len(repr(said)) <= 40 else f"{repr(said)[:40]}…"

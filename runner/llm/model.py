@@ -16,7 +16,7 @@ import orjson
 from runner.errors import ReplyError, StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
-from runner.llm.calls import CallRequest, EmbeddingCall
+from runner.llm.calls import CallRequest, EmbeddingCall, RepeatedCall
 from runner.llm.door import Door
 from runner.llm.examples import example_of
 from runner.llm.ledger import Account, Cost
@@ -50,12 +50,13 @@ class _SharedResults:
     depends on. Only the first ones are kept, as memory allows."""
 
     free_bytes: int = KEPT_BYTES
-    entries: dict[Hashable, tuple[Any, Sequence[tuple[CallRequest, ChatReply]]]] = field(default_factory=dict)
+    entries: dict[Hashable, tuple[Any, Sequence[RepeatedCall]]] = field(default_factory=dict)
 
     def keep(self, key: Hashable, result: Any, heard: Sequence[tuple[CallRequest, ChatReply]]) -> None:
         self.free_bytes -= sum(2 * len(request.key) + len(reply.text) for request, reply in heard)
         if self.free_bytes >= 0:
-            self.entries[key] = result, [(request.settle(), replace(reply, attempts=0)) for request, reply in heard]
+            calls = [RepeatedCall(request.settle(), replace(reply, attempts=0)) for request, reply in heard]
+            self.entries[key] = result, calls
 
 
 class Model:
@@ -113,8 +114,8 @@ class Model:
         key = self._door.stored_in, self.name, self._identity, key
         if key in results.entries:
             result, heard = results.entries[key]
-            for request, reply in heard:
-                self._hear_again(request, reply)
+            for call in heard:
+                self._hear_again(call)
             return result  # type: ignore[no-any-return]
         listening: list[tuple[CallRequest, ChatReply]] = []
         token = _heard.set(listening)
@@ -126,14 +127,15 @@ class Model:
             results.keep(key, result, listening)
         return result
 
-    def _hear_again(self, call: CallRequest, reply: ChatReply) -> None:
+    def _hear_again(self, call: RepeatedCall) -> None:
         """Count a request whose stored reply was read before, and note it, as one whose reply is read now."""
+        reply, key = call.reply, call.request.key
         if self._door.rehearsal is not None:
-            self._count_stored(self._door.rehearsal, reply, call.key)
-        elif self._door.calls is None:
-            self._reused_reply(reply, call.key)
-        else:
-            self._door.calls.note_repeated(call, self._reused_reply(reply, call.key), self._cost(reply.usage))
+            self._count_stored(self._door.rehearsal, reply, key)
+            return
+        self._reused_reply(reply, key)
+        if self._door.calls is not None:
+            self._door.calls.note_repeated(call, self._cost(reply.usage))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:

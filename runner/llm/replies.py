@@ -30,7 +30,7 @@ class Vectors:
 def chat_reply(body: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
     """Read a chat completion. Raises KeyError, TypeError, ValueError and the like for another body."""
     _raise_error(body, "choices")
-    choice = _first(body.get("choices"))
+    choice = _first_choice(body.get("choices"))
     _raise_error(choice, "message" if choice.get("finish_reason") != "error" else "")
     message = _mapping(choice.get("message"), "choices.0.message")
     text, refusal, reason = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
@@ -43,7 +43,7 @@ def chat_reply(body: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
     return ChatReply(text, reason, refusal, Usage(), calls), usage
 
 
-def _first(choices: Any) -> Mapping[str, Any]:
+def _first_choice(choices: Any) -> Mapping[str, Any]:
     if not isinstance(choices, list) or not choices:
         raise ValueError(f"choices: expected a list of one, got {str(choices)[:80]!r}")
     return _mapping(choices[0], "choices.0")

@@ -120,7 +120,10 @@ def rubrics(replaced: Mapping[str, str], mode: str) -> dict[str, Rubric]:
     for name in replaced:
         if problem := suggestion_for(name):
             raise InputError(f"judge.rubrics.{name}: there is no such rubric{problem}")
-    known = {name: _own(name, replaced[name], mode) if name in replaced else built_in_rubric(name) for name in names()}
+    known = {
+        name: _user_rubric(name, replaced[name], mode) if name in replaced else built_in_rubric(name)
+        for name in names()
+    }
     return known | {name: read_rubric(name, path) for name, path in replaced.items() if name not in known}
 
 
@@ -154,7 +157,7 @@ def read_rubric(name: str, path: str, load: Callable[[str], Any] | None = None) 
     try:
         modes = _File.model_validate(value).modes
     except ValidationError as error:
-        raise InputError(f"{key}: {path}: {_first(error)}") from None
+        raise InputError(f"{key}: {path}: {_first_error(error)}") from None
     if problem := _problem(modes):
         raise InputError(f"{key}: {path}: {problem}")
     return Rubric(name, fingerprint([text, dict(NOTICE)]), modes)
@@ -170,7 +173,7 @@ def _problem(modes: Mapping[str, Mode]) -> str:
     return "" if any(mode in modes for mode in WHOLE) else "modes.score: missing"
 
 
-def _own(name: str, path: str, mode: str) -> Rubric:
+def _user_rubric(name: str, path: str, mode: str) -> Rubric:
     original, own_rubric = built_in_rubric(name), read_rubric(name, path)
     if problem := _mismatch(original, own_rubric, mode):
         raise InputError(f"judge.rubrics.{name}: {path}: {problem}")
@@ -194,7 +197,7 @@ def _mismatch(original: Rubric, own_rubric: Rubric, mode: str) -> str:
     return ""
 
 
-def _first(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     first_error = error.errors()[0]
     place = ".".join(str(part) for part in first_error["loc"]) or "the file"
     kind = {"missing": "missing", "extra_forbidden": "unknown field"}.get(first_error["type"])

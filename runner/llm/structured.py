@@ -43,7 +43,7 @@ async def ask_for_json(
     for attempt in range(IDENTICAL + 1):
         attempted = replace(request, attempt=attempt) if attempt != request.attempt else request
         if attempt == IDENTICAL:
-            attempted = replace(attempted, messages=_repairing(request, last_text, reason))
+            attempted = replace(attempted, messages=_repair_messages(request, last_text, reason))
         reply = await _checked_reply(ask, attempted)
         if reply.used_limit and request.max_tokens == max_tokens and reply.limit is not None:
             request = replace(request, max_tokens=2 * max_tokens)
@@ -52,14 +52,14 @@ async def ask_for_json(
             return read(_object_of(reply))
         except ValueError as error:
             last_text, reason = reply.text, " ".join(str(error).split())[:REASON]
-    raise ReplyError(f"no usable answer in {IDENTICAL + 1} replies: {reason}; the last was {_short(last_text)!r}")
+    raise ReplyError(f"no usable answer in {IDENTICAL + 1} replies: {reason}; the last was {_excerpt(last_text)!r}")
 
 
 async def _checked_reply(ask: Ask, request: ChatRequest) -> ChatReply:
     """Raises ReplyError where the model or its server gives none."""
     reply = await ask(request)
     if reply.refusal:
-        raise ReplyError(f"the model refused: {_short(reply.refusal)}")
+        raise ReplyError(f"the model refused: {_excerpt(reply.refusal)}")
     if reply.finish_reason == "content_filter":
         raise ReplyError("the reply was withheld by the server's content filter")
     return reply
@@ -87,7 +87,7 @@ def _object_of(reply: ChatReply) -> Mapping[str, Any]:
 
 def _cut_off(reply: ChatReply) -> str:
     limit = "a limit of the server" if reply.limit is None else f"max_tokens={reply.limit}"
-    return f"the reply was cut off at {limit}: {_short(reply.text)!r}"
+    return f"the reply was cut off at {limit}: {_excerpt(reply.text)!r}"
 
 
 def last_object(text: str) -> Mapping[str, Any]:
@@ -130,12 +130,12 @@ BROKEN = 1000  # invalid objects, after which the search ends
 DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=integer, strict=False)
 
 
-def _repairing(request: ChatRequest, reply: str, reason: str) -> tuple[Message, ...]:
+def _repair_messages(request: ChatRequest, reply: str, reason: str) -> tuple[Message, ...]:
     language = detect_language(request.messages[0].text)
     wish = Message("user", REPAIR[language].format(reason=reason))
     return (*request.messages, Message("assistant", reply[:SHOWN] or "-"), wish)
 
 
-def _short(text: str) -> str:
+def _excerpt(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= 120 else f"{plain[:119]}…"

@@ -102,13 +102,13 @@ def combine_judgements(judgements: Mapping[str, Judgement], combine: Combine, de
         return Judgement(None, error="; ".join(reasons), details=all_details)
     if not all(judgement.is_whole for judgement in judgements.values()):
         all_details[KEPT_VOTES] = {
-            label: _plain(judgement) for label, judgement in judgements.items() if judgement.score is not None
+            label: _plain_judgement(judgement) for label, judgement in judgements.items() if judgement.score is not None
         }
     lines = (_line(label, judgement) for label, judgement in judgements.items())
     return Judgement(combine(list(scores.values())), "\n".join(lines), details=all_details)
 
 
-def _plain(judgement: Judgement) -> dict[str, Any]:
+def _plain_judgement(judgement: Judgement) -> dict[str, Any]:
     return {"score": judgement.score, "reasoning": judgement.reasoning, "details": dict(judgement.details)}
 
 

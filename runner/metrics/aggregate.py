@@ -21,8 +21,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -110,15 +111,19 @@ class Times:
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         """Count a row."""
-        all_live = True
-        for stage, timing in _field(row, "timings", {}).items():
-            ms, is_live = _field(timing, "ms", None), _field(timing, "live", True)
-            all_live = all_live and is_live
-            if ms is not None and is_live:
-                self._times.setdefault(stage, array("d")).append(ms)
-        whole = _field(row, "latency_ms", None)
-        if whole is not None and all_live and _field(row, "status", "ok") == "ok":
-            self._times["case"].append(whole)
+        all_live, times, field_of = True, self._times, _reader(row)
+        for stage, timing in (field_of("timings") or {}).items():
+            part_of = _reader(timing)
+            ms, is_live = part_of("ms"), part_of("live")
+            if is_live is False:
+                all_live = False
+            elif ms is not None:
+                if stage not in times:
+                    times[stage] = array("d")
+                times[stage].append(ms)
+        whole = field_of("latency_ms")
+        if whole is not None and all_live and (field_of("status") or "ok") == "ok":
+            times["case"].append(whole)
 
     def percentiles(self) -> dict[str, dict[str, float | int | None]]:
         """The percentiles by stage."""
@@ -150,10 +155,11 @@ class Costs:
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
         """Count a row."""
-        if _field(row, "status", "ok") == "ok":
+        field_of = _reader(row)
+        if (field_of("status") or "ok") == "ok":
             self._n += 1
-            for role, spent in _field(row, "cost", {}).items():
-                self._numbers[role].append([_field(spent, name, None) for name in COST])
+            for role, spent in (field_of("cost") or {}).items():
+                self._numbers[role].append(list(map(_reader(spent), COST)))
 
     def sums(self) -> dict[str, Any]:
         """The sums by role."""
@@ -174,13 +180,11 @@ def _percentiles(times: Sequence[float]) -> dict[str, float | int | None]:
     return {"p50_ms": p50, "p95_ms": p95, "n": len(times)}
 
 
-def _field(record: Any, name: str, default: Any) -> Any:
-    """A field of a record or of its JSON form; null counts as absent."""
-    if type(record) is dict:
-        value = record.get(name)
-    else:
-        value = record.get(name) if isinstance(record, Mapping) else getattr(record, name)
-    return default if value is None else value
+def _reader(record: Any) -> Callable[[str], Any]:
+    """A function from the name of a field to its value, of a record or of its JSON form; None where it is absent."""
+    if type(record) is dict or isinstance(record, Mapping):  # nearly all are, and the other question takes long
+        return record.get
+    return partial(getattr, record)
 
 
 @dataclass(slots=True)
@@ -262,23 +266,25 @@ class _Table:
         self.n_unscored = 0
         self.statuses: Counter[str] = Counter()
         self.columns: defaultdict[str, _Column] = defaultdict(_Column)
-        self.counts: dict[str, Counter[str]] = defaultdict(Counter)
-        self.slices: dict[str, dict[str, array[int]]] = {"language": {}, "difficulty": {}, "tag": {}}
+        self._labels: Counter[tuple[tuple[str, str], ...]] = Counter()
+        self._groups: defaultdict[tuple[Any, ...], array[int]] = defaultdict(lambda: array("I"))  # rows of equal slices
         self._waiting: defaultdict[tuple[str, ...], _RowGroup] = defaultdict(_RowGroup)  # by the names of rows
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
-        status, metrics = _field(row, "status", "ok"), _field(row, "metrics", {})
-        unscored, weights = _field(row, "unscored", ()), _field(row, "weights", {})
+        field_of = _reader(row)
+        metrics, unscored, weights = field_of("metrics") or {}, field_of("unscored"), field_of("weights")
         names = tuple(dict.fromkeys((*metrics, *unscored)) if unscored else metrics)
         alike = self._waiting[names]
         place = len(alike.rows)
         alike.rows.append(self.n_rows)
         alike.values.append(tuple(map(metrics.get, names)))
-        alike.unscored += [(place, name) for name in unscored]
-        alike.weights += [(place, name, weight) for name, weight in weights.items() if name in names]
-        for label, category in _field(row, "labels", {}).items():
-            self.counts[label][category] += 1
-        self._slice(row)
+        if unscored:
+            alike.unscored += [(place, name) for name in unscored]
+        if weights:
+            alike.weights += [(place, name, weight) for name, weight in weights.items() if name in names]
+        self._labels[tuple((field_of("labels") or {}).items())] += 1
+        self._groups[field_of("language"), field_of("difficulty"), *(field_of("tags") or ())].append(self.n_rows)
+        status = field_of("status") or "ok"
         self.statuses[status] += 1
         self.n_unscored += status == "ok" and bool(unscored)
         self.n_rows += 1
@@ -295,18 +301,29 @@ class _Table:
         for name, found in parts.items():
             self.columns[name].put(_Part.of(found))
 
-    def _slice(self, row: Row | Mapping[str, Any]) -> None:
-        self._member("language", _field(row, "language", None))
-        self._member("difficulty", _field(row, "difficulty", None))
-        for tag in dict.fromkeys(_field(row, "tags", ())):
-            self._member("tag", tag)
+    @property
+    def counts(self) -> dict[str, Counter[str]]:
+        """Label -> category -> number of rows."""
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for labels, n in self._labels.items():
+            for label, category in labels:
+                counts[label][category] += n
+        return counts
 
-    def _member(self, kind: str, value: str | None) -> None:
-        if value is not None:
-            members = self.slices[kind]
-            if value not in members:
-                members[value] = array("I")
-            members[value].append(self.n_rows)
+    @property
+    def slices(self) -> dict[str, dict[str, array[int]]]:
+        """Kind -> value -> rows, each once, in no order."""
+        slices: dict[str, dict[str, array[int]]] = {"language": {}, "difficulty": {}, "tag": {}}
+        for (language, difficulty, *tags), rows in self._groups.items():
+            members = [
+                ("language", language),
+                ("difficulty", difficulty),
+                *(("tag", tag) for tag in dict.fromkeys(tags)),
+            ]
+            for kind, value in members:
+                if value is not None:
+                    slices[kind].setdefault(value, array("I")).extend(rows)
+        return slices
 
     def case_counts(self, total: int | None) -> dict[str, int]:
         total = self.n_rows if total is None else total

@@ -106,7 +106,7 @@ def exact_match(answer: str, known_answers: Sequence[str]) -> float | None:
 
 @lru_cache(maxsize=KEPT)
 def _exact_match(answer: str, known: tuple[str, ...]) -> float | None:
-    return _best(lambda one: float(_same(answer, one)), known)
+    return _best(lambda one: float(_is_same_answer(answer, one)), known)
 
 
 def token_f1(answer: str, references: Sequence[str]) -> float | None:
@@ -188,7 +188,7 @@ def _mark(match: re.Match[str]) -> str:
     return "" if between and not (before.isdigit() and after.isdigit()) else " "
 
 
-def _same(answer: str, known: str) -> bool:
+def _is_same_answer(answer: str, known: str) -> bool:
     ours, theirs = (_SPACE_BY_CJK.sub("", normalise_answer(text)) for text in (answer, known))
     return ours == theirs or (ours.startswith(theirs) and _is_ending(ours[len(theirs) :], theirs[-1:]))
 

@@ -162,7 +162,7 @@ def pattern_problem(pattern: str) -> str:
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        return f"'{_short(pattern)}' is no pattern: {error}"
+        return f"'{_excerpt(pattern)}' is no pattern: {error}"
     return ""
 
 
@@ -329,16 +329,16 @@ CHECKING: Mapping[str, Callable[[Check, CheckInput], Found]] = {
 }
 
 
-def _short(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 def _quote(values: Sequence[Any]) -> str:
-    return ", ".join(f"“{_short(value)}”" for value in values)
+    return ", ".join(f"“{_excerpt(value)}”" for value in values)
 
 
 def title(check: Check) -> str:
     """`not-contains: refund`"""
     name = f"not-{check.type}" if check.is_not else check.type
-    return name if check.value is None or isinstance(check.value, dict) else f"{name}: {_short(check.value)}"
+    return name if check.value is None or isinstance(check.value, dict) else f"{name}: {_excerpt(check.value)}"

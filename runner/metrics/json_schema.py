@@ -119,19 +119,19 @@ def _violations(value: Any, schema: Any, root: Any, place: str, depth: int) -> I
         return
     if "$ref" in schema:
         yield from _violations(value, _resolve(schema["$ref"], root), root, place, depth + 1)
-    yield from (f"{at}{problem}" for problem in _plain(value, schema))
+    yield from (f"{at}{problem}" for problem in _scalar_faults(value, schema))
     yield from _in_parts(value, schema, root, place, depth)
     yield from _by_others(value, schema, root, place, depth)
 
 
-def _plain(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
+def _scalar_faults(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
     kinds = schema.get("type", [])
     listed: list[str] = kinds if isinstance(kinds, list) else [kinds]
     if listed and not any(KINDS[kind](value) for kind in listed):
         yield f"expected {' or '.join(listed)}, got {_shorten(value)}"
-    if "enum" in schema and not any(_same(value, each) for each in schema["enum"]):
+    if "enum" in schema and not any(_is_same_value(value, each) for each in schema["enum"]):
         yield f"expected one of {_shorten(schema['enum'])}, got {_shorten(value)}"
-    if "const" in schema and not _same(value, schema["const"]):
+    if "const" in schema and not _is_same_value(value, schema["const"]):
         yield f"expected {_shorten(schema['const'])}, got {_shorten(value)}"
     yield from _size_faults(value, schema)
     if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
@@ -153,7 +153,7 @@ def _size_faults(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _has_twice(items: list[Any]) -> bool:
-    return any(_same(one, other) for number, one in enumerate(items) for other in items[:number])
+    return any(_is_same_value(one, other) for number, one in enumerate(items) for other in items[:number])
 
 
 def _in_parts(value: Any, schema: Mapping[str, Any], root: Any, place: str, depth: int) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _resolve(reference: Any, root: Any) -> Any:
     return target
 
 
-def _same(first: Any, second: Any) -> bool:
+def _is_same_value(first: Any, second: Any) -> bool:
     """1 is 1.0 in JSON, and no truth value."""
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second

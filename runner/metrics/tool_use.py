@@ -31,7 +31,7 @@ class ToolUse:
     @property
     def key(self) -> str:
         """The same for the same call."""
-        return f"{self.name} {json.dumps(_plain(self.arguments), sort_keys=True)}"
+        return f"{self.name} {json.dumps(_plain_numbers(self.arguments), sort_keys=True)}"
 
 
 def _match(name: str, label: Words, meaning: Words) -> Metric:
@@ -137,10 +137,10 @@ def _n_met(calls: Sequence[ToolUse], expected: Sequence[ToolUse]) -> int:
     return n_exact + (unmatched & by_name).total()
 
 
-def _plain(value: Any) -> Any:
+def _plain_numbers(value: Any) -> Any:
     """Whole floats as integers, at any depth."""
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain_numbers(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain_numbers(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

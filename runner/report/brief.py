@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from runner.config.arguments import shell, without_additions
+from runner.config.arguments import python_here, to_type, without_additions
 from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
 from runner.report import thresholds, usage
@@ -45,6 +45,7 @@ from runner.words.wording import Wording
 RUNS = 8  # are shown of more than MOST_RUNS
 VALUES = 3  # of an option that is swept, before the last one, where runs are left out
 WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
+WRITTEN = ("save_snapshot", "junit")  # options that name a file which the run writes
 GATES = ("junit=", "fail_on_regression=", "threshold.")  # of a whole run, not of one case
 
 
@@ -75,9 +76,10 @@ def brief_case(folder: Path) -> list[RenderableType]:
     return [*case_brief(folder), *next_steps(_ways_of_case(document), document.say)]
 
 
-def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableType]:
-    """`bold`: what stands out is bold, not marked; by default where stdout shows what is bold."""
-    sweep = read_sweep(folder)
+def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None = None) -> list[RenderableType]:
+    """`sweep`: as `write_sweep` returned it; by default it is read. `bold`: what stands out is bold, not marked; by
+    default where stdout shows what is bold."""
+    sweep = read_sweep(folder) if sweep is None else sweep
     is_bold = Console().color_system is not None if bold is None else bold
     mark = "" if is_bold else MARK
     leader = leading_run(sweep)
@@ -162,22 +164,23 @@ def _spending(sweep: Sweep) -> str:
     return f"{line}; {sweep.say('cost.saved')}: {usage.spending(cached, sweep.say)}" if cached.requests else line
 
 
-Way = tuple[str, str]  # (what for, the command or file)
+Way = tuple[str, str | Path]  # (what for, the command or the file)
 
 
 def _ways_of_run(document: Document) -> Iterator[Way]:
     run, folder = document.run, document.folder.path
     yield from _report(folder)
-    yield "brief.all", _command("results", str(folder))
+    yield from _written_files(run)
+    yield "brief.all", to_type("results", str(folder))
     if (again := _repeat_words(run)) and run.get("status") == "completed":
         yield from _case(document, again)
-        yield "brief.compare_change", _command(*again, f"compare={folder}")
+        yield "brief.compare_change", to_type(*again, f"compare={_setting('compare', run) or folder}")
     yield from _ui(run)
 
 
 def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[Way]:
     yield from _report(folder)
-    yield "brief.all", _command("results", str(folder))
+    yield "brief.all", to_type("results", str(folder))
     completed = [cell.folder for cell in sweep.cells if cell.status == "completed"]
     if leader is None:
         return
@@ -185,7 +188,7 @@ def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[W
     yield from _case(Document.of(run), _repeat_words(run.run))
     if len(completed) > 1:
         one, other = completed[0], leader if leader != completed[0] else completed[-1]
-        yield "brief.compare", _command("compare", str(folder / one), str(folder / other))
+        yield "brief.compare", to_type("compare", str(folder / one), str(folder / other))
     yield from _ui(run.run)
 
 
@@ -193,29 +196,44 @@ def _ways_of_case(document: Document) -> Iterator[Way]:
     folder, case = document.folder.path, (document.run.get("config") or {}).get("case")
     yield from _report(folder)
     if again := _repeat_words(document.run):
-        yield "brief.whole_case", _command(*_of_case(again), f"case={case}", "verbose=true")
+        yield "brief.whole_case", to_type(*_of_case(again), f"case={case}", "verbose=true")
     if (folder / CALLS).is_file():
-        yield "brief.calls", _command("calls", str(folder), str(case))
+        yield "brief.calls", to_type("calls", str(folder), str(case))
 
 
 def _report(folder: Path) -> Iterator[Way]:
     if (folder / FILE).is_file():
-        yield "brief.report", str(folder / FILE)
+        yield "brief.report", folder / FILE
+
+
+def _written_files(run: Mapping[str, Any]) -> Iterator[Way]:
+    """The files beside the run's own that its command named."""
+    for name in WRITTEN:
+        if (path := _setting(name, run)) and Path(path).is_file():
+            yield f"brief.{name}", Path(path)
+
+
+def _setting(name: str, run: Mapping[str, Any]) -> str:
+    """What the command of the run set an option to; empty where it did not."""
+    words = [without_additions(word) for word in run.get("overrides") or ()]
+    values = [word.partition("=")[2] for word in words if word.partition("=")[0] == name]
+    return values[-1] if values and values[-1] != "null" else ""
 
 
 def _case(document: Document, again: Sequence[str]) -> Iterator[Way]:
     stages = sorted(stages_of(document), key=lambda entry: -entry[1])
     ids = questions_at(document, [stages[0][0]])[stages[0][0]] if stages else []
     if again and ids:
-        yield "brief.case", _command(*_of_case(again), f"case={ids[0]}")
+        yield "brief.case", to_type(*_of_case(again), f"case={ids[0]}")
 
 
 def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
     if (run.get("choices") or {}).get("tracking") == "mlflow":
         has_pages = any(distributions(name="mlflow"))  # runs are tracked by mlflow-skinny, which has none
         stores = [word.partition("=")[2] for word in run.get("overrides") or () if word.startswith("tracking.uri=")]
-        ui = _command("ui", *(word for store in stores for word in ("--uri", store)))
-        yield "brief.ui", ui if has_pages else f"{install_command('ui')} && {ui}"
+        ui = to_type("ui", *(word for store in stores for word in ("--uri", store)))
+        pip = install_command("ui") if python_here() == "python" else f"{python_here()} -m {install_command('ui')}"
+        yield "brief.ui", ui if has_pages else f"{pip} && {ui}"
 
 
 def _repeat_words(run: Mapping[str, Any]) -> list[str]:
@@ -232,18 +250,14 @@ def _of_case(words: Sequence[str]) -> list[str]:
     return [word for word in words if not word.lstrip("+").startswith(GATES)]
 
 
-def _command(*arguments: str) -> str:
-    return " ".join(map(shell, ["python", "-m", "runner", *arguments]))
-
-
 def next_steps(ways: Iterable[Way], say: Wording) -> list[Text]:
     """The next commands or files: (key of a word, a command or a file). Unbroken, so that they can be copied; a file is
     a link where the terminal has links."""
-    rows = [(say(key), text) for key, text in ways]
+    rows = [(say(key), way) for key, way in ways]
     width = max((cell_len(name) for name, _ in rows), default=0)
     lines = [Text(say("panel.next"), style="bold", end="\n")] if rows else []
-    for name, text in rows:
-        link = "" if text.startswith("python") else f"link {Path(text).absolute().as_uri()}"
+    for name, way in rows:
+        link = f"link {way.absolute().as_uri()}" if isinstance(way, Path) else ""
         padded = f"  {name}{' ' * (width - cell_len(name))}  "
-        lines.append(Text.assemble(padded, (text, link), no_wrap=True, overflow="ignore"))
+        lines.append(Text.assemble(padded, (str(way), link), no_wrap=True, overflow="ignore"))
     return lines

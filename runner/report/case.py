@@ -320,10 +320,10 @@ def _item_text(item: Any, say: Wording) -> str:
 def _pairs_text(item: Mapping[str, Any], say: Wording) -> str:
     """`score: 0.5, missing: refund, parcel`"""
     known = {name: value for name, value in item.items() if value not in (None, [], "")}
-    return ", ".join(f"{say.name('detail', name)}: {_plain(value, say)}" for name, value in known.items())
+    return ", ".join(f"{say.name('detail', name)}: {_plain_text(value, say)}" for name, value in known.items())
 
 
-def _plain(value: Any, say: Wording) -> str:
+def _plain_text(value: Any, say: Wording) -> str:
     if isinstance(value, bool):
         return say("yes" if value else "no")
     if isinstance(value, list):

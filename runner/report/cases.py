@@ -18,15 +18,13 @@ from runner.report.blocks import PAGE, CaseRow, Cell, Filter, Note, Section
 from runner.report.calls import fact_of, kept_calls
 from runner.report.case import facts_in
 from runner.report.document import Document
-from runner.report.outputs import RIGHT, outcome
+from runner.report.outputs import QUESTION, RIGHT, outcome, question_of
 from runner.report.page import clean, details, language_tag
 from runner.report.worst import merit
 from runner.system.folder import lines_at, reader
-from runner.system.shared_record import note_once
 from runner.words.wording import Wording
 
 LISTED = 100_000  # cases; the worst ones of more
-QUESTION = 200  # characters in the table
 COLUMNS = 6  # metrics at most
 DETAIL_BYTES = 2_000_000  # for everything that is known of cases, as JSON
 DETAILED = 5_000  # cases at most
@@ -34,6 +32,7 @@ OF_CELL = 100  # of a cell of a sweep; the page of the cell itself lists all
 CALL_BYTES = 1_000_000  # for what models were asked, as JSON
 CALLED = 100  # cases at most of which a page shows that
 SHOWN = 10  # rows for readers without scripts
+NOTHING = float("nan")
 WORDS = ("range", "nothing", "no_details", "previous", "next")
 
 Detail = tuple[str, Any]  # of a case, as runner.report.page.details has it
@@ -157,18 +156,18 @@ class _Columns:
         self._values = {name: array("d") for name in metrics}
 
     def add(self, place: int, row: Mapping[str, Any]) -> None:
-        output = row.get("output")
+        id, names = str(row.get("id")), self._choices
         self._merits.append(merit(row, self._catalogue))
         self._places.append(place)
-        self._ids.append(clean(str(row.get("id")), QUESTION))
-        self._questions.append(note_once(output, "question", lambda: _question(output)))
-        chosen = (outcome(row), str(row.get("language") or ""), self._changes.get(str(row.get("id")), ""))
-        for names, name in zip(self._choices.values(), chosen, strict=True):
-            names.add(name)
+        self._ids.append(clean(id, QUESTION))
+        self._questions.append(question_of(row.get("output")))
+        names["outcome"].add(outcome(row))
+        names["language"].add(str(row.get("language") or ""))
+        names["change"].add(self._changes.get(id, ""))
         values = row.get("metrics") or {}
         for name, short in self._metrics.items():
             value = values.get(short)
-            self._values[name].append(float("nan") if value is None else value)
+            self._values[name].append(NOTHING if value is None else value)
 
     def worst_first(self, path: Path, most: int) -> Cases:
         order = sorted(range(len(self._ids)), key=self._merits.__getitem__)[:most]
@@ -181,11 +180,6 @@ class _Columns:
             choices={kind: names.choice(order) for kind, names in self._choices.items()},
             values={name: np.round(np.array(column)[order], 3) for name, column in self._values.items()},
         )
-
-
-def _question(output: Any) -> str:
-    question = output.get("query") if isinstance(output, Mapping) else None
-    return clean(" ".join(str(question or "").split()), QUESTION)
 
 
 # --- headers, filters, rows -----------------------------------------------------------------------

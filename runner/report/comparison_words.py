@@ -150,7 +150,7 @@ def headline(record: Record, say: Wording) -> str:
         lines.append(say("compare.say.despite", **values))
     if other_metrics and (undecided or verdict in ("better", "worse", "mixed")):
         lines.append(say("compare.say.too", others=", ".join(other_metrics)))
-    return " ".join([*lines, *_against(record, say)])
+    return " ".join([*lines, *_contradicting_metrics(record, say)])
 
 
 def deciding(record: Record, say: Wording) -> Record | None:
@@ -159,7 +159,7 @@ def deciding(record: Record, say: Wording) -> Record | None:
     return main[say.catalogue.in_order(main)[0]] if main else None
 
 
-def _against(record: Record, say: Wording) -> list[str]:
+def _contradicting_metrics(record: Record, say: Wording) -> list[str]:
     """The other metrics that contradict the verdict."""
     lines = []
     for verdict in ("worse", "better"):

@@ -22,6 +22,7 @@ from runner.words.wording import Wording
 
 STAGES = 3  # of failure, the most frequent
 QUESTIONS = 3  # named of each stage
+READ = 2_000  # rows among which questions in the language of the reader are looked for
 MOST_RUNS = 12  # named without leaving any out
 BELOW_K = "below_k"  # the stage at which more chunks would help, or a better order
 BETTER, WORSE = "better", "worse"
@@ -154,12 +155,13 @@ def has_more_k(sweep: Sweep, leader: str) -> bool:
 
 
 def questions_at(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:
-    """The ids of the first questions that failed at each stage."""
-    ids_at: dict[str, list[str]] = {stage: [] for stage in stages}
-    for row in document.folder.rows():
+    """Some questions of each stage: those in the language of the reader first, if such stand among the first READ."""
+    ids_at: dict[str, tuple[list[str], list[str]]] = {stage: ([], []) for stage in stages}
+    for number, row in enumerate(document.folder.rows()):
         ids = ids_at.get(str((row.get("labels") or {}).get("lost_at")))
-        if ids is not None and len(ids) < QUESTIONS:
-            ids.append(str(row.get("id")))
-        if all(len(each) == QUESTIONS for each in ids_at.values()):
+        if ids is not None:
+            chosen = ids[row.get("language") not in (document.say.language, None)]
+            chosen += [str(row.get("id"))] * (len(chosen) < QUESTIONS)
+        if all(len(readable) + (number >= READ) * len(other) >= QUESTIONS for readable, other in ids_at.values()):
             break
-    return ids_at
+    return {stage: [*readable, *other][:QUESTIONS] for stage, (readable, other) in ids_at.items()}

@@ -100,7 +100,7 @@ def ending_rows(document: Document) -> list[tuple[str, str]]:
     rows = [(say("ran.status"), say.name("status", str(run.get("status"))))]
     if run.get("error_message"):
         rows.append((say("worst.error"), in_language(str(run["error_message"]), say.language)))
-    return [*rows, (say("panel.cases"), cases_line(document.summary, say)), *_next(document)]
+    return [*rows, (say("panel.cases"), cases_line(document.summary, say)), *_next_step(document)]
 
 
 def data_problems(document: Document) -> list[tuple[str, str]]:
@@ -119,7 +119,7 @@ def _latency(document: Document) -> list[tuple[str, str]]:
     return rows
 
 
-def _next(document: Document) -> list[tuple[str, str]]:
+def _next_step(document: Document) -> list[tuple[str, str]]:
     """How to resume a run that stopped before its end."""
     run, summary = document.run, document.summary
     unfinished = run.get("status") in ("partial", "failed") and case_counts(summary)["pending"]

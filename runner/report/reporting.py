@@ -138,17 +138,17 @@ def _offer(target: str) -> Offer:
     if cls is None:
         return replace(_NOTHING, missing=target)
     return Offer(
-        getattr(cls, "sections", _none),
-        getattr(cls, "sweep_sections", _none),
-        getattr(cls, "case_facts", _none),
+        getattr(cls, "sections", _offer_nothing),
+        getattr(cls, "sweep_sections", _offer_nothing),
+        getattr(cls, "case_facts", _offer_nothing),
         getattr(cls, "words", None),
         getattr(cls, "pipeline", Pipeline()),
-        getattr(cls, "run_facts", _none),
+        getattr(cls, "run_facts", _offer_nothing),
     )
 
 
-def _none(*_: Any) -> Iterable[Any]:
+def _offer_nothing(*_: Any) -> Iterable[Any]:
     return ()
 
 
-_NOTHING = Offer(_none, _none, _none, None, Pipeline(), _none)
+_NOTHING = Offer(_offer_nothing, _offer_nothing, _offer_nothing, None, Pipeline(), _offer_nothing)

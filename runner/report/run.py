@@ -329,18 +329,18 @@ def index(document: Document) -> Section | None:
 def index_facts(document: Document) -> list[tuple[str, str]]:
     """The content and cost of the index: facts of the retriever, times of this run."""
     say, timing = document.say, document.summary.get("timing") or {}
-    rows = list(_flat((document.summary.get("facts") or {}).get("index") or {}, say))
+    rows = list(_flatten_facts((document.summary.get("facts") or {}).get("index") or {}, say))
     rows += [(say(f"index.{name}"), f"{timing[name]:.2f}") for name in ("index_s", "ranking_s") if name in timing]
     if "rankings_reused" in timing:
         rows.append((say("index.rankings_reused"), say("yes" if timing["rankings_reused"] else "no")))
     return rows
 
 
-def _flat(facts: Mapping[str, Any], say: Wording, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+def _flatten_facts(facts: Mapping[str, Any], say: Wording, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """`chunks (keyword)`; facts that the program has no word for keep their names, `keyword.n_stems`."""
     for name, value in facts.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, say, (*parts, name))
+            yield from _flatten_facts(value, say, (*parts, name))
             continue
         word, part = say.texts.get(f"fact.{name}"), ", ".join(say.name("fact", each) for each in parts)
         label = ".".join((*parts, name)) if word is None else f"{word} ({part})" if part else word

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from runner.report.paired import CommonCases, pair_runs
 from runner.report.reporting import offer_of
 from runner.report.trust import warnings
 from runner.report.usage import Consumption, Use, total, uses
-from runner.system.folder import case_counts, open_run, open_sweep, read_json
+from runner.system.folder import EqualParts, case_counts, open_run, open_sweep, read_json
 from runner.words.wording import LANGUAGES, Wording, wording_of
 
 SNAPSHOT = "snapshot.json"
@@ -59,6 +59,10 @@ class Cell:
     def uses(self) -> list[Use]:
         """The uses of its models."""
         return uses(self.summary)
+
+    def with_shared(self, parts: EqualParts) -> Cell:
+        """The same, with what other cells have as well kept once."""
+        return replace(self, run=parts.share(self.run), summary=parts.share(self.summary))
 
     def record(self) -> dict[str, Any]:
         """The cell in summary.json."""
@@ -222,8 +226,9 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
     ]
     summary = read_json(folder / "summary.json", "sweep") if (folder / "summary.json").is_file() else {}
     records = {record.get("folder"): record for kind in ("cells", "references") for record in summary.get(kind) or ()}
+    parts = EqualParts()
     cells = [
-        _cell(folder, cell, {name: pairs[name] for name in differing if name in pairs}, records)
+        _cell(folder, cell, {name: pairs[name] for name in differing if name in pairs}, records).with_shared(parts)
         for cell, pairs in zip(entries, overrides, strict=True)
     ]
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)

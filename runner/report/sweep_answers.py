@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,29 +12,20 @@ from urllib.parse import quote
 from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Fact, Filter, Note, Section
 from runner.report.blocks import Cell as Shown
-from runner.report.cases import QUESTION, WORDS, Choice, Store, display_name
-from runner.report.markdown import shorten
-from runner.report.outputs import is_right, outcome, outputs
+from runner.report.cases import WORDS, Choice, Store, display_name
+from runner.report.outputs import QUESTION, RUNS, TICK, Marks, Outputs, ShownRow, marks_of, outputs, shown_row
 from runner.report.page import FILE, clean, details, language_tag
-from runner.report.reporting import offer_of
 from runner.report.sweep import Cell, Sweep
 from runner.report.sweep_comparison import run_label
-from runner.report.worst import scores
 from runner.system.folder import parse_line
 from runner.words.wording import Wording
 
-RUNS = 12  # columns at most
-ANSWER = 400  # characters
 TEXT_BYTES = 4_000_000  # of questions and answers; of what else is known of a case, as much as a page of one run has
 DETAIL_BYTES = 1_000_000
 SHOWN = 10  # rows for readers without scripts
-DOCUMENTS = 10
 ROWS = "per_item.jsonl"
-TICK = {True: "✓", False: "✗"}
 RIGHT_IN_ALL, FAILING = "all_right", ("differs", "all_fail")
 AGREEMENTS = (*FAILING, RIGHT_IN_ALL)  # in this order
-
-Row = Mapping[str, Any]  # of per_item.jsonl
 
 
 def answers(sweep: Sweep, folder: Path) -> Section | None:
@@ -42,11 +33,11 @@ def answers(sweep: Sweep, folder: Path) -> Section | None:
     fail in all. None where fewer than two runs have rows."""
     cells = [cell for cell in sweep.cells if (folder / cell.folder / ROWS).is_file()]
     runs = [_Run.of(cell, sweep, folder) for cell in cells[:RUNS]]
-    if len(runs) < 2 or not (cases := _common(runs)):
+    if len(runs) < 2 or not (cases := _common_cases(runs)):
         return None
-    say, columns = sweep.say, _Columns(sweep, runs)
-    ids = [case.id for case in cases]
-    for case, *rows in zip(cases, *(run.rows(ids) for run in runs), strict=True):
+    say, marks = sweep.say, marks_of(sweep.say.catalogue)
+    columns, ids = _Columns(sweep, runs, marks), [case.id for case in cases]
+    for case, *rows in zip(cases, *(run.rows(ids, marks) for run in runs), strict=True):
         if not columns.add(case, rows):
             break
     notes = [say("html.answers.explain")]
@@ -59,29 +50,35 @@ def answers(sweep: Sweep, folder: Path) -> Section | None:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """`places` maps ids of cases to where their rows are in the journal, `states` to whether they went right."""
+    """`places` maps ids of cases to their numbers in `read`."""
 
     cell: Cell
     title: str
     path: Path
     page: str | None
-    places: Mapping[str, int] = field(default_factory=dict)
-    states: Mapping[str, bool] = field(default_factory=dict)
+    read: Outputs
+    places: Mapping[str, int]
 
     @classmethod
     def of(cls, cell: Cell, sweep: Sweep, folder: Path) -> _Run:
         home = folder / cell.folder
         page = f"./{quote(cell.folder)}/{FILE}" if (home / FILE).is_file() else None
         read = outputs(home / ROWS)
-        places = dict(zip(read.ids, read.places.tolist(), strict=True))
-        states = dict(zip(read.ids, read.right.tolist(), strict=True))
-        return cls(cell, run_label(sweep, cell.folder), home / ROWS, page, places, states)
+        places = {id: number for number, id in enumerate(read.ids)}
+        return cls(cell, run_label(sweep, cell.folder), home / ROWS, page, read, places)
 
-    def rows(self, ids: Sequence[str]) -> Iterator[Row]:
+    def is_right(self, id: str) -> bool:
+        return bool(self.read.right[self.places[id]])
+
+    def rows(self, ids: Sequence[str], marks: Marks) -> Iterator[ShownRow]:
+        """What is shown of these cases: kept by the run itself, else read from its file."""
+        if self.read.shown and tuple(self.read.marks) == tuple(marks):
+            yield from (self.read.shown[self.places[id]] for id in ids)
+            return
         with self.path.open("rb") as file:
             for id in ids:
-                file.seek(self.places[id])
-                yield parse_line(file.readline()) or {}
+                file.seek(int(self.read.places[self.places[id]]))
+                yield shown_row(parse_line(file.readline()) or {}, marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,34 +87,17 @@ class _Case:
     agreement: str
 
 
-def _common(runs: Sequence[_Run]) -> list[_Case]:
+def _common_cases(runs: Sequence[_Run]) -> list[_Case]:
     cases = []
     for id in runs[0].places:
         if all(id in run.places for run in runs):
-            right = {run.states[id] for run in runs}
+            right = {run.is_right(id) for run in runs}
             cases.append(_Case(id, "differs" if len(right) > 1 else "all_right" if True in right else "all_fail"))
     return sorted(cases, key=lambda case: (AGREEMENTS.index(case.agreement), case.id))
 
 
-def _output(row: Row) -> Mapping[str, Any]:
-    output = row.get("output")
-    return output if isinstance(output, Mapping) else {}
-
-
-def _answer(row: Row) -> str:
-    """The outcome of a case: its answer, the documents that were found, or its error."""
-    output = _output(row)
-    if row.get("status") != "ok":
-        return clean(f"{row.get('status')}: {row.get('error') or ''}", ANSWER)
-    if isinstance(output.get("answer"), str):
-        return clean(shorten(output["answer"], ANSWER))
-    return clean(shorten(", ".join(_document_ids(output)), ANSWER))
-
-
-def _document_lines(output: Row, k: int | None, say: Wording) -> Iterator[str]:
-    """The documents of the context, then those below; expected ones are marked."""
-    expected = {str(id) for id in output.get("expected") or ()}
-    documents = [f"{id} {TICK[True]}" if id in expected else id for id in _document_ids(output)]
+def _document_lines(documents: Sequence[str], k: int | None, say: Wording) -> Iterator[str]:
+    """The documents of the context, then those below."""
     if k is None:
         yield from [", ".join(documents)] if documents else []
         return
@@ -126,19 +106,15 @@ def _document_lines(output: Row, k: int | None, say: Wording) -> Iterator[str]:
             yield say(f"html.answers.{key}", k=k, ids=", ".join(ids))
 
 
-def _document_ids(output: Row) -> list[str]:
-    return [str(hit.get("id")) for hit in (output.get("retrieved") or ())[:DOCUMENTS]]
-
-
 # --- the table --------------------------------------------------------------------------------------
 
 
 class _Columns:
     """The cases on the page, as long as there is room."""
 
-    def __init__(self, sweep: Sweep, runs: Sequence[_Run]) -> None:
+    def __init__(self, sweep: Sweep, runs: Sequence[_Run], marks: Marks) -> None:
         self.ids: list[str] = []
-        self._sweep, self._runs = sweep, runs
+        self._sweep, self._runs, self._marks = sweep, runs, marks
         self._questions: list[str] = []
         self._agreements: list[str] = []
         self._languages: list[str] = []
@@ -148,10 +124,10 @@ class _Columns:
         self._k, self._labels = sweep.k, dict[str, str]()  # of metrics: of a sweep both are worked out from all cells
         self._bytes_left = TEXT_BYTES
 
-    def add(self, case: _Case, rows: Sequence[Row]) -> bool:
+    def add(self, case: _Case, rows: Sequence[ShownRow]) -> bool:
         """False where there is no room for what the runs answered."""
-        answers = [f"{TICK[is_right(row)]} {_answer(row)}" for row in rows]
-        question = clean(" ".join(str(_output(rows[0]).get("query") or "").split()), QUESTION)
+        answers = [f"{TICK[run.is_right(case.id)]} {row.answer}" for run, row in zip(self._runs, rows, strict=True)]
+        question = rows[0].question
         self._bytes_left -= sum(len(text.encode("utf-8", "replace")) + 16 for text in (question, case.id, *answers))
         if self._bytes_left < 0:
             return False
@@ -161,38 +137,29 @@ class _Columns:
         self.ids.append(clean(case.id, QUESTION))
         self._questions.append(question)
         self._agreements.append(case.agreement)
-        self._languages.append(str(rows[0].get("language") or ""))
+        self._languages.append(rows[0].language)
         for column, text in zip(self._answers, answers, strict=True):
             column.append(text)
         if is_shown:
             self._first.append(self._row(facts))
         return True
 
-    def _facts(self, rows: Sequence[Row]) -> Iterator[Fact]:
+    def _facts(self, rows: Sequence[ShownRow]) -> Iterator[Fact]:
         """What the answer should have been; for each run its failure stage, its scores, its documents."""
-        say = self._sweep.say
         yield from self._reference(rows[0])
         for run, row in zip(self._runs, rows, strict=True):
-            marks = scores(row, say.catalogue).items()
-            parts_of_scores = [f"{self._label(name)} {value:.2f}" for name, value in marks if value is not None]
-            outcome_line = " · ".join([display_name("outcome", outcome(row), say), *parts_of_scores])
-            documents = _document_lines(_output(row), run.cell.summary.get("k"), say)
-            yield Fact(run.title, "\n".join([outcome_line, *documents]))
+            marks = zip(self._marks, row.scores, strict=True)
+            scores = [f"{self._label(name)} {score:.2f}" for name, score in marks if score is not None]
+            line = " · ".join([display_name("outcome", row.outcome, self._sweep.say), *scores])
+            documents = _document_lines(row.documents, run.cell.summary.get("k"), self._sweep.say)
+            yield Fact(run.title, "\n".join([line, *documents]))
 
-    def _reference(self, row: Row) -> Iterator[Fact]:
-        """The known answer and the expected documents, or what the evaluation has in their place."""
-        say, output = self._sweep.say, _output(row)
-        expected = [str(id) for id in output.get("expected") or ()]
-        is_answerable = output.get("answerable", True)
-        known = {
-            "known": Fact(say("worst.known"), " / ".join(map(str, output.get("answers") or ())), size="answer"),
-            "expected": Fact(
-                say("worst.expected"), ", ".join(expected) if is_answerable else say("worst.expected_nothing")
-            ),
-        }
-        own = offer_of(self._runs[0].cell.run).case_facts(row, say)
-        known |= {fact.key: fact for fact in own if fact.key in known}
-        yield from (fact for fact in known.values() if fact.text)
+    def _reference(self, row: ShownRow) -> Iterator[Fact]:
+        """The known answer and the expected documents."""
+        say = self._sweep.say
+        expected = say("worst.expected_nothing") if row.expected is None else ", ".join(row.expected)
+        facts = Fact(say("worst.known"), row.known, size="answer"), Fact(say("worst.expected"), expected)
+        yield from (fact for fact in facts if fact.text)
 
     def _label(self, name: str) -> str:
         if name not in self._labels:

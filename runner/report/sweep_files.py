@@ -22,10 +22,10 @@ from runner.system.writing import csv_of
 SCHEMA = 1
 
 
-def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> None:
+def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Sweep:
     """Write summary.json, summary.md, cells.csv and report.html of a sweep from sweep.json and the folders of its runs.
     `comparison` is what runner.compare.sweep says; by default what an earlier summary.json has. The same files
-    give the same bytes."""
+    give the same bytes. Returns the sweep, for what is shown of it."""
     sweep = read_sweep(folder, comparison)
     record = {
         "schema": SCHEMA,
@@ -44,6 +44,7 @@ def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> No
     replace_text(folder / "summary.md", _markdown(blocks))
     replace_text(folder / "cells.csv", _csv(sweep))
     _page(folder, sweep, blocks)
+    return sweep
 
 
 def _markdown(sections: Sequence[Section]) -> str:

@@ -167,8 +167,8 @@ class EmbeddingStore:
             self._forget(databases, list(alike))
             texts = list(alike.values())
             raise StopRunError(
-                f"{self._name} sends the same vector for different texts: {_short(texts[0])}, {_short(texts[1])} and "
-                f"{len(texts) - 2} more; the server does not compute embeddings"
+                f"{self._name} sends the same vector for different texts: {_excerpt(texts[0])}, {_excerpt(texts[1])} "
+                f"and {len(texts) - 2} more; the server does not compute embeddings"
             )
         return vectors
 
@@ -177,7 +177,7 @@ class EmbeddingStore:
         if faults:
             text, fault = faults[0]
             more = f" (and so for {len(faults) - 1} more of {len(texts)} texts)" if len(faults) > 1 else ""
-            raise EvaluationError(f"{self._name} sent no usable vector for {_short(text)}: {fault}{more}")
+            raise EvaluationError(f"{self._name} sent no usable vector for {_excerpt(text)}: {fault}{more}")
 
     # --- where they are -----------------------------------------------------------------------------
 
@@ -344,7 +344,7 @@ def _fault(row: NDArray[np.floating[Any]]) -> str:
     return f"the same number {len(row)} times" if len(row) > 1 and (row == row[0]).all() else ""
 
 
-def _short(text: str) -> str:
+def _excerpt(text: str) -> str:
     """An excerpt of a text for messages."""
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 

@@ -145,17 +145,20 @@ class FaissIndex:
         return int(self._index.ntotal)
 
     def nearest(self, vectors: NDArray[np.float32], depth: int, passing: NDArray[np.bool_] | None = None) -> list[Hits]:
-        """The nearest vectors of each query, among those that are `passing`."""
+        """The nearest vectors of each query, among those that are `passing`; `vectors_of` has the vectors."""
         import faiss
 
         faiss.omp_set_num_threads(1)
         among = None if passing is None else faiss.IDSelectorBitmap(np.packbits(passing, bitorder="little"))
         scores, numbers = _search(self._index, self._settings, vectors, depth, among)
-        return [self._hits(row[row >= 0], own[row >= 0]) for row, own in zip(numbers, scores, strict=True)]
+        return [Hits(row[row >= 0], own[row >= 0].astype(np.float64)) for row, own in zip(numbers, scores, strict=True)]
 
-    def _hits(self, numbers: NDArray[np.int64], scores: NDArray[np.float32]) -> Hits:
-        known = self._index.reconstruct_batch(numbers) if self._vectors is None else self._vectors[numbers]
-        return Hits(numbers, scores.astype(np.float64), known)
+    def vectors_of(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """float32 [n, dim]. Of one query at a time: of a batch, megabytes would be allocated anew for each batch."""
+        if self._vectors is not None:
+            return self._vectors[numbers]
+        vectors: NDArray[np.float32] = self._index.reconstruct_batch(numbers)
+        return vectors
 
     def close(self) -> None:
         """Nothing to do: the memory is freed with the object."""

@@ -34,7 +34,7 @@ def where_of(filter: Filter | None) -> Where:
 def facets_of(document: Document) -> tuple[str, ...]:
     """Sorted, each once."""
     values = {"language": document.language, **document.metadata}
-    return tuple(sorted({_facet(name, value) for name, own in values.items() for value in _plain(own)}))
+    return tuple(sorted({_facet(name, value) for name, own in values.items() for value in _plain_facets(own)}))
 
 
 def facets_of_chunks(corpus: Corpus) -> list[tuple[str, ...]]:
@@ -73,7 +73,7 @@ def _facet(name: str, value: Value) -> str:
     return unicodedata.normalize("NFC", f"{name}={plain}")
 
 
-def _plain(value: Any) -> Iterator[Value]:
+def _plain_facets(value: Any) -> Iterator[Value]:
     for each in value if isinstance(value, list | tuple) else [value]:
         if isinstance(each, str | int | float) and len(str(each)) <= LONGEST:
             yield each

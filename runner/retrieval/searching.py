@@ -95,10 +95,12 @@ class Searcher:
         try:
             self._run(self._warm_up([queries[place] for place in timed]))
             for place in timed:
-                yield place, self._run(self._timed(queries[place]))
+                yield place, self._run(self._search_timed(queries[place]))
             for start in range(0, len(untimed), n_at_once):
                 places = untimed[start : start + n_at_once]
-                yield from zip(places, self._run(self._untimed([queries[place] for place in places])), strict=True)
+                yield from zip(
+                    places, self._run(self._search_batches([queries[place] for place in places])), strict=True
+                )
         finally:
             self._worker.close()
 
@@ -107,9 +109,9 @@ class Searcher:
 
     # --- one at a time, on the clock --------------------------------------------------------------
 
-    async def _timed(self, query: Query) -> SearchResult:
+    async def _search_timed(self, query: Query) -> SearchResult:
         live = self._cached is None or not self._cached.is_cached([query])[0]
-        result = await self._single(query, self._first_depth)
+        result = await self._search_one(query, self._first_depth)
         if not live:
             result = replace(result, latency_ms=None)
         return (await self._search_deeper([query], [result]))[0]
@@ -118,7 +120,7 @@ class Searcher:
         """Search the first `warmup` queries, or let a retriever with a cache prepare itself."""
         if self._cached is None:
             for query in queries[: self._warmup]:
-                await self._single(query, self._first_depth)
+                await self._search_one(query, self._first_depth)
         elif self._warmup and not all(self._cached.is_cached(queries)):
             await self._attempt(self._prepare_cached, self._timeout_s)
 
@@ -129,7 +131,7 @@ class Searcher:
             await in_thread(self._cached.warm_up)
             await self._remote.search_async([], 1)  # connects
 
-    async def _single(self, query: Query, depth: int) -> SearchResult:
+    async def _search_one(self, query: Query, depth: int) -> SearchResult:
         async def search_timed() -> SearchResult:
             with stopwatch() as watch:
                 result = (await self._search([query], depth))[0]
@@ -141,7 +143,7 @@ class Searcher:
 
     # --- many at a time ---------------------------------------------------------------------------
 
-    async def _untimed(self, queries: Sequence[Query]) -> list[SearchResult]:
+    async def _search_batches(self, queries: Sequence[Query]) -> list[SearchResult]:
         """Search in batches, of a remote retriever `concurrency` at once."""
         starts = range(0, len(queries), self._batch_size)
         waiting, results = iter(starts), dict[int, list[SearchResult]]()
@@ -165,7 +167,7 @@ class Searcher:
         timeout_s = self._timeout_s * (1 if self._cached is None else len(queries))
         results = await self._attempt(lambda: self._search(queries, depth), timeout_s)
         if isinstance(results, str):
-            return [replace(await self._single(query, depth), latency_ms=None) for query in queries]
+            return [replace(await self._search_one(query, depth), latency_ms=None) for query in queries]
         return results
 
     async def _search(self, queries: Sequence[Query], depth: int) -> list[SearchResult]:

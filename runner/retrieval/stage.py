@@ -66,7 +66,7 @@ TIMED_OUT = "the query was not answered within timeout_ms"
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """The retrieval result of one query: chunks, their documents, and the k contexts."""
+    """The retrieval result of one query: chunks, their documents, and the k contexts. Nobody changes it."""
 
     ranking: Ranking
     documents: Documents

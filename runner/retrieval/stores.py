@@ -684,10 +684,10 @@ class Recall:
 
     vectors: NDArray[np.float32]
     seed: int
-    chosen: NDArray[np.int64] = field(init=False)
+    sample: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.chosen = np.random.default_rng(self.seed).permutation(len(self.vectors))[:RECALL_SAMPLE]
+        self.sample = np.random.default_rng(self.seed).permutation(len(self.vectors))[:RECALL_SAMPLE]
 
     @property
     def depth(self) -> int:
@@ -698,10 +698,10 @@ class Recall:
         """The recall. `search`: (queries, depth) -> the numbers of the nearest points of each."""
         import faiss
 
-        queries = self.vectors[self.chosen]
+        queries = self.vectors[self.sample]
         exact = faiss.knn(queries, self.vectors, self.depth, metric=faiss.METRIC_INNER_PRODUCT)[1].tolist()
         shares = [
             len((set(near) & set(near_found)) - {own}) / max(1, len(set(near) - {own}))
-            for own, near, near_found in zip(self.chosen, exact, search(queries, self.depth), strict=True)
+            for own, near, near_found in zip(self.sample, exact, search(queries, self.depth), strict=True)
         ]
         return round(float(np.mean(shares)), 4)

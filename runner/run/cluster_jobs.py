@@ -86,25 +86,25 @@ def _states_in_queue() -> dict[str, str] | None:
 def ended_before_limit() -> Iterator[None]:
     """In a job: the signal that SLURM sends before the time limit stops the body as Ctrl-C does, and then submitit
     queues the job again. By itself it would do so at once, while the run works."""
-    again = signal.getsignal(signal.SIGUSR2)
-    if not callable(again):  # no job of submitit
+    requeue = signal.getsignal(signal.SIGUSR2)
+    if not callable(requeue):  # no job of submitit
         yield
         return
-    came: list[int] = []
+    signals: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        came.append(number)
+        signals.append(number)
         press_ctrl_c(frame)
 
     signal.signal(signal.SIGUSR2, stop)
     try:
         yield
     except KeyboardInterrupt:
-        if came:
-            again(came[0], None)
+        if signals:
+            requeue(signals[0], None)
         raise
     finally:
-        signal.signal(signal.SIGUSR2, again)
+        signal.signal(signal.SIGUSR2, requeue)
 
 
 def press_ctrl_c(frame: FrameType | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
@@ -23,6 +23,7 @@ from runner.system.journal import LARGEST
 from runner.system.stopwatch import Watch, deadline, stopwatch
 from runner.system.threads import gather_all
 
+NUMBERS = frozenset({float, int, type(None)})
 BREATH_S = 0.01  # for which cases that wait for nothing may keep the loop
 
 Record = Callable[[Row], None]
@@ -271,14 +272,17 @@ def _row(
 def _finite(scores: Scores) -> tuple[dict[str, float | None], tuple[str, ...]]:
     """The values without NaN and infinities, which count as failed."""
     values = dict(scores.values)
-    broken = [
-        name
-        for name, value in values.items()
-        if not (value is None or (type(value) is float and -LARGEST <= value <= LARGEST) or _is_number(value))
-    ]
+    if _are_numbers(values.values()):
+        return values, tuple(dict.fromkeys(scores.unscored))
+    broken = [name for name, value in values.items() if value is not None and not _is_number(value)]
     for name in broken:
         values[name] = None
     return values, tuple(dict.fromkeys([*scores.unscored, *broken]))
+
+
+def _are_numbers(values: Collection[object]) -> bool:
+    """Whether a glance tells that each is a number or None; nearly all are."""
+    return NUMBERS.issuperset(map(type, values)) and sum(map(abs, filter(None, values))) <= LARGEST  # type: ignore[arg-type]
 
 
 def _is_number(value: object) -> bool:

@@ -26,7 +26,7 @@ def run_folder(plan: Plan) -> Iterator[Path]:
         folder = relative_path(Path(out))
         _check_is_ours(folder, plan)
     else:
-        folder = _unfinished_folder(plan) or _new(plan)
+        folder = _unfinished_folder(plan) or _make_folder(plan)
     with lock_folder(folder):
         yield folder
 
@@ -69,7 +69,7 @@ def _is_whole(folder: Path, plan: Plan) -> bool:
     return not any(outcome and outcome.unfinished for outcome in outcomes)
 
 
-def _new(plan: Plan) -> Path:
+def _make_folder(plan: Plan) -> Path:
     """Make a new folder; a second start in the same second gets the next number."""
     for number in count(1):
         start = time.strftime("%Y%m%d-%H%M%S") + ("" if number == 1 else f".{number}")

@@ -284,7 +284,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
     """The last steps, which only read the folder: report, tracking, terminal. An error in them leaves the results
     intact."""
     from runner.compare.snapshot import write_snapshot
-    from runner.report.outputs import outputs
+    from runner.report.outputs import marks_of, outputs
 
     try:
         _write_head(job, head, outcome)
@@ -295,7 +295,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             _report(job, head, summary)
             _track(job)
             if job.sweep_id and are_several():
-                outputs(job.folder / ROWS)
+                outputs(job.folder / ROWS, marks=marks_of(catalogue_in(head)))
     except (Exception, BaseExceptionGroup, SystemExit) as error:
         failure = _unexpected_outcome(job.folder, error)
         if outcome.exit_code == 0:

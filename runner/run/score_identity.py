@@ -54,7 +54,7 @@ def metric_code() -> dict[str, str]:
 
 def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     provenance = attribute_of(judges["judge"], "provenance")
-    settings = _without(config["judge"], NOT_A_SCORE)
+    settings = _drop_keys(config["judge"], NOT_A_SCORE)
     classes = sorted({type(judge) for judge in judges.values()}, key=lambda judge: (judge.__module__, judge.__name__))
     code: Any = syntax_digest(judge.__module__ for judge in classes)
     if data := [data_digest(judge) for judge in classes if data_digest(judge)]:
@@ -63,7 +63,7 @@ def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, 
     for rubric, digest in _prompts(provenance):
         prompts.setdefault(rubric, []).append(digest)
     return {
-        "judge": fingerprint([settings, _without(provenance, NOT_A_SCORE), code]),
+        "judge": fingerprint([settings, _drop_keys(provenance, NOT_A_SCORE), code]),
         "prompts": {rubric: fingerprint(digests) for rubric, digests in sorted(prompts.items())},
     }
 
@@ -77,10 +77,10 @@ def _prompts(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from _prompts(value)
 
 
-def _without(value: Any, names: Sequence[str]) -> Any:
+def _drop_keys(value: Any, names: Sequence[str]) -> Any:
     """A JSON value without these keys, at any depth."""
     if isinstance(value, Mapping):
-        return {key: _without(item, names) for key, item in value.items() if key not in names}
+        return {key: _drop_keys(item, names) for key, item in value.items() if key not in names}
     if isinstance(value, list):
-        return [_without(item, names) for item in value]
+        return [_drop_keys(item, names) for item in value]
     return value

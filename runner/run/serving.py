@@ -64,7 +64,8 @@ class Service:
         cases = self.job.wave.of(self.cases, self.options.seed)
         ids = self.ids if cases is self.cases else [case.id for case in cases]
         places = [place for place, id in enumerate(ids) if id not in self.done_ids]
-        return Part(cases, array("q", (place for place in self.share(places) if ids[place] not in self.journal)))
+        pending = array("q", (place for place in self.share(places) if ids[place] not in self.journal))
+        return cases if len(pending) == len(cases) else Part(cases, pending)
 
     @property
     def elapsed_s(self) -> float:
@@ -190,6 +191,7 @@ async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> St
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
         judges = [part for key, part in service.components.parts.items() if key.split(".")[0] == "judge"]
         reports, is_waiting = service.job.cfg.format != "json", any(door.may_send for door in models)
+        is_waiting = is_waiting and service.shard_folder is None  # the run of a shard prepares its end itself
         async with prepare_ahead(judges, reports=reports, is_waiting=is_waiting):
             return await run_cases(
                 service.components.root, service.pending, limits, record, tell, service.journal.earlier_row

@@ -160,8 +160,8 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], r
     """`reported`: folders of runs whose error was printed when it occurred."""
     from runner import report
 
-    report.write_sweep(folder, _compare(plan, folder, cells))
-    panels = report.sweep_panels(folder, errors=False) if plan.cells[0].cfg.verbose else report.brief_sweep(folder)
+    sweep, is_verbose = report.write_sweep(folder, _compare(plan, folder, cells)), plan.cells[0].cfg.verbose
+    panels = report.sweep_panels(folder, errors=False) if is_verbose else report.brief_sweep(folder, sweep)
     terminal.show(*panels)
     say, names = LANGUAGES[plan.language], []
     for cell in cells:

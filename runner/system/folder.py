@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,35 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         what = f"not a {kind} folder: no {path.name} in it" if path.parent.is_dir() else "no such folder"
-        raise InputError(f"{path.parent}: {what} ({CONTENTS}){near_runs(path.parent)}") from None
+        raise InputError(f"{path.parent}: {what}{near_runs(path.parent) or f' ({CONTENTS})'}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(value, dict):
         raise InputError(f"{path}: expected a JSON object, found {type(value).__name__}")
     return value
+
+
+class EqualParts:
+    """Parts of JSON objects that are equal in several of them, each kept once: the runs of a sweep differ in few of
+    their settings and metrics. Nobody changes the objects."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Any] = {}
+
+    def share(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """An equal object made of parts that are known."""
+        return {name: self._share(part) for name, part in record.items()}
+
+    def _share(self, value: Any) -> Any:
+        if not isinstance(value, dict | list) or not value:
+            return value
+        try:
+            key = blake2b(orjson.dumps(value), digest_size=16).digest()
+        except TypeError:  # letters in halves, numbers of more than 64 bits
+            return value
+        if key not in self._known:
+            self._known[key] = self.share(value) if isinstance(value, dict) else list(map(self._share, value))
+        return self._known[key]
 
 
 JSON_VALUES = (dict, list, str, int, float, types.NoneType)
@@ -136,14 +160,16 @@ def legible(folder: Path) -> Iterator[None]:
 KEPT_BYTES = 6_000_000  # of lines whose values stay in memory while they are read again and again, five times as large
 LARGE = 16_000_000  # bytes of a file from which keeping so few of its lines would not save a hundredth of a run
 
-_kept: dict[Path, _LineCache] = {}
+_caches: dict[Path, _LineCache] = {}
 
 
 class _LineCache:
-    """The values of lines by their places, as long as there is room for them."""
+    """The values of lines by their places, as long as there is room for them. Up to `end` no line of the file is
+    missing, and they stand in its order."""
 
     def __init__(self) -> None:
         self.values: dict[int, Mapping[str, Any]] = {}
+        self.end = 0
         self._room = KEPT_BYTES
 
     def at(self, place: int, line: bytes) -> Mapping[str, Any] | None:
@@ -151,32 +177,34 @@ class _LineCache:
         value = self.values.get(place)
         if value is None:
             value = parse_line(line)
-            if value is not None and len(line) <= self._room:
-                self._room -= len(line)
-                self.values[place] = value
+            if value is not None:
+                self.put(place, len(line), value)
         return value
 
-    def put(self, place: int, size: int, value: Mapping[str, Any]) -> None:
-        """The value of a line of `size` bytes that was just written."""
-        if size <= self._room:
-            self._room -= size
+    def put(self, place: int, size: int, value: Mapping[str, Any], own: int | None = None) -> None:
+        """The value of a line of `size` bytes; `own`: those of them that no other run keeps."""
+        takes = size if own is None else own
+        if takes <= self._room:
+            self._room -= takes
             self.values[place] = value
+            if place == self.end:
+                self.end += size
 
 
 @contextmanager
 def read_once(path: Path) -> Iterator[None]:
     """While the body reads the lines of a file again and again, each is parsed once. Lines are added to the file
     meanwhile, never changed, and readers change no value."""
-    _kept[path] = _LineCache()
+    _caches[path] = _LineCache()
     try:
         yield
     finally:
-        _kept.pop(path, None)
+        _caches.pop(path, None)
 
 
 def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     """A function of the place of a line in a file and the line, which returns its JSON object, or None."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     if kept is None:
         return lambda _, line: parse_line(line)
     if path.stat().st_size > LARGE:
@@ -184,17 +212,23 @@ def reader(path: Path) -> Callable[[int, bytes], Mapping[str, Any] | None]:
     return kept.at
 
 
-def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any]], None] | None:
-    """A function of the place of a line that was written, its size and its value, which spares readers the parsing;
-    None where nobody is going to read it."""
-    kept = _kept.get(path)
+def keeper(path: Path) -> Callable[[int, int, Mapping[str, Any], int], None] | None:
+    """A function of the place of a line that was written, its size, its value, and how many of its bytes no other run
+    keeps, which spares readers the parsing; None where nobody is going to read it."""
+    kept = _caches.get(path)
     return None if kept is None else kept.put
 
 
 def kept_values(path: Path) -> Mapping[int, Mapping[str, Any]]:
     """The values by place that `reader` returns without reading the line."""
-    kept = _kept.get(path)
+    kept = _caches.get(path)
     return {} if kept is None else kept.values
+
+
+def whole_file(path: Path) -> Mapping[int, Mapping[str, Any]] | None:
+    """The values of all lines of a file by place, in its order; None where some of them have to be read."""
+    kept = _caches.get(path)
+    return kept.values if kept is not None and path.is_file() and kept.end == path.stat().st_size else None
 
 
 def lines(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -205,6 +239,9 @@ def lines(path: Path) -> Iterator[Mapping[str, Any]]:
 def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The same, each with its place in the file, in bytes."""
     if not path.is_file():
+        return
+    if (values := whole_file(path)) is not None:
+        yield from values.items()
         return
     place, read = 0, reader(path)
     with path.open("rb") as file:

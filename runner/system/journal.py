@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -20,7 +21,7 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import KEPT_VOTES, Row
-from runner.system.folder import keeper, kept_values, reader
+from runner.system.folder import keeper, kept_values, reader, whole_file
 from runner.system.redaction import redacted_bytes
 from runner.system.shared_record import SharedRecord
 from runner.system.writing import os_error_text, replacing
@@ -28,7 +29,9 @@ from runner.system.writing import os_error_text, replacing
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
 FIELDS = tuple(each.name for each in fields(Row))
+_values = attrgetter(*FIELDS)
 NUMBERS, TEXTS = {float, int, type(None)}, {str}
+TEXT, OBJECT = str | None, dict | None  # made once: to make one takes ten times as long as to ask it
 ID = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),')
 ADOPTED = 256  # rows that are written at once
 LARGEST = 1e100  # of a measured number; squares and sums of larger ones overflow
@@ -47,12 +50,12 @@ class Journal:
     def __init__(self, path: Path, *, again: bool = True) -> None:
         self.path, self._waiting = path, path.with_name(UNFINISHED)
         sizes = _sizes(path)
-        unfinished = _unfinished(path, {id: place for id, (place, _) in sizes.items()}) if again else {}
+        unfinished = _unfinished_rows(path, {id: place for id, (place, _) in sizes.items()}) if again else {}
         self._index = {id: place for id, (place, _) in sizes.items() if id not in unfinished}
         self._earlier = self._set_aside(unfinished)
         if path.exists() and sum(sizes[id][1] for id in self._index) < path.stat().st_size:
             self._index = _copy_rows([(path, self._index)], path)
-        self._file = path.open("ab", buffering=0)
+        self._file, self._keep = path.open("ab", buffering=0), keeper(path)
         self._end = self._file.tell()
         self._synced = time.monotonic()
 
@@ -74,10 +77,11 @@ class Journal:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
         text, is_whole = _json(row)
         redacted_text, place = redacted_bytes(text), self._end
-        line, keep = _add_seal(redacted_text), keeper(self.path)
+        line = _add_seal(redacted_text)
         self._append(row.id, line)
-        if keep is not None and is_whole and redacted_text is text and _is_plain(row):
-            keep(place, len(line), _as_read(row, line[-11:-3].decode()))
+        if self._keep is not None and is_whole and redacted_text is text and _is_plain(row):
+            seal = line[-11:-3].decode()
+            self._keep(place, len(line), _as_read(row, seal), len(line) - len(row.output.encoded))
 
     def adopt(self, path: Path) -> None:
         """Take over the unchanged rows of another file for cases that have none here. They are on the disk when this
@@ -192,7 +196,7 @@ def _sizes(path: Path) -> dict[str, tuple[int, int]]:
     return sizes
 
 
-def _unfinished(path: Path, rows: Places) -> Places:
+def _unfinished_rows(path: Path, rows: Places) -> Places:
     """The rows of a file that are not finished."""
     if not rows:
         return {}
@@ -249,7 +253,7 @@ def _encodable_row(row: Row) -> Any:
     """The row for the encoder; of a record that cells share the JSON that is there."""
     if type(row.output) is not SharedRecord:
         return row
-    values = {name: getattr(row, name) for name in FIELDS}
+    values = dict(zip(FIELDS, _values(row), strict=True))
     values["output"] = orjson.Fragment(row.output.encoded)
     return values
 
@@ -318,6 +322,10 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     """The rows of a file that are intact, or that were edited and still have the right types; others are skipped."""
     if not path.is_file():
         return
+    kept = whole_file(path)
+    if kept is not None and all(type(row["output"]) is SharedRecord for row in kept.values()):
+        yield from (row for row in kept.values() if _has_judgements(row) or is_whole(row))
+        return
     place, read = 0, reader(path)
     with path.open("rb") as file:
         for line in file:
@@ -328,10 +336,14 @@ def whole_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_as_written(line: bytes, row: Mapping[str, Any]) -> bool:
-    """Whether a row is as it was written. Details of judgements, which components choose, may have any type; a shared
-    record is that of a row which was just written."""
+    """Whether a row is as it was written. A shared record is that of a row which was just written."""
     is_sealed = type(row["output"]) is SharedRecord or _seal(line[:-SEAL]) == line[-SEAL:]
-    return is_sealed and all(map(_is_judgement, row["judgements"].values()))
+    return is_sealed and _has_judgements(row)
+
+
+def _has_judgements(row: Mapping[str, Any]) -> bool:
+    """Whether judgements have the right types; their details, which components choose, may have any."""
+    return not row["judgements"] or all(map(_is_judgement, row["judgements"].values()))
 
 
 def is_whole(row: Mapping[str, Any]) -> bool:
@@ -347,9 +359,9 @@ def is_whole(row: Mapping[str, Any]) -> bool:
     return (
         row.get("status") in ("ok", "failed", "timeout")
         and all(isinstance(text, str) for text in texts)
-        and all(isinstance(row.get(name), str | None) for name in ("language", "difficulty", "stage", "error"))
+        and all(isinstance(row.get(name), TEXT) for name in ("language", "difficulty", "stage", "error"))
         and _are_numbers([*numbers, row.get("latency_ms")])
-        and isinstance(row.get("output"), dict | None)
+        and isinstance(row.get("output"), OBJECT)
         and all(isinstance(timing, dict) and _is_number(timing.get("ms")) for timing in row["timings"].values())
         and all(map(_is_judgement, row["judgements"].values()))
         and isinstance(row.get("cost", {}), dict)
@@ -367,13 +379,13 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_judgement(value: Any) -> bool:
-    if not isinstance(value, dict) or not isinstance(value.get("details"), dict | None):
+    if not isinstance(value, dict) or not isinstance(value.get("details"), OBJECT):
         return False
     votes = (value.get("details") or {}).get("votes") or {}
     return (
         _is_number(value.get("score"))
-        and isinstance(value.get("reasoning"), str | None)
-        and isinstance(value.get("error"), str | None)
+        and isinstance(value.get("reasoning"), TEXT)
+        and isinstance(value.get("error"), TEXT)
         and isinstance(votes, dict)
         and all(map(_is_number, votes.values()))
     )

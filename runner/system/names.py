@@ -75,10 +75,10 @@ class Places(Mapping[str, int]):
     """The place of each name. `found`: the place of one; None where it is not there."""
 
     def __init__(self, names: Sequence[str], found: Callable[[str], int | None]) -> None:
-        self._names, self._found = names, found
+        self._names, self._place_of = names, found
 
     def __getitem__(self, name: str) -> int:
-        place = self._found(name)
+        place = self._place_of(name)
         if place is None:
             raise KeyError(name)
         return place

@@ -343,7 +343,7 @@ def _variable(name: str, *default: str | None) -> Any:
 
 
 @contextmanager
-def _as(mode: str) -> Iterator[None]:
+def _set_mode(mode: str) -> Iterator[None]:
     before = _mode.set(mode)
     try:
         yield
@@ -354,19 +354,19 @@ def _as(mode: str) -> Iterator[None]:
 def resolve_for_files(resolve: Callable[[], Any]) -> Any:
     """The result of `resolve`, which reads a configuration, with `${oc.env:NAME}` in place of values from the
     environment, and without passwords."""
-    with _as("shown"):
+    with _set_mode("shown"):
         found = resolve()
     return redacted_value(_map(found, _decode))
 
 
 def marking() -> AbstractContextManager[None]:
     """While this lasts, values of a configuration from the environment are marks that `mark_secrets` reads."""
-    return _as("marked")
+    return _set_mode("marked")
 
 
 def without_marks() -> AbstractContextManager[None]:
     """Within `marking`: values of the environment are not replaced by marks."""
-    return _as("")
+    return _set_mode("")
 
 
 def mark_secrets(value: Any) -> Any:

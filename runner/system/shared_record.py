@@ -29,11 +29,11 @@ class SharedRecord(dict[str, Any]):
         self.notes: dict[Hashable, Any] = {}
         self._latest: tuple[Any, SharedRecord] | None = None
 
-    def with_rest(self, key: object, rest: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    def with_rest(self, key: object, make_rest: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         """This record with further entries, which depend on `key` alone. Those of the latest key are kept."""
         if self._latest is not None and self._latest[0] == key:
             return self._latest[1]
-        record = {**self, **rest()}
+        record = {**self, **make_rest()}
         encoded = _encode_record(record)
         if encoded is None or not _takes(len(encoded) - (0 if self._latest is None else len(self._latest[1].encoded))):
             return record

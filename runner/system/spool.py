@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from abc import abstractmethod
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from operator import attrgetter
@@ -49,6 +49,9 @@ class Lazy(Sequence[T], Generic[T]):
         places = range(len(self))[place]
         return Part(self, places) if isinstance(places, range) else self.record(places)
 
+    def __iter__(self) -> Iterator[T]:
+        return map(self.record, range(len(self)))
+
 
 class Part(Lazy[T], Generic[T]):
     """The records of `whole` at these places, in this order, each looked up on access."""
@@ -61,6 +64,9 @@ class Part(Lazy[T], Generic[T]):
 
     def record(self, place: int) -> T:
         return self._items[self._places[place]]
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._items.__getitem__, self._places)
 
 
 class Spool(Lazy[T], Generic[T]):

@@ -88,7 +88,7 @@ def _join_short(parts: Sequence[Section], min_chars: int, max_chars: int) -> lis
     for part in parts:
         is_last = part is parts[-1]
         if merged_sections and (_is_short(merged_sections[-1], min_chars) or (is_last and _is_short(part, min_chars))):
-            section = _together(merged_sections[-1], part)
+            section = _join_sections(merged_sections[-1], part)
             if not _is_short(section, max_chars + 1):
                 merged_sections.append(part)
             else:
@@ -102,7 +102,7 @@ def _is_short(part: Section, chars: int) -> bool:
     return part[1] - part[0] < chars
 
 
-def _together(first: Section, second: Section) -> Section:
+def _join_sections(first: Section, second: Section) -> Section:
     """Under the headings that both have."""
     shared = takewhile(lambda pair: pair[0] == pair[1], zip(first[2], second[2], strict=False))
     return first[0], second[1], tuple(title for title, _ in shared)

@@ -99,19 +99,19 @@ class NameIndex:
         self._text = text
 
     @cached_property
-    def _folded(self) -> str:
+    def _folded_text(self) -> str:
         return _fold(self._text)
 
     @cached_property
     def _parts(self) -> list[str]:
-        return _PART.findall(self._folded)
+        return _PART.findall(self._folded_text)
 
     @cached_property
     def _words(self) -> frozenset[str]:
         return frozenset(map(english_stem, self._parts))
 
     @cached_property
-    def _joined(self) -> str:
+    def _joined_parts(self) -> str:
         return "".join(self._parts)
 
     @cached_property
@@ -126,7 +126,7 @@ class NameIndex:
         """Regardless of case, accents and hyphens: American matches America, an acronym the initials of words, a full
         name its family name alone (Greg Daniels: Daniels, unless another capitalised word precedes it)."""
         if not name.isascii() and _HANGUL.search(name):
-            return _fold(name) in self._folded
+            return _fold(name) in self._folded_text
         *first, last = name.split()
         return self._holds(last) and (all(map(self._holds, first)) or _fold(last) not in self._after_capital)
 
@@ -136,7 +136,7 @@ class NameIndex:
         acronym = word.removesuffix("s")
         return (
             all(english_stem(part) in self._words for part in parts)
-            or (len(letters) >= 5 and letters in self._joined)
+            or (len(letters) >= 5 and letters in self._joined_parts)
             or (len(acronym) >= 3 and acronym.isupper() and acronym.lower() in self._initials)
             or any(_same_nation(letters, known) for known in self._words if known[:3] == letters[:3])
         )

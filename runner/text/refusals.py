@@ -291,7 +291,7 @@ _MENTIONS = compile_late(r"mention|stat(?:e|ed)|specif|discuss|address|언급|�
 
 def says_unknown(sentence: str) -> bool:
     """Whether one sentence only says that the sources or the speaker do not know; quoted words do not count."""
-    return _kind(_plain(sentence)) == "unknown"
+    return _kind(_plain_sentence(sentence)) == "unknown"
 
 
 @lru_cache(maxsize=4096)  # asked for each metric of a case, by the plan and by the run
@@ -301,7 +301,7 @@ def is_refusal(text: str, question: str | None = None) -> bool:
     An empty text is not a refusal. Without the question, answers that some questions make a refusal (없음, "None", "not
     mentioned") count as one.
     """
-    sentences = [plain for sentence in split_sentences(text) if (plain := _plain(sentence))]
+    sentences = [plain for sentence in split_sentences(text) if (plain := _plain_sentence(sentence))]
     statements = list(dropwhile(lambda sentence: _kind(sentence) == "aside", sentences))
     if not statements or not _leaves_open(statements[0], question):
         return False
@@ -334,7 +334,7 @@ def _leaves_open(opening: str, question: str | None) -> bool:
     return _kind(opening) == "unknown"
 
 
-def _plain(sentence: str) -> str:
+def _plain_sentence(sentence: str) -> str:
     """The sentence without citations, Markdown, sighs, end marks and quoted words; marks around all of it are removed,
     too."""
     plain = _NOISE.sub("", without_citations(sentence)).strip(" \t-#>•")

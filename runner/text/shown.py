@@ -103,7 +103,7 @@ def shows(text: str, forms: Iterable[str], *, besides: Iterable[str] = ()) -> bo
     from runner.text.stance import stance  # its patterns take a while to compile
 
     lined = _join_wrapped_lines(text)
-    return any(stance(lined, *span) == "stated" for span in _spans_outside(_plain(text), forms, besides))
+    return any(stance(lined, *span) == "stated" for span in _spans_outside(_plain_text(text), forms, besides))
 
 
 def gives(answer: str, known_answers: Iterable[str]) -> bool:
@@ -111,29 +111,31 @@ def gives(answer: str, known_answers: Iterable[str]) -> bool:
     (not 8 euros, 8유로가 아니라). What was, may be or would be can be what was asked for."""
     from runner.text.stance import is_refuted
 
-    plain = _plain(answer)
+    plain = _plain_text(answer)
     return any(not is_refuted(plain, *span) for span in _spans_outside(plain, known_answers, ()))
 
 
 def mentions(text: str, forms: Iterable[str]) -> bool:
     """Whether one of the forms occurs in the text, whether or not the text states it."""
-    plain = _plain(text)
+    plain = _plain_text(text)
     return any(True for _ in _spans_outside(plain, forms, ()))
 
 
 def shows_inside(text: str, forms: Iterable[str]) -> bool:
     """The same where longer words, but not longer numbers, may contain a form: for texts that must show nowhere."""
-    plain = _plain(text)
+    plain = _plain_text(text)
     return any(_is_whole_number(plain, span) for form in forms for span in _occurrences(plain, form))
 
 
 def _spans_outside(plain: str, forms: Iterable[str], besides: Iterable[str]) -> Iterator[Span]:
     """The places of the forms outside of the spans of `besides`."""
     others = [span for form in besides for span in _spans(plain, form)]
-    return (span for form in forms for span in _spans(plain, form) if not any(_within(span, other) for other in others))
+    return (
+        span for form in forms for span in _spans(plain, form) if not any(_is_within(span, other) for other in others)
+    )
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     return _join_wrapped_lines(text).replace("\n", " ")
 
 
@@ -188,7 +190,7 @@ def _occurrences(plain: str, form: str) -> Iterator[Span]:
 def _pattern(form: str) -> re.Pattern[str] | None:
     """The pattern of a form, with an optional space beside Hangul, between a number and Hangul, before a currency; with
     a hyphen or a full stop where a space is, and the other way round."""
-    plain = _ARTICLE.sub("", _plain(form))
+    plain = _ARTICLE.sub("", _plain_text(form))
     if not any(character.isalnum() for character in plain):
         return None
     if len(_HANGUL.findall(plain)) > 2:
@@ -317,7 +319,7 @@ class _Value:
 
 @lru_cache(maxsize=65536)
 def _value(form: str) -> _Value:
-    plain = _plain(form)
+    plain = _plain_text(form)
     units = [unit for unit in _units(plain) if unit.word not in _SKIPPED]
     if not units or not any(unit.amount or unit.stem or unit.word for unit in units):
         return _Value(())
@@ -421,5 +423,5 @@ def _are_together(plain: str, units: Sequence[_Unit]) -> bool:
     return not any(re.search(r"[.!?;:()\n]\s|,", plain[one.end : other.start]) for one, other in pairwise(units))
 
 
-def _within(span: Span, other: Span) -> bool:
+def _is_within(span: Span, other: Span) -> bool:
     return span != other and other[0] <= span[0] and span[1] <= other[1]

@@ -25,7 +25,7 @@ def asking(server: ModelsServer, *words: str) -> list[str]:
 def piped(text: str | bytes, *words: str) -> tuple[int, str, str]:
     given = text if isinstance(text, bytes) else text.encode()
     command = [*COMMAND, *words]
-    done = subprocess.run(command, input=given, capture_output=True, env=environment(), check=False, timeout=60)
+    done = subprocess.run(command, input=given, capture_output=True, env=environment(), check=False, timeout=240)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -41,7 +41,7 @@ def words(server: ModelsServer, empty_folder: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def made_once(_models_server: ModelsServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
     """A folder with the run `o`, and what its models were sent."""
-    _models_server.reset()
+    _models_server.renew()
     with contextlib.chdir(tmp_path_factory.mktemp("calls")):
         assert main([*asking(_models_server.url), *EMBEDDED, "out=o"]) == 0
         return Path.cwd(), list(_models_server.requests)

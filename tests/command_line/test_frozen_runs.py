@@ -7,21 +7,16 @@ import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read
-from tests.record_folders import copy_of, small_records
-
-
-@pytest.fixture(scope="module")
-def records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_records(small_runs, tmp_path_factory.mktemp("records"), "experiments/하나", "experiments/둘")
+from tests.record_folders import copy_of
 
 
 @pytest.fixture(autouse=True)
-def here(records: Path, tmp_path: Path) -> None:
-    copy_of(records, tmp_path)
+def here(small_records: Path, tmp_path: Path) -> None:
+    copy_of(small_records, tmp_path)
 
 
-ONE = ["-cd", "experiments/하나", "-cn", "frozen"]
-TWO = ["-cd", "experiments/둘", "-cn", "frozen"]
+ONE = ["-cd", "experiments/한", "-cn", "frozen"]
+TWO = ["-cd", "experiments/s", "-cn", "frozen"]
 
 
 def test_the_same_again_and_resumed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,7 +28,7 @@ def test_the_same_again_and_resumed(capsys: pytest.CaptureFixture[str]) -> None:
     now = read(folder / "run.json")
     assert now["fingerprint"] == was["fingerprint"]
     assert now["choices"] == was["choices"]
-    assert now["frozen"] == "experiments/하나/frozen.yaml"
+    assert now["frozen"] == "experiments/한/frozen.yaml"
     assert was["frozen"] is None
     assert read(folder / "summary.json")["metrics"] == read("run/summary.json")["metrics"]
     rows = (folder / "per_item.jsonl").read_bytes()
@@ -51,7 +46,7 @@ def test_a_sweep_with_another_choice_in_other_processes() -> None:
     runs = [read(f"x/{number}/run.json") for number in range(2)]
     assert [(run["choices"]["retriever"], run["k"]) for run in runs] == [("keyword", 1), ("hybrid", 1)]
     assert {run["config"]["generator"]["max_sentences"] for run in runs} == {1}
-    assert {run["frozen"] for run in runs} == {"experiments/둘/frozen.yaml"}
+    assert {run["frozen"] for run in runs} == {"experiments/s/frozen.yaml"}
 
 
 def test_what_is_composed_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,14 +68,14 @@ def test_plans_and_calibrations_take_records(capsys: pytest.CaptureFixture[str])
 
 def test_runs_are_compared_with_records(capsys: pytest.CaptureFixture[str]) -> None:
     """A record of one does not come with the comparison it was run with."""
-    assert main([*ONE, "k=1", "compare=experiments/하나", "save_snapshot=s.json", "out=x"]) == 0
+    assert main([*ONE, "k=1", "compare=experiments/한", "save_snapshot=s.json", "out=x"]) == 0
     assert "compare.md" in os.listdir("x")
     assert main(["freeze", "x", "experiments/셋"]) == 0
     text = Path("experiments/셋/frozen.yaml").read_text(encoding="utf-8")
     assert "\ncompare: null\n" in text
     assert "\nsave_snapshot: null\n" in text
-    assert main(["compare", "experiments/둘/0", "experiments/둘/1", "--out", "y"]) == 0
+    assert main(["compare", "experiments/s/0", "experiments/s/1", "--out", "y"]) == 0
     capsys.readouterr()
-    assert main(["compare", "experiments/둘", "x"]) == 1
-    told = "experiments/둘/0 (retriever=keyword), experiments/둘/1 (retriever=hybrid)"
-    assert f"'experiments/둘' is a sweep; name one of its runs: {told}" in capsys.readouterr().err
+    assert main(["compare", "experiments/s", "x"]) == 1
+    told = "experiments/s/0 (retriever=keyword), experiments/s/1 (retriever=hybrid)"
+    assert f"'experiments/s' is a sweep; name one of its runs: {told}" in capsys.readouterr().err

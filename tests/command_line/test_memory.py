@@ -308,7 +308,7 @@ def test_an_interrupted_run_leaves_no_session_behind(server: ModelsServer, how: 
             time.sleep(0.01)
         assert redis.asked("KEYS", "*")
         process.send_signal(how)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=240)[1]
         assert process.returncode == 130, said
         assert redis.asked("KEYS", "*") == []
     run = read("o/run.json")

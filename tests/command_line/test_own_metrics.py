@@ -86,7 +86,7 @@ def words(server: ModelsServer, tmp_path: Path, shelf: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def judged_once(_models_server: ModelsServer, tmp_path_factory: pytest.TempPathFactory, shelf: Path) -> Path:
     folder = tmp_path_factory.mktemp("judged")
-    _models_server.reset()
+    _models_server.renew()
     _models_server.respond = polite
     with contextlib.chdir(folder):
         assert main([*write_words(folder, _models_server.url, shelf), "out=a"]) == 0

@@ -98,7 +98,7 @@ def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(tmp_path: Path,
     ):
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
+    _, errors = running.communicate(timeout=240)
     assert running.returncode == 130, errors
     run = read("x/run.json")
     assert (run["status"], run["exit_code"]) == ("partial", 130)

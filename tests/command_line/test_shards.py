@@ -37,6 +37,17 @@ return Answer("27 days")
 """
 
 
+COUNTING = """
+from plugins.dataset.jsonl import JsonlDataset
+
+class Counting(JsonlDataset):
+    def load(self):
+        with open("loads.txt", "a") as file:
+            file.write("load\\n")
+        return super().load()
+"""
+
+
 def untimed(folder: str) -> str:
     return json.dumps({**read(f"{folder}/summary.json"), "timing": {}})
 
@@ -64,10 +75,16 @@ def answering(words: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_shards_come_to_what_one_process_does_and_go_on(
     answering: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Shards take over the data that the run has read, also where another process resumes one."""
+    Path("counting.py").write_text(COUNTING, encoding="utf-8")
+    answering = [*answering, "dataset._target_=counting.Counting"]
     assert main([*answering, "out=one"]) == 0
-    Path("asked.txt").unlink()
+    loads = Path("loads.txt").read_text(encoding="utf-8")
+    for name in ("asked.txt", "loads.txt"):
+        Path(name).unlink()
     Path("kill").touch()
     assert main([*answering, "shards=2", "out=many"]) == 0
+    assert Path("loads.txt").read_text(encoding="utf-8") == loads != ""
     assert "of many was lost with its process; another process resumes it" in capsys.readouterr().err
     assert untimed("one") == untimed("many")
     assert sorted(asked().values()) == [1] * (N - 1) + [2]  # one was in flight
@@ -84,30 +101,6 @@ def test_shards_come_to_what_one_process_does_and_go_on(
     assert main([*answering, "shards=2", "out=many"]) == 0
     assert sum(asked().values()) == 3
     assert untimed("one") == untimed("many")
-
-
-COUNTING = """
-from plugins.dataset.jsonl import JsonlDataset
-
-class Counting(JsonlDataset):
-    def load(self):
-        with open("loads.txt", "a") as file:
-            file.write("load\\n")
-        return super().load()
-"""
-
-
-def test_shards_read_of_the_data_only_their_own_cases(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(Path.cwd())
-    Path("counting.py").write_text(COUNTING, encoding="utf-8")
-    words = [*words, "dataset._target_=counting.Counting"]
-    loads = []
-    for count in (1, 2):
-        assert main([*words, f"shards={count}", f"out={count}"]) == 0
-        loads.append(Path("loads.txt").read_text(encoding="utf-8"))
-        Path("loads.txt").unlink()
-    assert loads[0] == loads[1] != ""
-    assert untimed("1") == untimed("2")
 
 
 def test_a_shard_that_loses_every_process_ends_the_run_and_keeps_the_rest(

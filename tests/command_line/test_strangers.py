@@ -21,26 +21,21 @@ from runner.config.frozen import CONF, FrozenConfig
 from runner.config.schema import load
 from runner.config.vetting import Vetting
 from runner.errors import InputError
-from tests.record_folders import change, copy_of, read, small_records
+from tests.record_folders import change, copy_of, read
 
-RECORD = Path("experiments/하나")
+RECORD = Path("experiments/한")
 SECRET = "marked-secret-of-the-user"
 HEAD = (
-    "error: experiments/하나/frozen.yaml names things that neither this program nor your own configuration names; "
+    "error: experiments/한/frozen.yaml names things that neither this program nor your own configuration names; "
     "nothing was run:\n"
 )
 TAIL = "\n--trust runs a record of someone you trust as it is; options that you type yourself need no --trust\n"
 
 
-@pytest.fixture(scope="module")
-def records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_records(small_runs, tmp_path_factory.mktemp("records"), str(RECORD), "experiments/둘")
-
-
 @pytest.fixture(autouse=True)
-def here(records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def here(small_records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Modules of the folder can be imported, as by `python -m runner`."""
-    copy_of(records, tmp_path)
+    copy_of(small_records, tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
     for name in ("mine", "evil", "theirs"):
@@ -208,7 +203,7 @@ def test_trust_shows_what_it_runs_and_runs_it() -> None:
     assert done.returncode == 0, done.stderr
     assert Path("marker").exists()
     assert "  tracking: trusted.Mine(mark='marker')" in done.stderr
-    assert "하나" in done.stderr
+    assert "experiments/한/frozen.yaml" in done.stderr
 
 
 def test_trust_makes_no_component_of_a_function() -> None:
@@ -356,12 +351,12 @@ def test_names_of_providers_that_are_paths() -> None:
 
 
 def test_runs_of_a_sweep_lie_in_the_record() -> None:
-    cells = read("experiments/둘/sweep.json")["cells"]
-    change("experiments/둘/sweep.json", cells=[{**cells[0], "folder": "../하나"}, cells[1]])
-    done = typed("reproduce", "experiments/둘", "--trust")
+    cells = read("experiments/s/sweep.json")["cells"]
+    change("experiments/s/sweep.json", cells=[{**cells[0], "folder": "../한"}, cells[1]])
+    done = typed("reproduce", "experiments/s", "--trust")
     assert (done.returncode, done.stderr) == (
         1,
-        "error: experiments/둘/sweep.json: '../하나' is no folder in the record\n",
+        "error: experiments/s/sweep.json: '../한' is no folder in the record\n",
     )
 
 

@@ -122,7 +122,7 @@ SLOW = pytest.mark.slow
             marks=SLOW,
         ),
         (["+experiment=memory", OTHERS], ["memory.window=4,1"]),
-        (["+experiment=copilot", OTHERS], ["k=3,1"]),
+        pytest.param(["+experiment=copilot", OTHERS], ["k=3,1"], marks=SLOW),
         (["+experiment=full_rag"], ["retriever=keyword,agentic"]),
         pytest.param(["+experiment=full_rag", "retriever=agentic"], ["k=3,1"], marks=SLOW),
         pytest.param(["+experiment=full_rag", "retriever=keyword"], ["seed=1,2"], marks=SLOW),

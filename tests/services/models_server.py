@@ -81,6 +81,12 @@ class ModelsServer:
         self.headers: deque[Mapping[str, str]] = deque(maxlen=KEPT)
         self.paths: deque[str] = deque(maxlen=KEPT)  # with what is asked of them
 
+    def renew(self) -> None:
+        """Forgets also how it was to answer: at once, what it answers by itself, to everybody."""
+        self.reset()
+        self.respond, self.latency_s = None, 0.0
+        self.api_key, self.faults, self.refuses = None, None, ()
+
     @property
     def count(self) -> int:
         return self.counts.requests

@@ -56,12 +56,12 @@ class LocalStore:
         return session.number
 
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        stored = self._find(key)
-        if stored is None:
+        stored_state = self._find(key)
+        if stored_state is None:
             return SessionState()
         if touch:
-            self._touch(stored)
-        return stored.state
+            self._touch(stored_state)
+        return stored_state.state
 
     async def commit(
         self,
@@ -107,11 +107,11 @@ class LocalStore:
 
     def _find(self, key: SessionKey) -> StoredState | None:
         keys_of(key)  # the same names as in any store
-        stored = self._states.get(key)
-        if stored is not None and self.clock() >= stored.until:
+        stored_state = self._states.get(key)
+        if stored_state is not None and self.clock() >= stored_state.until:
             del self._states[key]
             return None
-        return stored
+        return stored_state
 
     def _touch(self, kept: StoredState) -> None:
         kept.until = self.clock() + self._ttl_s

@@ -163,7 +163,7 @@ def _rubric(
         Table(headers, rows, title, right=(1, 2)),
         _confusion(entry["confusion"], say),
         *(_slices(kind, found, say) for kind, found in entry["slices"].items()),
-        section("", say("calibration.worst"), *_worst(rubric, entry["worst"], items, say)),
+        section("", say("calibration.worst"), *_worst_notes(rubric, entry["worst"], items, say)),
     )
 
 
@@ -188,7 +188,7 @@ def _slices(kind: str, entries: Mapping[str, Any], say: Wording) -> Section | No
     return section("", say(f"calibration.slices.{kind}"), Table(headers, rows)) if rows else None
 
 
-def _worst(
+def _worst_notes(
     rubric: str, worst: Sequence[Mapping[str, Any]], items: Mapping[str, Any], say: Wording
 ) -> Iterator[Section]:
     for number, miss in enumerate(worst, start=1):

@@ -116,10 +116,10 @@ def sources(reply: ChatAnswer) -> list[str]:
     """A line for each chunk that the answer cites."""
     contexts = reply.prompt.contexts
     cited = [number for number in reply.answer.citations if 0 < number <= len(contexts)]
-    return [f"  [{number}] {_short(contexts[number - 1])}" for number in cited]
+    return [f"  [{number}] {_short_line(contexts[number - 1])}" for number in cited]
 
 
-def _short(context: Context) -> str:
+def _short_line(context: Context) -> str:
     name = f"{context.id}, {context.title}" if context.title else context.id
     text, width = " ".join(f"{name}: {context.text}".split()), 0
     for place, character in enumerate(text):

@@ -108,7 +108,7 @@ def _check(
             f"record; freeze them one by one{_one_by_one(source)}"
         )
     for run, cell, values in zip(source.runs, cells, expected, strict=True):
-        options = {name: node for name, node in _plain(cell).items() if name in values}  # and no newer one
+        options = {name: node for name, node in _plain_values(cell).items() if name in values}  # and no newer one
         if different := sorted(_different(values, options)):
             raise InputError(
                 f"{run.folder.path}: would not be composed again as it was: {', '.join(different[:5])} "
@@ -117,7 +117,7 @@ def _check(
     return cells
 
 
-def _plain(cell: Cell) -> dict[str, Any]:
+def _plain_values(cell: Cell) -> dict[str, Any]:
     values = OmegaConf.to_container(cell.cfg)
     return {str(name): value for name, value in values.items()} if isinstance(values, dict) else {}
 

@@ -42,7 +42,7 @@ def open_record(folder: Path) -> Record:
     """Open a record. Raises InputError for a folder that is not a record, or that was changed."""
     if not folder.is_dir():
         makes = f" (python -m runner freeze RUN {folder.parent}/NAME makes one)"
-        raise InputError(f"{folder}: no such record{_near(folder) or makes}")
+        raise InputError(f"{folder}: no such record{_nearby_records(folder) or makes}")
     if not (folder / FILE).is_file():
         raise InputError(f"{folder}: no record: no {FILE} in it (python -m runner freeze RUN {folder.parent}/NAME)")
     frozen = FrozenConfig.read(folder / FILE)
@@ -64,6 +64,6 @@ def _runs(folder: Path) -> Iterator[RecordRun]:
         yield RecordRun(name, tuple(map(as_typed, cell.get("overrides") or ())), open_place(Place(path, label)))
 
 
-def _near(folder: Path) -> str:
+def _nearby_records(folder: Path) -> str:
     others = [path for path in folder.parent.glob("*") if (path / FILE).is_file()]
     return did_you_mean(str(folder), map(str, others))

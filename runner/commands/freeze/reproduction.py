@@ -120,11 +120,11 @@ def _cases(was: Cases, now: Cases) -> Iterator[str]:
     _, before, after = np.intersect1d(np.array(was.ids), np.array(now.ids), assume_unique=True, return_indices=True)
     differ = was.failed[before] != now.failed[after]
     for kind, nothing in NUMBERS.items():
-        columns, others = getattr(was, kind), getattr(now, kind)
-        for name in {*columns, *(others.keys() & was.values.keys())}:
+        columns, repeated_columns = getattr(was, kind), getattr(now, kind)
+        for name in {*columns, *(repeated_columns.keys() & was.values.keys())}:
             recorded, repeated = (
                 columns.get(name, np.full(len(was), nothing)),
-                others.get(name, np.full(len(now), nothing)),
+                repeated_columns.get(name, np.full(len(now), nothing)),
             )
             differ |= _unequal(recorded[before], repeated[after])
     texts = {name: (getattr(was, name), getattr(now, name)) for name in ("content", "gold")}

@@ -8,9 +8,10 @@ from typing import Any
 
 from runner.commands.freeze.reproduction import Changes, RepeatedRun, Reproduction
 from runner.compare.record import record_of
-from runner.config.arguments import shell
+from runner.config.arguments import to_type
 from runner.report import comparison, metric, next_steps
 from runner.report.blocks import EVERYWHERE, TERMINAL, Block, Cell, Fit, Note, Section, Stack, Table
+from runner.report.brief import Way
 from runner.report.markdown import markdown
 from runner.report.page import FILE as PAGE_FILE
 from runner.report.summary import replace_text
@@ -44,14 +45,13 @@ def show(reproduction: Reproduction, language: str, *, verbose: bool) -> None:
     terminal.show(*next_steps(_ways(reproduction), LANGUAGES[language]))
 
 
-def _ways(reproduction: Reproduction) -> Iterator[tuple[str, str]]:
-    yield "brief.record", str(reproduction.folder / "reproduction.md")
+def _ways(reproduction: Reproduction) -> Iterator[Way]:
+    yield "brief.record", reproduction.folder / "reproduction.md"
     if (reproduction.folder / PAGE_FILE).is_file():
-        yield "brief.report", str(reproduction.folder / PAGE_FILE)
-    yield "brief.all", f"python -m runner results {shell(str(reproduction.folder))}"
+        yield "brief.report", reproduction.folder / PAGE_FILE
+    yield "brief.all", to_type("results", str(reproduction.folder))
     if changed := next((run for run in reproduction.runs if run.changes.in_numbers), None):
-        run = shell(str(changed.folder))
-        yield "brief.compare", f"python -m runner compare {shell(reproduction.record)} {run}"
+        yield "brief.compare", to_type("compare", reproduction.record, str(changed.folder))
 
 
 def sections(reproduction: Reproduction, language: str) -> list[Section]:

@@ -23,7 +23,7 @@ def duplicates(questions: Sequence[str]) -> list[bool]:
     """
     repeats = [False] * len(questions)
     features = [(_words(question), frozenset(_MARK.findall(question))) for question in questions]
-    for place, near in enumerate(_near(questions)):
+    for place, near in enumerate(_similar_questions(questions)):
         words, marks = features[place]
         repeats[place] = any(
             not repeats[other] and marks == features[other][1] and _same_words(words, features[other][0])
@@ -45,7 +45,7 @@ def _has_all(words: Sequence[Word], forms: frozenset[str]) -> bool:
     return all(not word.forms.isdisjoint(forms) for word in words)
 
 
-def _near(questions: Sequence[str]) -> Iterator[list[int]]:
+def _similar_questions(questions: Sequence[str]) -> Iterator[list[int]]:
     """The earlier questions, for each question, with a Jaccard index of at least NEAR."""
     ngrams = count_ngrams(questions)
     sizes = np.diff(ngrams.offsets)

@@ -115,19 +115,19 @@ class Datasets:
         """The data sets of the configuration, then uploaded ones, newest first."""
         own = [dataset for path in self.folder.glob(f"*/{FILE}") if (dataset := self._read(path))]
         own.sort(key=lambda each: (each.created_at or "", each.id), reverse=True)
-        return [*map(self._own, self.built_in), *own]
+        return [*map(self._built_in_dataset, self.built_in), *own]
 
     def get(self, id: str) -> Dataset | None:
         """A data set of the configuration or an uploaded one; None for an unknown id."""
         if id in self.built_in:
-            return self._own(id)
+            return self._built_in_dataset(id)
         return self._read(self.folder / id / FILE) if ID.fullmatch(id) else None
 
     def delete(self, dataset: Dataset) -> None:
         """An uploaded one, with its files."""
         remove_folder(self.folder / dataset.id, self.root)
 
-    def _own(self, id: str) -> Dataset:
+    def _built_in_dataset(self, id: str) -> Dataset:
         group, choice = self.built_in[id]
         return Dataset(id, choice, group, [f"{group}={choice}"], built_in=True)
 
@@ -259,7 +259,7 @@ def _blocks(name: str, source: IO[bytes], *, is_unpacked: bool) -> Iterator[byte
 def guess_format(parts: Mapping[str, Sequence[Part]]) -> str:
     """The format, by the parts that were sent and the name of the queries."""
     names = [part.name.lower() for part in parts.get("queries") or ()]
-    plain = [_plain(name) for name in names]
+    plain = [_without_packing(name) for name in names]
     if parts.get("qrels"):
         return "beir" if plain and plain[0].endswith(".jsonl") else "trec"
     if parts.get("notes"):
@@ -269,7 +269,7 @@ def guess_format(parts: Mapping[str, Sequence[Part]]) -> str:
     return "csv" if plain and plain[0].endswith(TABLES) else "jsonl"
 
 
-def _plain(name: str) -> str:
+def _without_packing(name: str) -> str:
     """A file name without the ending of a compressed file."""
     return next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
 

@@ -296,7 +296,7 @@ class Desk:
 
     def cancel(self, id: str) -> None:
         """Cancel a job. Raises ConflictError for one that has ended, or was started elsewhere."""
-        job = self._own(id)
+        job = self._own_job(id)
         if not job.is_open:
             raise ConflictError(f"run {id}: it has ended")
         self._queue().cancel(job)
@@ -308,7 +308,7 @@ class Desk:
         if job is None and place is not None and not place.is_sweep and place.sweep is None:
             self._adopt(place)
             return
-        job = self._own(id)
+        job = self._own_job(id)
         if job.is_open:
             raise ConflictError(f"run {id}: it is {job.status}")
         self._queue().requeue(job)
@@ -345,7 +345,7 @@ class Desk:
         asked = [unquote(str(word)) for word in words if key_of(str(word)) not in left_out]
         return begun[0], group, str(choices[group]), asked
 
-    def _own(self, id: str) -> Job:
+    def _own_job(self, id: str) -> Job:
         """The job of a run or sweep. Raises ConflictError for what was started elsewhere."""
         job = None if self.jobs is None else self.jobs.get(id)
         if job is not None:

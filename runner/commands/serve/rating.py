@@ -111,10 +111,10 @@ def _write(path: Path, rows: Sequence[Sequence[str]]) -> None:
 
 def _table(path: Path) -> list[list[str]]:
     text = path.read_text(encoding="utf-8-sig")
-    return [[_plain(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline="")) if row]
+    return [[_plain_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline="")) if row]
 
 
-def _plain(cell: str) -> str:
+def _plain_cell(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" else cell
 
 

@@ -308,7 +308,7 @@ class Runs:
             parts = [self._of_run(self.places()[each]) for each in sweep.get("runs", ()) if each in self.places()]
             state = _json_of(place.path / "sweep.json")
             n_runs = len(state.get("cells") or ()) + len(state.get("references") or ())
-            return _together(parts, str(sweep.get("status")), n_runs)
+            return _sum_progress(parts, str(sweep.get("status")), n_runs)
         return self._of_run(place)
 
     def _of_run(self, place: Place) -> Progress:
@@ -448,7 +448,7 @@ def spending(place: Place) -> tuple[int, float | None]:
     return int(tokens), None if unpriced else nano / 1e9
 
 
-def _together(parts: Sequence[Progress], status: str, n_runs: int) -> Progress:
+def _sum_progress(parts: Sequence[Progress], status: str, n_runs: int) -> Progress:
     """Runs that have not begun are taken to have as many cases as the others."""
     totals = [part.total for part in parts if part.total is not None]
     costs = [part.usd for part in parts]

@@ -95,7 +95,7 @@ class Hiding:
         for loose in graph.ambiguous:
             if not self._targets(loose.source).isdisjoint(loose.candidates):
                 self._ambiguous[loose.source].append(Edit(loose.link.start, loose.link.end))
-        self.texts = {note: self._without(self._notes[note]) for note in hidden}
+        self.texts = {note: self._hide_links(self._notes[note]) for note in hidden}
 
     def notes(self) -> list[Document]:
         """All notes, those with hidden links as they are without them."""
@@ -109,7 +109,7 @@ class Hiding:
         edits = [self._edit(link, target) for link, target in self._links_to_targets(links_of(text), note)]
         return " ".join(apply_edits(text, [*edits, *self._lookalike_edits(text, note)]).text.split())
 
-    def _without(self, note: Document) -> EditedText:
+    def _hide_links(self, note: Document) -> EditedText:
         led = [(edge.link, edge.target) for edge in self._graph.out_links(note.id)]
         edits = [self._edit(link, target) for link, target in led if target in self._targets(note.id)]
         places = definitions(note.text, lambda address: self._leads_there(address, note.id))

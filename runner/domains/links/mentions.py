@@ -129,7 +129,7 @@ class MentionIndex:
             ahead = "".join(term.text.lower() for term in text_terms[first : first + 8])
             for number in self._by_start.get(ahead[:2], ()):
                 name = self._names[number].joined
-                if ahead.startswith(name) and (last := _last(text_terms, first, len(name))) is not None:
+                if ahead.startswith(name) and (last := _last_term(text_terms, first, len(name))) is not None:
                     yield number, first, last
 
     def _mention(
@@ -153,7 +153,7 @@ def _join(found: Iterable[Term]) -> str:
     return "".join(term.text.lower() for term in found)
 
 
-def _last(text_terms: Sequence[Term], first: int, size: int) -> int | None:
+def _last_term(text_terms: Sequence[Term], first: int, size: int) -> int | None:
     """The term with which a name of `size` letters ends; None where the rest of that term is no ending of it."""
     for at in range(first, len(text_terms)):
         term = text_terms[at].text

@@ -81,7 +81,7 @@ def of_back_links(count: int, language: Language) -> str:
 
 def n_shared(question: str, text: str) -> int:
     """How many content words two texts have in common."""
-    return len(_common(question, text))
+    return len(_common_words(question, text))
 
 
 def _say(language: Language, key: str, **values: object) -> str:
@@ -92,11 +92,11 @@ def _shared_words(question: str, text: str) -> tuple[list[str], str]:
     sentences = split_sentences(text)
     if not sentences:
         return [], ""
-    best = max(sentences, key=lambda sentence: len(_common(question, sentence))).lstrip("-*+#>| ")
-    return _common(question, text)[:SHARED], best if len(best) <= QUOTED else best[: QUOTED - 1] + "…"
+    best = max(sentences, key=lambda sentence: len(_common_words(question, sentence))).lstrip("-*+#>| ")
+    return _common_words(question, text)[:SHARED], best if len(best) <= QUOTED else best[: QUOTED - 1] + "…"
 
 
-def _common(question: str, text: str) -> list[str]:
+def _common_words(question: str, text: str) -> list[str]:
     """Content words of the question that the text has too, in their order."""
     text_forms = {form for word in _words(text) for form in word.forms}
     shared_words: dict[frozenset[str], str] = {}

@@ -63,7 +63,7 @@ class NoteStore:
     def markup(self, texts: Sequence[str]) -> list[Markup]:
         """runner.domains.links.links.markup_of each."""
         wanted = [text for text in texts if may_hold_markup(text)]
-        found = self.recall("markup", wanted, lambda new: [_plain(markup_of(text)) for text in new])
+        found = self.recall("markup", wanted, lambda new: [_plain_markup(markup_of(text)) for text in new])
         made = dict(zip(wanted, map(_markup, found), strict=True))
         return [made.get(text, NOTHING) for text in texts]
 
@@ -144,7 +144,7 @@ def _checksum(key: bytes, value: bytes) -> bytes:
     return zlib.crc32(value[CRC_BYTES:], zlib.crc32(key)).to_bytes(CRC_BYTES)
 
 
-def _plain(markup: Markup) -> list[Any]:
+def _plain_markup(markup: Markup) -> list[Any]:
     return [[astuple(link) for link in links] for links in (markup.links, markup.code_links)] + [list(markup.tags)]
 
 

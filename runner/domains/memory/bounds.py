@@ -45,7 +45,7 @@ def cut(memory: str, bounds: Bounds) -> str:
         return "\n".join(kept)
     first = sentences[0]
     letter = next(place for place, character in enumerate(first) if character.isalnum())
-    return next((text for start in (0, letter) if split_sentences(text := _beginning(first[start:], bounds))), "")
+    return next((text for start in (0, letter) if split_sentences(text := _cut_sentence(first[start:], bounds))), "")
 
 
 def keep_fitting(sentences: list[str], bounds: Bounds) -> list[str]:
@@ -59,7 +59,7 @@ def keep_fitting(sentences: list[str], bounds: Bounds) -> list[str]:
     return fitting_sentences
 
 
-def _beginning(sentence: str, bounds: Bounds) -> str:
+def _cut_sentence(sentence: str, bounds: Bounds) -> str:
     """As many words as fit, if they are more than half of the letters that fit. Otherwise (Japanese, Chinese, a long
     address) as many letters as fit, without splitting a number."""
     words = sentence.split(" ")

@@ -98,9 +98,9 @@ def read_spans(path: str, log: ProblemLog, left_out: Omissions) -> dict[str, lis
                 log.error(path, "expected a span with the ids of its own and of its trace", line, place)
             else:
                 traces.setdefault(span.trace_id, []).append(span)
-    by_id = {_plain(span.id): span for spans in traces.values() for span in spans}
+    by_id = {_plain_id(span.id): span for spans in traces.values() for span in spans}
     for span_id, event, line, place in events:
-        if (owner := by_id.get(_plain(span_id))) is not None and event.name:
+        if (owner := by_id.get(_plain_id(span_id))) is not None and event.name:
             owner.events.append(event)
         else:
             left_out.add(f"a log record is left out: {event.name or 'it has no event name'}", line, place)
@@ -260,7 +260,7 @@ def _moment_ns(value: Any) -> int:
     return int(value) if isinstance(value, int | str) and not isinstance(value, bool) else 0
 
 
-def _plain(id: str) -> str:
+def _plain_id(id: str) -> str:
     """The id without the 0x that the SDK prints."""
     return id.removeprefix("0x")
 

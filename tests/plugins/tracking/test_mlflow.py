@@ -10,7 +10,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import pytest
 
 from plugins.tracking.mlflow import MlflowTracking, _alone, _name, _shorten
@@ -43,6 +42,8 @@ def artifacts(client: Any, run_id: str, path: str | None = None) -> list[str]:
 
 def table(client: Any, run_id: str, name: str) -> Any:
     """A frame of a table, as MLflow reads it back, with a client of its own."""
+    import mlflow
+
     mlflow.set_tracking_uri(client.tracking_uri)
     try:
         return client.load_table(client.get_run(run_id).info.experiment_id, f"{name}.json", [run_id])

@@ -10,20 +10,14 @@ import pytest
 from runner.cli import main
 from runner.commands import reproduce
 from runner.errors import ConfigError, DataError, InputError
-from tests.record_folders import change, copy_of, read, small_records
-
-
-@pytest.fixture(scope="module")
-def records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`experiments/한` of one run and `experiments/s` of two, with their data. Not to be changed."""
-    return small_records(small_runs, tmp_path_factory.mktemp("records"), "experiments/한", "experiments/s")
+from tests.record_folders import change, copy_of, read
 
 
 @pytest.fixture(autouse=True)
-def here(records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(small_records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a colleague has: records and data, no runs and no cache."""
-    copy_of(records / "experiments", tmp_path / "experiments")
-    copy_of(records / "자료 (1)", tmp_path / "자료 (1)")
+    copy_of(small_records / "experiments", tmp_path / "experiments")
+    copy_of(small_records / "자료 (1)", tmp_path / "자료 (1)")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -65,7 +65,7 @@ class Meeting:
         self.concurrency = concurrency
         self.refused = refused
         self.begun: list[str] = []
-        self._door = threading.Barrier(concurrency, timeout=60)
+        self._door = threading.Barrier(concurrency, timeout=240)
 
     def prepare(self) -> None:
         pass

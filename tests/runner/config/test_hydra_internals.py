@@ -10,6 +10,7 @@ from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.errors import MissingConfigException
+from hydra.plugins.config_source import ConfigLoadError
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
@@ -17,6 +18,7 @@ from yaml import YAMLError
 from runner.config import arguments, hydra_internals
 from runner.config.choices import known_groups
 from runner.config.compose import compose_cells, initialise
+from runner.config.frozen import CONF
 from runner.config.hydra_internals import ComposedLoader, holds, load
 
 
@@ -149,7 +151,7 @@ def test_files_are_read_as_by_omegaconf(tmp_path: Path) -> None:
     odd.write_text("\n".join(texts), encoding="utf-8")
     empty = tmp_path / "empty.yaml"
     empty.write_text("# nothing\n", encoding="utf-8")
-    for path in [*(Path(__file__).resolve().parents[3] / "conf").rglob("*.yaml"), odd, empty]:
+    for path in [*CONF.rglob("*.yaml"), odd, empty]:
         assert load(path) == OmegaConf.to_container(OmegaConf.load(path)), path
 
 
@@ -405,25 +407,41 @@ def test_choices_are_composed_again_only_when_a_file_changes(tmp_path: Path, mon
 
 
 def test_yaml_is_written_as_by_omegaconf() -> None:
-    cfg = OmegaConf.load(Path(__file__).resolve().parents[3] / "conf/config.yaml")
+    cfg = OmegaConf.load(CONF / "config.yaml")
     texts = {"t": "값 😀\n두 줄", "n": "1_0", "o": "on", "e": "1e3", "s": " x", "l": "w " * 99, "x": None}
     for node in (cfg, OmegaConf.create(texts), OmegaConf.create(VALUES), OmegaConf.create(["k=3", "a: b"])):
         ours = hydra_internals.yaml_of(OmegaConf.to_container(node))  # type: ignore[arg-type]
         assert OmegaConf.create(ours) == OmegaConf.create(OmegaConf.to_yaml(node)) == node
 
 
-def test_files_and_folders_of_the_program_are_read_as_by_hydra() -> None:
-    conf = Path(__file__).resolve().parents[3] / "conf"
+@pytest.mark.parametrize("place", ["conf", str(CONF)])
+def test_files_and_folders_are_read_as_by_hydra(place: str) -> None:
+    """Those of the program, and those of a folder that somebody names."""
     with initialise(None):
-        sources: Any = GlobalHydra.instance().hydra.config_loader.repository.sources  # type: ignore[union-attr]
-        ours = next(source for source in sources if source.path == "conf")
-    for path in conf.rglob("*.yaml"):
-        name = str(path.relative_to(conf).with_suffix(""))
+        named = [f"hydra.searchpath=['file://{CONF}']"]
+        files = hydra_internals.repository(GlobalHydra.instance().config_loader(), named)
+        ours: Any = next(source for source in files.get_sources() if source.path == place)
+    for path in CONF.rglob("*.yaml"):
+        name = str(path.relative_to(CONF).with_suffix(""))
         assert ours.load_config(name) == ours.source.load_config(name), name
-    for folder in [conf, *(path for path in conf.rglob("*") if path.is_dir() and path.name != "__pycache__")]:
-        name = str(folder.relative_to(conf)).removeprefix(".")
+    for folder in [CONF, *(path for path in CONF.rglob("*") if path.is_dir() and path.name != "__pycache__")]:
+        name = str(folder.relative_to(CONF)).removeprefix(".")
         for kind in (None, ObjectType.GROUP, ObjectType.CONFIG):
             assert ours.list(name, kind) == ours.source.list(name, kind), (name, kind)
+
+
+def test_what_a_named_folder_lacks_and_holds_in_vain_is_told_as_by_hydra(tmp_path: Path) -> None:
+    (tmp_path / "retriever").mkdir()
+    (tmp_path / "retriever" / "list.yaml").write_text("- a\n", encoding="utf-8")
+    (tmp_path / "retriever" / "list.txt").write_text("a: 1\n", encoding="utf-8")
+    with initialise(None):
+        named = [f"hydra.searchpath=['file://{tmp_path}']"]
+        files = hydra_internals.repository(GlobalHydra.instance().config_loader(), named)
+        ours: Any = next(source for source in files.get_sources() if source.path == str(tmp_path))
+    assert ours.list("retriever", None) == ours.source.list("retriever", None) == ["list"]
+    assert ours.load_config("retriever/list") == ours.source.load_config("retriever/list")
+    with pytest.raises(ConfigLoadError, match="none"):
+        ours.load_config("retriever/none")
 
 
 def test_a_choice_that_depends_on_another_is_found(tmp_path: Path) -> None:

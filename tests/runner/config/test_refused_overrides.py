@@ -57,6 +57,7 @@ def problems(*overrides: str) -> list[str]:
             "dataset.queries: unknown setting; known: chunker, language, strict; it is a setting of dataset=csv, "
             "dataset=faq_guide, dataset=jsonl, dataset=vault",
         ),
+        ("chunker=steps", "chunker: unknown option; did you mean 'dataset/chunker'?"),
         ("retriever.wieghts=1", "retriever.wieghts: unknown setting; did you mean 'weight'?"),
         (
             "retriever.confidense=1",

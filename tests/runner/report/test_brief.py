@@ -9,6 +9,7 @@ import pytest
 
 from runner import report
 from runner.compare.sweep import compare_sweep
+from runner.config.arguments import to_type
 from runner.errors import install_command
 from runner.report.brief import brief, brief_sweep
 from runner.system.folder import open_run, open_sweep
@@ -158,6 +159,43 @@ def test_they_write_no_file_again_and_are_typed_as_they_were(tmp_path: Path) -> 
     assert "python -m runner +experiment=full_rag provider.local.max_tries=2 dataset.notes=노트 case=q-0\n" in shown
     again = "+experiment=full_rag provider.local.max_tries=2 dataset.notes=노트 fail_on_regression=true junit=rules.xml"
     assert f"python -m runner {again} compare={folder}\n" in shown
+
+
+def test_a_run_that_was_compared_is_compared_with_the_same_again(tmp_path: Path) -> None:
+    words = ["+experiment=full_rag", "compare=base.json", f"save_snapshot={tmp_path}/new.json", "junit=away.xml"]
+    (tmp_path / "new.json").touch()
+    shown = [str(line).split() for line in brief(open_run(write_run(tmp_path / "r", ["below_k"], overrides=words)))]
+    assert ["snapshot", f"{tmp_path}/new.json"] in shown and not any(line[:1] == ["JUnit"] for line in shown)
+    assert ["python", "-m", "runner", "+experiment=full_rag", "junit=away.xml", "compare=base.json"] in [
+        line[3:] for line in shown if line[:3] == ["after", "a", "change"]
+    ]
+
+
+def test_a_python_that_the_shell_does_not_find_is_named_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "my env" / "bin" / "python"))
+    monkeypatch.chdir(tmp_path)
+    assert to_type("results", "x") == "'my env/bin/python' -m runner results x"
+    monkeypatch.chdir("/")
+    monkeypatch.setattr(sys, "executable", "/opt/other/python")
+    assert to_type("results", "x") == "opt/other/python -m runner results x"
+    monkeypatch.chdir(tmp_path)
+    assert to_type("results", "x") == "/opt/other/python -m runner results x"
+
+
+@pytest.mark.parametrize(("language", "ids"), [("en", "q-1, q-3, q-0"), ("ko", "q-0, q-2, q-4")])
+def test_questions_in_the_language_of_the_reader_are_named_first(tmp_path: Path, language: str, ids: str) -> None:
+    folder = write_run(tmp_path / "r", ["below_k"] * 5)
+    rows = [{**each, "language": ("ko", "en")[number % 2]} for number, each in enumerate(read_rows(folder))]
+    (folder / "per_item.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    dump(folder / "run.json", {**run, "config": {**run["config"], "report": {"language": language}}})
+    assert any(" ".join(line.split()).endswith(f"5 {ids}") for line in lines_of(brief(open_run(folder))))
+
+
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "per_item.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def test_a_run_that_did_not_end_says_so_and_how_to_resume(tmp_path: Path) -> None:

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from runner.metrics.catalogue import catalogue_in
+from runner.report import outputs as report_outputs
 from runner.report import sweep_answers
 from runner.report.blocks import Cases, Note, Section
-from runner.report.outputs import outputs
+from runner.report.outputs import marks_of, outputs
 from runner.report.sweep import read_sweep
 from runner.report.sweep_answers import answers
+from runner.system.folder import open_run
 from runner.system.shared import sharing
 from tests.run_folders import dump, row, write_run
 
@@ -137,3 +140,27 @@ def test_what_came_out_of_a_run_is_kept_for_the_sweep_until_its_rows_change(tmp_
         alone = outputs(path)
         assert (one.ids, one.digests) == (alone.ids, alone.digests)
         assert one.digests != first.digests
+
+
+def test_the_page_shows_what_its_runs_kept_of_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [[case("a"), case("b", fails=True)], [case("b"), case("a", status="timeout", output={}, error="late")]]
+    alone = table(swept(tmp_path / "read", *runs))
+    with sharing():
+        for k, rows in enumerate(runs):
+            folder = tmp_path / "kept" / str(k)
+            write_run(folder, {"k": k, "config": {"k": k}}, rows=rows)
+            kept = outputs(folder / "per_item.jsonl", marks=marks_of(catalogue_in(open_run(folder).run)))
+            assert kept.shown[1].answer == ["It is b. [1]", "timeout: late"][k]
+        monkeypatch.setattr("tests.runner.report.test_sweep_answers.write_run", lambda *_, **__: None)
+        monkeypatch.setattr(sweep_answers, "parse_line", None)  # nothing is read
+        together = table(swept(tmp_path / "kept", *runs))
+    assert (together.data, together.rows) == (alone.data, alone.rows)
+
+
+def test_only_the_runs_that_have_a_column_keep_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_outputs, "RUNS", 1)
+    for k in range(2):
+        write_run(tmp_path / str(k), rows=[case("a")])
+    with sharing():
+        kept = [outputs(tmp_path / str(k) / "per_item.jsonl", marks=("mrr",)) for k in range(2)]
+    assert [len(each.shown) for each in kept] == [1, 0]

@@ -7,7 +7,19 @@ import pytest
 from runner.commands import results
 from runner.errors import InputError
 from runner.system import folder as folders
-from runner.system.folder import CONTENTS, is_sweep, legible, lines, lines_at, open_run, open_sweep, read_once
+from runner.system.folder import (
+    CONTENTS,
+    EqualParts,
+    is_sweep,
+    keeper,
+    legible,
+    lines,
+    lines_at,
+    open_run,
+    open_sweep,
+    read_once,
+    whole_file,
+)
 from tests.run_folders import ROWS, write_run, write_sweep_folder
 
 
@@ -42,11 +54,13 @@ def test_what_is_not_there_names_a_run_that_is(tmp_path: Path, monkeypatch: pyte
     for typed, near in (
         ("outputs/20260101-full_rga-a", "; did you mean 'outputs/20260101-full_rag-a'?"),
         ("outputs/x", "; the newest one there is outputs/20260102-links-b"),
-        ("elsewhere", ""),
+        ("elsewhere", f" ({CONTENTS})"),
     ):
-        with pytest.raises(InputError, match=re.escape(f"{typed}: no such folder ({CONTENTS}){near}") + "$"):
+        with pytest.raises(InputError, match=re.escape(f"{typed}: no such folder{near}") + "$"):
             open_run(Path(typed))
-    with pytest.raises(InputError, match=r"errors\.jsonl; .*\); the newest one there is outputs/20260102-links-b$"):
+    with pytest.raises(
+        InputError, match=r"^outputs/x: no such folder; the newest one there is outputs/20260102-links-b$"
+    ):
         results.main(["outputs/x"])
 
 
@@ -98,6 +112,46 @@ def test_lines_are_parsed_once_while_they_are_read_again_and_again(
     assert [value for _, value in third] == [{"id": 1}, {"id": 2}, {"id": 3}]
     assert [one is other for (_, one), (_, other) in zip(first, second, strict=True)] == [True, False]
     assert next(lines(path)) is not next(lines(path))
+
+
+def test_lines_that_were_written_are_not_read_where_all_of_them_are_kept(tmp_path: Path) -> None:
+    path, texts = tmp_path / "rows.jsonl", ['{"id": 1}\n', '{"id": 2}\n']
+    path.write_text("".join(texts), encoding="utf-8")
+    with read_once(path):
+        keep = keeper(path)
+        assert keep is not None and whole_file(path) is None
+        keep(0, 10, {"id": "first"}, 4)
+        assert whole_file(path) is None and [value for _, value in lines_at(path)][1:] == [{"id": 2}]
+    with read_once(path):
+        keep = keeper(path)
+        assert keep is not None
+        keep(10, 10, {"id": "second"}, 4)
+        keep(0, 10, {"id": "first"}, 4)
+        assert whole_file(path) is None  # out of the order of the file
+        assert [*lines_at(path)] == [(0, {"id": "first"}), (10, {"id": "second"})]
+    with read_once(path):
+        keep = keeper(path)
+        assert keep is not None
+        keep(0, 10, {"id": "first"}, 4)
+        keep(10, 10, {"id": "second"}, 4)
+        assert whole_file(path) == {0: {"id": "first"}, 10: {"id": "second"}} == dict(lines_at(path))
+        with path.open("a", encoding="utf-8") as file:
+            file.write('{"id": 3}\n')
+        assert whole_file(path) is None and [value for _, value in lines_at(path)][2:] == [{"id": 3}]
+
+
+def test_equal_parts_of_objects_are_one_object() -> None:
+    parts = EqualParts()
+    records: list[dict[str, Any]] = [
+        {"config": {"k": k, "dataset": {"path": "a", "sizes": [1, 2]}}, "metrics": {"mrr": {"value": 1}}, "id": k}
+        for k in (3, 5)
+    ]
+    records.append({"config": {}, "metrics": {"mrr": {"value": 1.0}}, "big": [2**70]})
+    one, other, last = [parts.share(record) for record in records]
+    assert [one, other, last] == records
+    assert [*map(list, (one, one["config"]))] == [["config", "metrics", "id"], ["k", "dataset"]]
+    assert one["metrics"] is other["metrics"] and one["config"]["dataset"] is other["config"]["dataset"]
+    assert type(last["metrics"]["mrr"]["value"]) is float and type(one["metrics"]["mrr"]["value"]) is int
 
 
 def test_nothing_of_a_large_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def digest(
     for turn in turns:
         for line in _lines_of(turn, ASSISTANTS.get(language or "en", "Assistant")):
             digested.take(line)
-    return Summary(_within(digested.lines, bounds), tuple(digested.changes.items()))
+    return Summary(_fit_lines(digested.lines, bounds), tuple(digested.changes.items()))
 
 
 def outdated_turns(turns: Sequence[ChatTurn]) -> frozenset[int]:
@@ -167,7 +167,7 @@ class _Digest:
         before = [old for old in lines_left if not _says_anew(line, old)]
         ended = [old for old in lines_left if old not in before]
         if not ended and not any(_is_replaced(fact, other) for fact in facts for other in earlier_facts):
-            ended = [old for old in _outdated_lines(line, before) if _common(line, old) >= self.least]
+            ended = [old for old in _outdated_lines(line, before) if _common_share(line, old) >= self.least]
             before = [each for old in before for each in (_remainder(old, line) if old in ended else [old])]
         for old in ended:
             self._end(old, line)
@@ -206,11 +206,11 @@ class _Digest:
                 self._set(normalise_key(fact.key), values[-1] if values else line.text)
 
 
-def _is_replaced(fact: Fact, other: Fact) -> bool:
-    if fact.key and same_thing(fact, other):
+def _is_replaced(fact: Fact, old_fact: Fact) -> bool:
+    if fact.key and same_thing(fact, old_fact):
         return True
-    is_old = bool(fact.old) and normalise_key(fact.old) == normalise_key(other.value)
-    return is_old and (not fact.key or bool(identity(fact.key) & identity(other.key)))
+    is_old = bool(fact.old) and normalise_key(fact.old) == normalise_key(old_fact.value)
+    return is_old and (not fact.key or bool(identity(fact.key) & identity(old_fact.key)))
 
 
 def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
@@ -279,7 +279,7 @@ def _nearness(line: _Line, old: _Line, back: int) -> float:
     return 0.5 * (has(line.text, "refers") if line.mood == "correction" else not is_of_other)
 
 
-def _common(line: _Line, old: _Line) -> float:
+def _common_share(line: _Line, old: _Line) -> float:
     """Share of the words of the shorter line that both lines have; 0 where that is only one word."""
     new_words, old_words = words_in(grammar.without(line.text, "correction", "changed")), words_in(old.text)
     forms = frozenset().union(*old_words)
@@ -402,7 +402,7 @@ def _read(text: str) -> _Line:
     return _Line(plain, speaker, _add_owner(facts_of(plain), "" if speaker in ASSISTANTS.values() else speaker))
 
 
-def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
+def _fit_lines(lines: Sequence[_Line], bounds: Bounds) -> str:
     """The lines that fit: the most important ones, and of these the newest; newest first."""
     places: set[int] = set()
     for place in sorted(range(len(lines)), key=lambda place: (-lines[place].rank, -place)):

@@ -107,7 +107,7 @@ def _form(language: str, form: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def _first(language: str, forms: Iterable[str], text: str) -> re.Match[str] | None:
+def _first_match(language: str, forms: Iterable[str], text: str) -> re.Match[str] | None:
     matches = (_form(language, f"^(?:{form})").match(text) for form in forms)
     return next((match for match in matches if match), None)
 
@@ -169,10 +169,10 @@ def is_standing(sentence: str) -> bool:
 def facts_of(sentence: str) -> tuple[Fact, ...]:
     """Facts of all clauses of a sentence, in order, at most one of each."""
     language, start, subject, facts = language_of(sentence), 0, "", list[Fact]()
-    plain = _bare(sentence.strip(), language)
+    plain = _bare_clause(sentence.strip(), language)
     for match in [*_form(language, table(language)["ends"]).finditer(plain), None]:
         end = len(plain) if match is None else match.end() if language == "ko" else match.start()
-        clause = _bare(plain[start:end], language)
+        clause = _bare_clause(plain[start:end], language)
         clause = re.sub(r"^(?:it|that|he|she)(?:\s+is|['’]s)\s+", f"{subject} is ", clause) if subject else clause
         facts += _of_korean(clause) if language == "ko" else _of_english(clause)
         about = _form("en", "^KEY(HELPED) (<is>|<changes>)").match(clause) if language == "en" else None
@@ -188,7 +188,7 @@ def clauses_of(sentence: str) -> list[str]:
     return re.split(joint, sentence)
 
 
-def _bare(clause: str, language: str) -> str:
+def _bare_clause(clause: str, language: str) -> str:
     """A clause without phrases around the statement: by the way, as of now."""
     plain = _form(language, r"^(<asides>[,:.!]*(\s+|$))+").sub("", clause.strip(" ,.;!~"))
     return plain if language == "ko" else _form("en", r"(,?\s+<trailing>)+$").sub("", plain)
@@ -196,13 +196,13 @@ def _bare(clause: str, language: str) -> str:
 
 def _of_english(clause: str) -> list[Fact]:
     lead = re.match(r"[^:]{1,60}:\s+(?=\S+\s+\S)", clause)
-    if lead and (facts := _of_english(_bare(clause[lead.end() :], "en"))):
+    if lead and (facts := _of_english(_bare_clause(clause[lead.end() :], "en"))):
         return facts
     for key, openings in table("en")["self"].items():
         first = {"age": r"\d{1,3}(?=$|\syears?\sold)", "home": "", "job": ""}.get(key, "(?-i:[A-Z])")
         if match := _form("en", rf"^(i(HELPED)\s+|please\s+)?{any_of(openings)}\s+(?P<value>{first}.*)$").match(clause):
             return [Fact(key, _value(match["value"].removesuffix(" years old")))]
-    match = _first("en", table("en")["clauses"], clause)
+    match = _first_match("en", table("en")["clauses"], clause)
     return _english_fact(**match.groupdict()) if match else []
 
 
@@ -211,7 +211,7 @@ def _english_fact(value: str, key: str = "", old: str | None = None, **parts: st
     if "does" in parts:  # of these, a number or a name
         terms = [each.text for each in quantities(value)] or names(value)
         value = value[max(0, value.find(terms[0])) :] if terms else ""
-    change = _first("en", table("en")["not_old"], value)
+    change = _first_match("en", table("en")["not_old"], value)
     new, before = (_value(change["value"]), _value(change["old"])) if change else (_value(value), _value(old or ""))
     is_loose_name = is_loose and re.match(r"[A-Z]\S*\s(?:and\s)?[A-Z]", key)  # who is a violinist may be a mother, too
     is_one_of_many = re.match(r"(?!(?:The|Our|My)\s)[A-Z]", key) and re.match(r"an?\s|one of\s|\w+ing\b", new)
@@ -227,10 +227,10 @@ def _english_fact(value: str, key: str = "", old: str | None = None, **parts: st
 def _of_korean(clause: str) -> Iterator[Fact]:
     words, old = table("ko"), ""
     colon, *forms = words["clauses"]
-    if match := _first("ko", [colon], clause):
+    if match := _first_match("ko", [colon], clause):
         yield from _facts_of(match["key"], match["value"])
         return
-    about = _first("ko", [words["subject"]], clause)
+    about = _first_match("ko", [words["subject"]], clause)
     parts = about.groupdict() if about else {}
     key, end = " ".join(parts.get(name) or "" for name in ("key", "what", "subject")).strip(), clause
     if about:
@@ -243,15 +243,15 @@ def _of_korean(clause: str) -> Iterator[Fact]:
         if match := re.match(rf"(?:(?P<old>\S+)에서\s+)?(?P<value>\S+?(?:\s\S+?)??){any_of(ends)}", plain):
             yield Fact(fact_key, _value(match["value"]), _value(match["old"] or ""))
             return
-    if not key and (match := _first("ko", words["jobs_and_ages"], plain)):
+    if not key and (match := _first_match("ko", words["jobs_and_ages"], plain)):
         yield from _facts_of(*((name, value) for name, value in match.groupdict().items() if value).__next__())
         return
-    if match := _first("ko", words["instead"], end):
+    if match := _first_match("ko", words["instead"], end):
         old, end = match["old"], match["value"]
     if re.search(r"(?:^|\s|[이가])아(?:니|닙니|녜|닌)[가-힣]{0,4}$", end) and not re.search("이제|더는|더 이상", end):
         return  # a negated value is no value
     end = re.sub(r"(?:이고|이며|인데|이지만|이라서|이니까|이니)$", "이에요", end)
-    if match := _first("ko", forms if not _form("ko", "<not_copulas>$").search(end) else (), end):
+    if match := _first_match("ko", forms if not _form("ko", "<not_copulas>$").search(end) else (), end):
         yield from _facts_of(key, match["value"], match.groupdict().get("old") or old)
     elif key and (numbers := quantities(end)):
         yield from _facts_of(key, end if end.endswith(numbers[-1].text) else numbers[0].text, old, is_loose=True)

@@ -99,7 +99,7 @@ def test_a_run_at_work() -> None:
     ("words", "message"),
     [
         ([], "missing: RUN, FOLDER\nusage: python -m runner freeze"),
-        (["nowhere", "x"], "nowhere: no such folder (a run folder holds"),
+        (["nowhere", "x"], "nowhere: no such folder; the newest one there is "),
         (["자료 (1)", "x"], "자료 (1): not a run folder: no run.json in it (a run folder holds"),
     ],
 )
