@@ -29,8 +29,9 @@ BETTER, WORSE = "better", "worse"
 
 
 def findings(sweep: Sweep, folder: Path) -> Section | None:
-    """The section of the files. Without the evidence where a search says what is best."""
-    lines = [] if sweep.head.get("search") else evidence(sweep)
+    """The section of the files. Without the evidence where a search says what is best, and where there is one case."""
+    is_told = not sweep.head.get("search") and (sweep.comparison or {}).get("n_common") != 1
+    lines = evidence(sweep) if is_told else []
     best, blocks = leading_run(sweep), list[Block]()
     if best is not None and (folder / best / ROWS).is_file():
         blocks = failing_questions(
