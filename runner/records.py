@@ -483,7 +483,7 @@ class RoleCost:
         return None if self.usd is None else round(self.usd * 1e9)
 
 
-@dataclass(slots=True)  # not frozen: one is made for each case, at a quarter of the time
+@dataclass(frozen=True, slots=True)
 class Row:
     """One case with its outcome: a line of per_item.jsonl. `cost`: by role of the models that it asked. Nobody changes
     it."""

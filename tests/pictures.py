@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -25,13 +26,11 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 COMMAND = ("+experiment=full_rag", "k=3,5,10", "out=first")
 SETTLED_MS = 20_000  # of the clock of a page, until it is drawn
-MLFLOW_PAGE = (1888, 960)
-MLFLOW = (198, 8, 1195, 780)  # the part of it that is shown, without what stands beside the runs
-DRAWN = "document.querySelectorAll('.scatterlayer path.point').length >= 9"  # a point a run in the charts in sight
+MLFLOW_PAGE = (1440, 480)
+DRAWN = "document.querySelectorAll('.ag-center-cols-container .ag-row').length >= 3"  # the runs
 SIDES = "/side?runs=first~0&runs=first~1&show=changed&q=en-&lang=en"
 SIDES_PAGE = (1180, 860)
 FIRST_REASONS = "document.querySelectorAll('.case:first-child details:first-of-type').forEach((d) => (d.open = true))"
-PLAIN = "document.head.appendChild(document.createElement('style')).textContent = '.modebar {display: none}'"
 
 
 def main() -> int:
@@ -66,21 +65,21 @@ def photograph(browser: str, address: str, target: Path, size: tuple[int, int]) 
 
 
 def photograph_mlflow(program: str, folder: Path, target: Path) -> None:
-    """The runs beside their charts, as the link that the command prints and one in the description open them."""
+    """The table of runs, as the address that the command prints opens it."""
     command = [sys.executable, "-m", "runner", "ui", "--port", str(free_port())]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            _, told = server.stderr.readline(), server.stderr.readline()  # where it is, and where the runs are
+            address = re.search(r"http://\S+", server.stderr.readline())
+            assert address is not None
             next(line for line in server.stderr if "startup complete" in line)
             with browsing(program) as browser:
                 width, height = MLFLOW_PAGE
-                browser.open(f"{told.partition(': ')[2].strip()}&compareRunsMode=CHART", width=width, height=height)
+                browser.open(address[0], width=width, height=height)
                 browser.command("Emulation.setScrollbarsHidden", hidden=True)
-                browser.ask(PLAIN)
                 browser.ask(_once(DRAWN))
                 browser.ask("new Promise((done) => setTimeout(done, 2000))")  # what moves has come to rest
-                browser.screenshot(target, whole=False, clip=MLFLOW)
+                browser.screenshot(target, whole=False)
         finally:
             server.terminate()
 

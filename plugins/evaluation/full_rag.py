@@ -80,7 +80,7 @@ class RequireSettings(TypedDict, total=False):
     ndcg_at_k: Least
 
 
-@dataclass(slots=True)  # not frozen: one is made for each case, at a quarter of the time
+@dataclass(frozen=True, slots=True)
 class RagOutput:
     """The result of one case: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
 

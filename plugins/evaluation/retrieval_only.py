@@ -27,7 +27,7 @@ PIPELINE = Pipeline(("dataset", "retriever", "agent", "reranker", "tokenizer", "
 NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 
 
-@dataclass(slots=True)  # not frozen: one is made for each case, at a quarter of the time
+@dataclass(frozen=True, slots=True)
 class RetrievalOutput:
     """The result of one query: its hits, and what its row keeps of them."""
 

@@ -20,7 +20,7 @@ from runner.protocols import Tokenizer, Workspace, attribute_of
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval import postings
 from runner.retrieval.filters import Filter, facets_of_chunks, passing_mask, where_of
-from runner.retrieval.postings import Bm25, Postings
+from runner.retrieval.postings import Bm25, Postings, Span
 from runner.system.metadata import version_of
 from runner.system.store import fingerprint
 from runner.text.ordering import best, byte_ranks
@@ -117,33 +117,37 @@ class KeywordRetriever:
         self._postings = Postings(folder)
         self._ids = corpus.ids
         self._ranks = byte_ranks(self._ids)
-        self._idf_unknown = self._idf_of(1)
+        self._weights: dict[int, float] = {}  # by number of chunks
 
     # --- search -----------------------------------------------------------------------------------
 
     def _rank(self, terms: Sequence[str], depth: int) -> Ranking:
-        numbers = self._postings.numbers(terms)
-        known = [numbers[term] for term in terms if term in numbers]
+        spans = self._postings.spans(terms)
+        known = [spans[term] for term in terms if term in spans]
         scores = self._postings.scores(known)  # a term that the query repeats counts each time
         if self._passing is not None:
             scores = np.where(self._passing, scores, 0.0)
         order = best(scores, self._ranks, depth, above=0.0)
         scores = scores[order]
-        relevance = np.minimum(scores / self._self_score(terms, numbers), 1.0) if len(order) else scores
+        relevance = np.minimum(scores / self._self_score(terms, spans), 1.0) if len(order) else scores
         ids = tuple([self._ids[position] for position in order.tolist()])
         return Ranking(ids, tuple(scores.tolist()), tuple(relevance.tolist()))
 
-    def _self_score(self, terms: Sequence[str], numbers: Mapping[str, int]) -> float:
+    def _self_score(self, terms: Sequence[str], spans: Mapping[str, Span]) -> float:
         norm = self.k1 * (1 - self.b + self.b * len(terms) / self._postings.mean_length)
         total = 0.0
         for term, count in Counter(terms).items():
-            number = numbers.get(term)
-            weight = self._idf_unknown if number is None else self._idf_of(self._postings.frequency(number))
+            begin, end = spans.get(term, (0, 1))  # one chunk
+            weight = self._idf_of(end - begin)
             total += count * weight * count / (count + norm)
         return total * (self.k1 + 1) if self.method == "atire" else total
 
     def _idf_of(self, frequency: int) -> float:
-        return float(idf(np.array([frequency]), self._postings.n_chunks, self.method)[0])
+        weight = self._weights.get(frequency)
+        if weight is None:
+            weight = float(idf(np.array([frequency]), self._postings.n_chunks, self.method)[0])
+            self._weights[frequency] = weight
+        return weight
 
 
 def idf(frequencies: NDArray[Any], n_chunks: int, method: str) -> NDArray[np.float64]:

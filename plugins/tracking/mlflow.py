@@ -39,7 +39,7 @@ RUNS_AT_ONCE = 4  # to a server, which answers others while its database is aske
 RACED = ("UNIQUE constraint", "duplicate key")  # of SQLite, of PostgreSQL
 SPANS_A_BATCH, BYTES_A_BATCH = 100, 500_000
 TRACE_TAG_LIMIT = 4000
-EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI opens at the table of runs
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # evaluations are runs, not traces
 OF_A_SWEEP = ("cell", "reference")  # its single runs
 STATUS = {"completed": "FINISHED", "failed": "FAILED", "partial": "KILLED"}
 

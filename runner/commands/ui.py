@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
 import sys
 from collections.abc import Sequence
-from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +23,7 @@ from runner.tracking.mlflow_client import (
     reporting,
     sqlite_file,
 )
+from runner.tracking.mlflow_pages import APP, INDEX, STORE, known, newest_experiments
 from runner.tracking.mlflow_views import link
 from runner.words.wording import wording
 
@@ -37,14 +36,7 @@ COMMAND = Command(
         LANGUAGE,
     ),
 )
-PAGES = "server/js/build/index.html"
 SHOWN = 5  # experiments
-NEWEST = """
-SELECT experiments.name, experiments.experiment_id FROM experiments JOIN runs USING (experiment_id)
-WHERE experiments.lifecycle_stage = 'active' AND runs.lifecycle_stage = 'active'
-GROUP BY experiments.experiment_id ORDER BY max(runs.start_time) DESC LIMIT ?
-"""
-STORE = "MLFLOW_BACKEND_STORE_URI"  # as an option, every user would see it in the process list
 NO_JOBS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # four processes that browsing does not need
 
 
@@ -61,25 +53,14 @@ def main(argv: Sequence[str]) -> int:
     _demand_port(options.host, options.port)
     address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
     terminal.note(say("ui.serving", address=address))
-    for name, experiment in newest_experiments(uri):
+    for name, experiment in newest_experiments(uri, SHOWN):
         terminal.note(f"  {name}: {address}/{link(experiment)}")
     return _become_server(uri, options.host, options.port)
 
 
-def newest_experiments(uri: str) -> list[tuple[str, str]]:
-    """(name, id) of the experiments with the newest runs, newest first; empty for a store that is no SQLite file."""
-    database = sqlite_file(uri)
-    if database is None:
-        return []
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as store:
-        rows = store.execute(NEWEST, (SHOWN,)).fetchall()
-        return [(str(name), str(id)) for name, id in rows]
-    return []
-
-
 def _become_server(uri: str, host: str, port: int) -> NoReturn:
     """Replace this process by the server, so that signals reach MLflow and no process is left over."""
-    options = ["--host", host, "--port", str(port), "--workers", "1"]
+    options = ["--host", host, "--port", str(port), "--workers", "1", *(["--app-name", APP] if known() else [])]
     command = [sys.executable, "-m", "mlflow", "ui", *options]
     sys.stdout.flush()
     os.execve(command[0], command, {**os.environ, **environment(), **NO_JOBS, STORE: uri})  # noqa: S606
@@ -89,7 +70,7 @@ def _demand_pages() -> None:
     """Raises InputError where only mlflow-skinny is installed, which has no pages."""
     found = find_spec("mlflow")
     places = [Path(place) for place in (found.submodule_search_locations or ())] if found is not None else []
-    if not any((place / PAGES).is_file() for place in places):
+    if not any(place.joinpath(*INDEX).is_file() for place in places):
         raise InputError(f"ui needs the pages of MLflow: {install_command('ui')} (runs are tracked without them)")
 
 

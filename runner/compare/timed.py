@@ -88,5 +88,5 @@ def of_blocks(times: Floats, rank: float, random: np.random.Generator) -> Floats
     n = len(times)
     length, n_resamples = -(-n // BLOCKS), max(100, min(RESAMPLES, DRAWN // n))
     starts = random.integers(0, n, (n_resamples, BLOCKS))
-    places = (starts[:, :, None] + np.arange(length)) % n
-    return np.asarray(np.percentile(times[places.reshape(n_resamples, -1)], rank, axis=1))
+    blocks = np.lib.stride_tricks.sliding_window_view(np.concatenate([times, times[: length - 1]]), length)
+    return np.asarray(np.percentile(blocks[starts].reshape(n_resamples, -1), rank, axis=1))

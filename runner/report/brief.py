@@ -88,7 +88,7 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
         blocks.append(Note(_shown_line(few, sweep), "quiet", TERMINAL))
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
-    else:
+    elif (sweep.comparison or {}).get("n_common") != 1:  # of one case, the values say all
         blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
         blocks += [Note(line, "quiet", TERMINAL) for line in _obstacle_lines(sweep)]
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
@@ -111,12 +111,13 @@ def _what_ran(sweep: Sweep) -> Iterator[Text]:
         return
     choices = first.run.get("choices") or {}
     swept = [f"{name}={_values_of(name, sweep)}" for name in sweep.params]
+    total = case_counts(first.summary)["total"]
     yield Text(
         sweep.say(
-            "brief.asked",
+            "brief.asked_one" if total == 1 else "brief.asked",
             experiment=sweep.head.get("experiment") or "",
             dataset=choices.get("dataset") or choices.get("scenario") or sweep.say("none"),
-            total=f"{case_counts(first.summary)['total']:,}",
+            total=f"{total:,}",
             runs=len(sweep.cells),
             swept="; ".join(swept),
         )

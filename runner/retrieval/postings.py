@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import IO, Any, Literal, Self
 
@@ -33,6 +33,9 @@ from runner.system.names import Names, map_array, write_names
 Method = Literal["lucene", "robertson", "atire"]
 BATCH = 8192  # chunks whose counts are sorted and written at a time
 ROOM = 1 << 24  # postings that are put in order at a time, 12 bytes each
+FOUND = 1 << 14  # terms of queries whose place is remembered, about 200 bytes each
+
+Span = tuple[int, int]  # where the scores of a term begin and end
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,7 @@ class Postings:
             map_array(folder / f"{name}.npy") for name in ("data", "indices", "indptr")
         )
         self._vocabulary = Names(folder)
+        self._span = lru_cache(FOUND)(partial(_find_span, self._vocabulary, self._indptr))
         n_chunks, mean_length = np.load(folder / "lengths.npy").tolist()
         self.n_chunks, self.mean_length = int(n_chunks), mean_length
 
@@ -231,21 +235,22 @@ class Postings:
         """How many different terms there are."""
         return len(self._vocabulary)
 
-    def numbers(self, terms: Iterable[str]) -> dict[str, int]:
-        """The numbers of those terms that some chunk holds."""
-        found = {term: self._vocabulary.place(term) for term in dict.fromkeys(terms)}
-        return {term: number for term, number in found.items() if number is not None}
+    def spans(self, terms: Iterable[str]) -> dict[str, Span]:
+        """The scores of those terms that some chunk holds: as many as chunks hold the term."""
+        return {term: span for term in dict.fromkeys(terms) if (span := self._span(term)) is not None}
 
-    def frequency(self, number: int) -> int:
-        """The document frequency of a term."""
-        begin, end = self._indptr[number : number + 2].tolist()
-        return int(end - begin)
-
-    def scores(self, numbers: Sequence[int]) -> NDArray[np.float64]:
-        """float64 [n_chunks]: the sum over the terms, in their order; a term that occurs twice in `numbers` counts
+    def scores(self, spans: Iterable[Span]) -> NDArray[np.float64]:
+        """float64 [n_chunks]: the sum over the terms, in their order; a term that occurs twice in `spans` counts
         twice."""
         scores = np.zeros(self.n_chunks)
-        for number in numbers:
-            begin, end = self._indptr[number : number + 2].tolist()
+        for begin, end in spans:
             np.add.at(scores, self._indices[begin:end], self._data[begin:end])
         return scores
+
+
+def _find_span(vocabulary: Names, indptr: NDArray[np.int64], term: str) -> Span | None:
+    number = vocabulary.place(term)
+    if number is None:
+        return None
+    begin, end = indptr[number : number + 2].tolist()
+    return begin, end

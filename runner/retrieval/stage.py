@@ -64,7 +64,7 @@ ValuesOf = Callable[[Sequence[float | None]], Sequence[float | None]]  # those o
 TIMED_OUT = "the query was not answered within timeout_ms"
 
 
-@dataclass(slots=True)  # not frozen: one is made for each case, at a quarter of the time
+@dataclass(frozen=True, slots=True)
 class RetrievalResult:
     """The retrieval result of one query: chunks, their documents, and the k contexts. Nobody changes it."""
 

@@ -24,7 +24,10 @@ from runner.words.wording import LANGUAGES, Wording, wording_of
 
 # No property of an experiment. A logged param cannot change, and a resumed run may have another budget.
 NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "regression", "models", "case"}
-OFFERED = ("profiles",)  # what a component chooses from; run.json has all of it
+OFFERED = re.compile(r"\.profiles\.|\.metrics\.[^.]+\.names$")  # what a component chooses from, or measures anyway
+OUR_CLASSES = ("plugins.", "runner.")
+UNSET = ("null", "{}", "[]")
+BETWEEN = " · "  # the parts of a name
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 MODEL_PARAMS = ("system", "retriever", "tokenizer", "embedder", "reranker", "memory", "agent", "generator")
 PASSING = ("error_message", "verdict", "baseline", "regression", "baseline_run")  # tags that a later upload may lack
@@ -54,8 +57,7 @@ class ModelEntry:
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Names are ours; a store that refuses some of their characters translates them. `metrics` are few, and are logged
-    at `step`: the number that a sweep gave the run (k of a sweep over k), else 0. `swept`: the settings by which runs
-    of its sweep differ."""
+    at `step`: k of the run, 0 where it has none. `swept`: the settings by which runs of its sweep differ, and k."""
 
     experiment: str
     name: str
@@ -90,14 +92,14 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
     cells = _cells(folder, run)
     return Entry(
         experiment=str(run["experiment"]),
-        name=_run_name(run, cells.get(folder.name)),
+        name=_run_name(run, cells.get(folder.name) or {}),
         description=_run_description(run, summary, baselines),
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
         metrics=headlines_of(summary, catalogue_in(run), _added_choices(run)),
-        step=_step(cells, folder.name),
-        swept=_varied_settings(cells),
+        step=run["k"] if isinstance(run.get("k"), int) else 0,
+        swept=_varied_settings(cells) or ([] if run.get("k") is None else ["k"]),
         tables=tables_of(folder_of_run, slices, catalogue_in(run)),
         dataset=_dataset(run, summary),
         model=_model(run),
@@ -132,7 +134,7 @@ def _sweep_entry(folder: Path) -> Entry:
     report = folder / "summary.md"
     return Entry(
         experiment=str(sweep["experiment"]),
-        name=f"summary of {_swept_values(summary) or sweep['id']}",
+        name=f"summary of {_swept_values(summary) or 'a sweep'}{BETWEEN}{_moment_of(str(sweep['id']))}",
         description=_escape_for_mlflow(report.read_text(encoding="utf-8")) if report.is_file() else "",
         status=str(sweep["status"]),
         tags=_texts(tags),
@@ -198,27 +200,26 @@ def _added_choices(run: Mapping[str, Any]) -> list[str]:
     return [name for name, choice in chosen.items() if "names" not in choice]
 
 
-def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
-    """The value of the one setting that is a whole number in all runs of the sweep, so that a store draws a curve over
-    it. 0 where there is none or where there are several: bars are clearer then."""
-    integer_settings = [
-        name
-        for name in _varied_settings(cells)
-        if all(re.fullmatch("[0-9]+", cell.get(name, "")) for cell in cells.values())
-    ]
-    return int(cells[folder][integer_settings[0]]) if len(integer_settings) == 1 and folder in cells else 0
-
-
-def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str] | None) -> str:
-    """The distinguishing name of a run: its overrides in the sweep, else its experiment, data set, retriever and k."""
-    if run.get("reference"):
-        return f"reference: {run['reference']} context"
-    if overrides:
-        return ", ".join(f"{name}={value}" for name, value in overrides.items())
-    k = None if run.get("k") is None else f"k={run['k']}"
+def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str]) -> str:
+    """The distinguishing name of a run: in a sweep its overrides, its data set and which sweep; else its experiment,
+    data set, retriever and k."""
     choices = run.get("choices") or {}
-    words = (run.get("experiment"), choices.get("dataset"), choices.get("retriever"), k)
-    return " ".join(str(word) for word in words if word)
+    if run.get("reference"):
+        own = f"reference: {run['reference']} context"
+    elif overrides:
+        own = ", ".join(f"{name}={value}" for name, value in overrides.items())
+    else:
+        k = None if run.get("k") is None else f"k={run['k']}"
+        words = (run.get("experiment"), choices.get("dataset"), choices.get("retriever"), k)
+        return " ".join(str(word) for word in words if word)
+    dataset = None if "dataset" in overrides else choices.get("dataset")
+    return BETWEEN.join(str(part) for part in (own, dataset, _moment_of(str(run.get("sweep_id") or ""))) if part)
+
+
+def _moment_of(sweep_id: str) -> str:
+    """`1128-051121` of `20261128-051121-full_rag-48da4939`; an id that was chosen stays."""
+    found = re.match(r"[0-9]{4}([0-9]{4}-[0-9]{6})-", sweep_id)
+    return found[1] if found else sweep_id
 
 
 def _swept_values(summary: Mapping[str, Any]) -> str:
@@ -282,13 +283,28 @@ def _texts(tags: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _params(run: Mapping[str, Any]) -> dict[str, str]:
-    """The chosen components, the models by role, and every setting under its dotted key."""
+    """What users compare: the chosen components, the models by role, and every setting that is set, under its dotted
+    key. run.json has all of it."""
     config = run.get("config") or {}
     settings = {name: value for name, value in config.items() if name not in NOT_PARAMS}
-    params = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if name not in NOT_PARAMS}
+    choices = {_place_of(name): str(choice) for name, choice in (run.get("choices") or {}).items()}
+    params = {name: choice for name, choice in choices.items() if name not in NOT_PARAMS}
     role_models = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
     all_params = params | role_models | dict(flatten(settings, config))
-    return {name: value for name, value in all_params.items() if not any(f".{offered}." in name for offered in OFFERED)}
+    return {name: value for name, value in all_params.items() if _is_compared(name, value)}
+
+
+def _is_compared(name: str, value: str) -> bool:
+    """Whether a setting is more than an offer, a place that is not filled, or one of our own classes, which the choices
+    name."""
+    return not (OFFERED.search(name) or value in UNSET or (name.endswith("_target_") and value.startswith(OUR_CLASSES)))
+
+
+def _place_of(choice: str) -> str:
+    """Where in the configuration a choice stands: `retriever.keyword` of `retriever@retriever.keyword`,
+    `dataset.chunker` of `dataset/chunker`."""
+    group, _, place = choice.partition("@")
+    return place or group.replace("/", ".")
 
 
 def flatten(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 from runner.words.wording import Wording
 
+WORKFLOW = "machine_learning"  # for the other one, MLflow opens at an empty page of traces
 KEY = "main"
 STATE_TAG = f"mlflow.sharedViewState.{KEY}"
 NOTE_TAG = "mlflow.note.content"
@@ -21,6 +22,8 @@ TABLES_TAG = "mlflow.loggedArtifacts"
 PACKED = "deflate;"
 STATE_LIMIT = 5000  # characters of a tag of an experiment
 PARAMS = 6  # columns of settings at most, the latest ones
+NAME_COLUMN, NAME_WIDTH = "attributes.`Run Name`", 230
+DATASET, SWEEP = "attributes.`Dataset`", "tags.`sweep_id`"
 MODES = ("table", "chart", "artifact")  # of the page of runs: a table, a chart of each metric, tables of theirs
 SECTION = {
     "uuid": "main", "name": "Model metrics", "display": True, "isReordered": False, "deleted": False,
@@ -31,7 +34,7 @@ RUNS = "tags.evaluation != ''"  # and no summaries of sweeps
 
 def link(experiment_id: str, mode: str = "table", sweep_id: str | None = None) -> str:
     """The part of the address behind the server: runs in the chosen columns, or those of one sweep."""
-    query = {"workflowType": "machine_learning"}  # without it, MLflow opens at an empty page of traces
+    query = {"workflowType": WORKFLOW}
     if mode != "table":
         query["compareRunsMode"] = mode.upper()
     if sweep_id is None:
@@ -42,19 +45,20 @@ def link(experiment_id: str, mode: str = "table", sweep_id: str | None = None) -
 
 
 def links(experiment_id: str, say: Wording, sweep_id: str | None = None) -> str:
-    """Markdown: the table, the charts and the answers side by side."""
+    """Markdown: the table, the charts and the answers side by side; plain words first, for lists that show no more."""
     each = (f"[{say(f'tracking.{mode}')}]({link(experiment_id, mode, sweep_id)})" for mode in MODES)
-    return f"{say('tracking.runs' if sweep_id is None else 'tracking.sweep')}: {' · '.join(each)}"
+    return f"{say('tracking.runs' if sweep_id is None else 'tracking.sweep')} {' · '.join(each)}"
 
 
 def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None) -> str | None:
     """The state of a page that shows these columns, with the settings of an earlier one; None where it is too long."""
     names = list(dict.fromkeys([*params, *_params(earlier)]))[:PARAMS]
     metrics = list(metrics)
-    columns = [f"metrics.`{name}`" for name in metrics] + [f"params.`{name}`" for name in names]
+    columns = [f"params.`{name}`" for name in names] + [f"metrics.`{name}`" for name in metrics] + [DATASET, SWEEP]
     page = {
         "selectedColumns": columns,
-        "columnOrder": columns,
+        "columnOrder": [NAME_COLUMN, *columns],
+        "columnWidths": {NAME_COLUMN: NAME_WIDTH},
         "compareRunCharts": [_chart(name) for name in metrics],
         "compareRunSections": [SECTION],
         "searchFilter": RUNS,

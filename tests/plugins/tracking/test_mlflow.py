@@ -121,12 +121,14 @@ def test_an_experiment_opens_with_chosen_columns(mlflow_store: str, client: Any,
     experiment = client.get_experiment_by_name("viewed")
     here = f"#/experiments/{experiment.experiment_id}/runs?workflowType=machine_learning"
     assert experiment.tags["mlflow.note.content"] == (
-        f"실행: [표]({here}&viewStateShareKey=main) · [차트]({here}&compareRunsMode=CHART&viewStateShareKey=main) · "
+        f"평가 실행. 비교하기: [표]({here}&viewStateShareKey=main) · "
+        f"[차트]({here}&compareRunsMode=CHART&viewStateShareKey=main) · "
         f"[답변 나란히 보기]({here}&compareRunsMode=ARTIFACT&viewStateShareKey=main)"
     )
     view = unpacked(experiment.tags["mlflow.sharedViewState.main"])
-    assert view["selectedColumns"][:2] == ["metrics.`recall_at_k`", "metrics.`ndcg_at_k`"]
-    assert view["selectedColumns"][-1] == "params.`k`" and len(view["selectedColumns"]) == 8
+    assert view["selectedColumns"][:3] == ["params.`k`", "metrics.`recall_at_k`", "metrics.`ndcg_at_k`"]
+    assert view["selectedColumns"][-2:] == ["attributes.`Dataset`", "tags.`sweep_id`"]
+    assert len(view["selectedColumns"]) == 10
     client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", "Ours.")
     other = write_run(tmp_path / "other", {"experiment": "viewed"})
     tracking.upload(other)
@@ -136,7 +138,7 @@ def test_an_experiment_opens_with_chosen_columns(mlflow_store: str, client: Any,
     (point,) = client.get_metric_history(run_id, "recall_at_k")
     assert (point.step, point.value) == (3, 0.3)
     (point,) = client.get_metric_history(json.loads((other / ".mlflow_run.json").read_text())["run_id"], "recall_at_k")
-    assert point.step == 0  # no sweep
+    assert point.step == 5  # k, outside a sweep too
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_an_experiment_opens_with_chosen_columns(mlflow_store: str, client: Any,
 )
 def test_a_view_of_somebody_else_is_replaced(damaged: str) -> None:
     view = state(["right"], ["k"], damaged)
-    assert view is not None and unpacked(view)["selectedColumns"] == ["metrics.`right`", "params.`k`"]
+    assert view is not None and unpacked(view)["selectedColumns"][:2] == ["params.`k`", "metrics.`right`"]
 
 
 def unpacked(view: str) -> Any:
@@ -288,9 +290,9 @@ def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     experiment = client.get_experiment_by_name("sweeps")
     runs = client.search_runs([experiment.experiment_id], "tags.sweep_id = 'sweep-7'")
     assert sorted((run.info.run_name, run.data.tags["sweep_role"]) for run in runs) == [
-        ("k=3", "cell"),
-        ("k=5", "cell"),
-        ("summary of k=3,5", "summary"),
+        ("k=3 · demo · sweep-7", "cell"),
+        ("k=5 · demo · sweep-7", "cell"),
+        ("summary of k=3,5 · sweep-7", "summary"),
     ]
     assert not any("mlflow.parentRunId" in run.data.tags for run in runs)
     assert {run.data.params["k"]: run.data.metrics["recall_at_k"] for run in runs if run.data.params} == {

@@ -53,7 +53,9 @@ def test_a_sweep_goes_up_with_its_summary_and_without_runs_that_never_started(
     client = MlflowClient(tracking_uri=mlflow_store)
     experiment = client.get_experiment_by_name("full_rag")
     runs = client.search_runs([experiment.experiment_id], "tags.sweep_id = 'late'")
-    assert sorted(run.info.run_name for run in runs) == ["k=10", "k=3", "summary of k=3,5,10"]
+    assert sorted(run.info.run_name for run in runs) == [
+        "k=10 · demo · late", "k=3 · demo · late", "summary of k=3,5,10 · late",
+    ]  # fmt: skip
     assert (folder / "summary.md").is_file()
 
 

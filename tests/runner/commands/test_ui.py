@@ -15,6 +15,9 @@ from plugins.tracking.mlflow import MlflowTracking
 from runner.commands import ui
 from runner.compare.sides import Finder
 from runner.errors import InputError
+from runner.tracking import mlflow_pages
+from runner.tracking.mlflow_pages import index, newest_experiments
+from runner.tracking.mlflow_views import link
 from tests.comparison_runs import graded, run_folder
 
 
@@ -32,7 +35,7 @@ def test_the_configured_store_is_in_the_working_directory(tmp_path: Path, monkey
 
 
 def test_tracking_alone_has_no_pages(mlflow_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ui, "PAGES", "server/js/build/none.html")
+    monkeypatch.setattr(ui, "INDEX", ("server", "js", "build", "none.html"))
     with pytest.raises(InputError) as caught:
         ui.main(["--uri", mlflow_store])
     assert str(caught.value) == "ui needs the pages of MLflow: pip install -e '.[ui]' (runs are tracked without them)"
@@ -97,8 +100,25 @@ def test_experiments_with_the_newest_runs_are_named_first(tmp_path: Path) -> Non
     older, newer, _ = (client.create_experiment(name) for name in ("older", "newer", "empty"))
     for experiment, start in ((newer, 2000), (older, 1000), (newer, 500)):
         client.create_run(experiment, start_time=start)
-    assert ui.newest_experiments(uri) == [("newer", newer), ("older", older)]
-    assert ui.newest_experiments("postgresql://localhost/x") == []
+    assert newest_experiments(uri, 5) == [("newer", newer), ("older", older)]
+    assert newest_experiments(uri, 1) == [("newer", newer)]
+    assert newest_experiments("postgresql://localhost/x", 5) == []
+    assert f'if (!location.hash) location.replace("{link(newer)}")' in index(uri)
+    assert 'if (!location.hash) location.replace("#/experiments")' in index("postgresql://localhost/x")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_other_start_needs_its_entry_point(
+    installed: bool, mlflow_store: str, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editable installation from before it was added has none."""
+    started: list[list[str]] = []
+    monkeypatch.setattr(ui.os, "execve", lambda _, command, __: started.append(command))
+    if not installed:
+        monkeypatch.setattr(mlflow_pages, "entry_points", lambda **_: ())
+    MlflowTracking(uri=mlflow_store).prepare()
+    ui.main(["--uri", mlflow_store, "--port", str(closed_port)])
+    assert started[0][-2:] == (["--app-name", "runner"] if installed else ["--workers", "1"])
 
 
 def test_it_serves_runs_until_it_is_told_to_stop(mlflow_store: str, closed_port: int, tmp_path: Path) -> None:
@@ -111,7 +131,7 @@ def test_it_serves_runs_until_it_is_told_to_stop(mlflow_store: str, closed_port:
     try:
         assert process.stderr is not None
         assert process.stderr.readline() == f"MLflow UI on {url} (Ctrl-C ends it)\n"
-        assert b"<title>MLflow</title>" in page(f"{url}/", process)
+        assert re.search(rb"location\.replace\(.*<title>MLflow</title>", page(f"{url}/", process), re.DOTALL)
         _keeps_a_run_that_is_opened_from_there(url, tmp_path)
     finally:
         os.killpg(process.pid, signal.SIGINT)

@@ -33,23 +33,34 @@ def test_the_arrays_are_those_of_bm25s_whatever_is_held_at_a_time(
     for name, array in zip(("data", "indices", "indptr"), arrays(folder), strict=True):
         assert array.tolist() == plain.scores[name].tolist(), name
     postings = Postings(folder)
-    assert postings.numbers(vocabulary) == vocabulary
-    query = [vocabulary[term] for term in ("cd", "ab", "cd") if term in vocabulary]
-    assert postings.scores(query).tolist() == plain.get_scores_from_ids(query).tolist()
+    indptr = plain.scores["indptr"].tolist()
+    spans = {term: (indptr[number], indptr[number + 1]) for term, number in vocabulary.items()}
+    assert postings.spans([*vocabulary, "unknown"]) == spans
+    query = [term for term in ("cd", "ab", "cd") if term in vocabulary]
+    scores = plain.get_scores_from_ids([vocabulary[term] for term in query])
+    assert postings.scores([spans[term] for term in query]).tolist() == scores.tolist()
 
 
 def test_chunks_without_a_term(tmp_path: Path) -> None:
     build(tmp_path, [[], [], []], Bm25("lucene", 1.5, 0.75))
     postings = Postings(tmp_path)
     assert (postings.n_chunks, postings.n_terms) == (3, 0)
-    assert postings.numbers(["a"]) == {}
+    assert postings.spans(["a"]) == {}
     assert postings.scores([]).tolist() == [0, 0, 0]
 
 
 def test_one_chunk(tmp_path: Path) -> None:
     build(tmp_path, [["a", "b", "a"]], Bm25("atire", 1.5, 0.75))
-    assert Postings(tmp_path).frequency(0) == 1
+    assert Postings(tmp_path).spans(["b", "a", "b"]) == {"a": (0, 1), "b": (1, 2)}
     assert arrays(tmp_path)[2].tolist() == [0, 1, 2]
+
+
+def test_more_terms_than_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.retrieval.postings.FOUND", 2)
+    build(tmp_path, [["a", "b", "c", "d"]], Bm25("lucene", 1.5, 0.75))
+    postings = Postings(tmp_path)
+    for term, begin in (*zip("abcd", range(4), strict=True), ("b", 1), ("d", 3)):
+        assert postings.spans([term]) == {term: (begin, begin + 1)}
 
 
 def test_nothing_but_the_index_is_left_in_the_folder(tmp_path: Path) -> None:

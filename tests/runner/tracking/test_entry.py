@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,29 @@ def test_params_are_choices_and_settings_without_what_is_shared_or_not_of_the_ex
         "k": "5",
         "cutoffs": "[1, 3, 5, 10]",
         "min_score": "0.3",
-        "sample": "null",
-        "tokenizer._target_": "plugins.tokenizer.auto.AutoTokenizer",
-        "retriever._target_": "plugins.retriever.keyword.KeywordRetriever",
         "retriever.k1": "1.5",
-        "evaluation._target_": "plugins.evaluation.full_rag.FullRag",
+    }
+
+
+def test_params_name_nested_choices_by_their_place_and_keep_classes_of_others(tmp_path: Path) -> None:
+    run = {
+        "choices": {"retriever@retriever.keyword": "keyword", "dataset/chunker": "sections"},
+        "config": {
+            "generator": {"_target_": "mine.Generator", "prompt": None, "filter": {}},
+            "evaluation": {
+                "metrics": {
+                    "recall": {"_target_": "plugins.metric.offered.Offered", "names": ["recall"]},
+                    "tone": {"_target_": "plugins.metric.rubric.Rubric", "threshold": 0.5},
+                }
+            },
+        },
+    }
+    params, before = run_entry(write_run(tmp_path / "a", run)).params, run_entry(write_run(tmp_path / "b")).params
+    assert {name: value for name, value in params.items() if name not in before} == {
+        "retriever.keyword": "keyword",
+        "dataset.chunker": "sections",
+        "generator._target_": "mine.Generator",
+        "evaluation.metrics.tone.threshold": "0.5",
     }
 
 
@@ -39,8 +58,6 @@ def test_models_are_params_by_role_and_what_is_no_property_of_the_experiment_is_
         "judge": "openai",
         "generator_model": "openai:gpt-4o",
         "judge_model": "openai:a, local:b",
-        "generator._target_": "plugins.generator.openai.OpenaiGenerator",
-        "judge._target_": "plugins.judge.panel.PanelJudge",
         "judge.judges.first.repeats": "2",
         "seed": "7",
     }
@@ -224,15 +241,44 @@ def test_times_are_those_of_the_run(tmp_path: Path) -> None:
 def test_a_cell_is_named_by_what_was_swept_and_a_run_by_what_it_is(tmp_path: Path) -> None:
     folder = write_sweep_folder(tmp_path / "s")
     cell = run_entry(folder / "1")
-    assert (cell.name, cell.tags["sweep_id"], cell.tags["sweep_role"]) == ("k=5", "s", "cell")
+    assert (cell.name, cell.tags["sweep_id"], cell.tags["sweep_role"]) == ("k=5 · demo · s", "s", "cell")
     assert run_entry(write_run(tmp_path / "r")).name == "full_rag demo hybrid k=5"
+
+
+def test_cells_of_two_sweeps_and_of_two_data_sets_have_names_of_their_own(tmp_path: Path) -> None:
+    names = set()
+    for id in ("20260102-030405-full_rag-0a1b2c3d", "20260102-030559-full_rag-0a1b2c3d"):
+        folder = write_sweep_folder(tmp_path / id)
+        report.write_sweep(folder)
+        names |= {run_entry(folder / "0").name, sweep_entry(folder).name}
+    assert names == {
+        "k=3 · demo · 0102-030405", "summary of k=3,5 · 0102-030405",
+        "k=3 · demo · 0102-030559", "summary of k=3,5 · 0102-030559",
+    }  # fmt: skip
+    head = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    head["cells"][0]["overrides"] = ["dataset=faq_guide", "k=3"]
+    (folder / "sweep.json").write_text(json.dumps(head), encoding="utf-8")
+    assert run_entry(folder / "0").name == "dataset=faq_guide, k=3 · 0102-030559"
+
+
+def test_the_step_is_k_whatever_a_sweep_varies(tmp_path: Path) -> None:
+    """One experiment holds runs of several sweeps and single ones, and a chart of them has one axis."""
+    folder = write_sweep_folder(tmp_path / "s")
+    assert [run_entry(folder / name).step for name in "01"] == [3, 5]
+    head = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    for cell, chars in zip(head["cells"], (500, 900), strict=True):
+        cell["overrides"] = [f"dataset.chunker.max_chars={chars}"]
+    (folder / "sweep.json").write_text(json.dumps(head), encoding="utf-8")
+    assert [run_entry(folder / name).step for name in "01"] == [3, 5]
+    assert run_entry(write_run(tmp_path / "r")).step == 5
+    assert run_entry(write_run(tmp_path / "n", {"k": None})).step == 0
 
 
 def test_the_summary_of_a_sweep(tmp_path: Path) -> None:
     folder = write_sweep_folder(tmp_path / "s", (3, 5, 10))
     report.write_sweep(folder)
     entry = sweep_entry(folder)
-    assert entry.name == "summary of k=3,5,10"
+    assert entry.name == "summary of k=3,5,10 · s"
     assert entry.tags == {
         "experiment": "full_rag",
         "status": "completed",
