@@ -232,8 +232,8 @@ def _keep_view(client: Any, experiment: Any, entry: Entry) -> None:
     """The columns that the experiment opens with, and links to them in its description, unless it has one."""
     if not entry.metrics:
         return
-    metrics, params = map(_name, entry.metrics), map(_name, entry.swept)
-    view = state(metrics, params, experiment.tags.get(STATE_TAG))
+    metrics, params, axes = (map(_name, names) for names in (entry.metrics, entry.swept, entry.axes))
+    view = state(metrics, params, experiment.tags.get(STATE_TAG), axes)
     if view is not None and view != experiment.tags.get(STATE_TAG):
         _retry_race(lambda: client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view))
     if not experiment.tags.get(NOTE_TAG):

@@ -72,9 +72,10 @@ def main(argv: Sequence[str]) -> int:
     write_bytes(out, BOM + csv_of([COLUMNS, *lines]).encode())
     words = ["python", "-m", "runner", "calibrate", str(out), f"run={folder}", f"ratings={rubric}"]
     told = {"n": len(selection.rows), "of": selection.n_judged, "out": out, "rubric": metric.rubric(rubric, say)}
-    terminal.lines(say("labels.written", **told), say("labels.next", command=" ".join(map(shell, words))))
+    terminal.show(say("labels.written", **told))
+    terminal.lines(say("labels.next", command=" ".join(map(shell, words))))
     if options.pick != "random":
-        terminal.note(say("labels.not_random", pick=options.pick))
+        terminal.show_note(say("labels.not_random", pick=options.pick))
     return 0
 
 

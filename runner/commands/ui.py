@@ -23,7 +23,7 @@ from runner.tracking.mlflow_client import (
     reporting,
     sqlite_file,
 )
-from runner.tracking.mlflow_pages import APP, INDEX, STORE, known, newest_experiments
+from runner.tracking.mlflow_pages import APP, INDEX, STORE, is_installed, newest_experiments
 from runner.tracking.mlflow_views import link
 from runner.words.wording import wording
 
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _become_server(uri: str, host: str, port: int) -> NoReturn:
     """Replace this process by the server, so that signals reach MLflow and no process is left over."""
-    options = ["--host", host, "--port", str(port), "--workers", "1", *(["--app-name", APP] if known() else [])]
+    options = ["--host", host, "--port", str(port), "--workers", "1", *(["--app-name", APP] if is_installed() else [])]
     command = [sys.executable, "-m", "mlflow", "ui", *options]
     sys.stdout.flush()
     os.execve(command[0], command, {**os.environ, **environment(), **NO_JOBS, STORE: uri})  # noqa: S606

@@ -248,7 +248,7 @@ class _Numbers:
             catalogue=self.catalogue,
             allow_incomparable=self._allow,
             strict=self._runs.strict,
-            corpus=corpus_change(*self._sides),
+            corpus=corpus_change(*self._sides, self._runs.pairing),
         )
 
     def _verdict(self, metrics: Sequence[ComparedMetric], margin: float) -> Overall:
@@ -328,7 +328,8 @@ NAMED = 1_000  # cases that are named
 @dataclass(frozen=True, slots=True)
 class CorpusChange:
     """Changes between two corpora. Counts are None where a snapshot has no digests of documents. `gold` and
-    `retrieved`: cases with a changed gold or retrieved document; None where the rows of a run are missing."""
+    `retrieved`: cases of both runs with a changed gold or retrieved document, by their ids in the candidate; None where
+    the rows of a run are missing."""
 
     added: int | None = None
     removed: int | None = None
@@ -337,10 +338,11 @@ class CorpusChange:
     retrieved: tuple[str, ...] | None = None
 
 
-def corpus_change(baseline: Side, candidate: Side) -> CorpusChange | None:
+def corpus_change(baseline: Side, candidate: Side, pairing: Pairing) -> CorpusChange | None:
     """Args:
         baseline: one run.
         candidate: the other.
+        pairing: of their cases.
 
     Returns:
         Which documents changed; None where both runs have the same.
@@ -357,20 +359,27 @@ def corpus_change(baseline: Side, candidate: Side) -> CorpusChange | None:
     counts = len(added), len(removed), len(edited)
     if baseline.folder is None or candidate.folder is None:
         return CorpusChange(*counts)
+    pairs = [
+        (before.cases.ids[one], after.cases.ids[other])
+        for one, other, is_new in zip(pairing.baseline, pairing.candidate, pairing.new_question, strict=True)
+        if not is_new
+    ]
     affected: tuple[set[str], set[str]] = set(), set()
-    for side in (baseline, candidate):
-        _collect(side, removed | added | edited, affected)
+    for side, names in ((baseline, dict(pairs)), (candidate, {other: other for _, other in pairs})):
+        _collect(side, removed | added | edited, names, affected)
     gold, retrieved = (tuple(sorted(ids)[:NAMED]) for ids in affected)
     return CorpusChange(*counts, gold, retrieved)
 
 
-def _collect(side: Side, changed_ids: Set[str], affected: tuple[set[str], set[str]]) -> None:
-    """Add the ids of cases with changed gold documents, and with changed retrieved documents."""
+def _collect(side: Side, changed_ids: Set[str], names: Mapping[str, str], affected: tuple[set[str], set[str]]) -> None:
+    """Add the names of cases with changed gold documents, and with changed retrieved documents; `names` by id."""
     assert side.folder is not None  # noqa: S101  its caller has looked
     for row in lines(side.folder / "per_item.jsonl"):
+        if (name := names.get(row["id"])) is None:
+            continue
         output = row.get("output")
         fields: Mapping[str, Any] = output if isinstance(output, Mapping) else {}
         if not changed_ids.isdisjoint(fields.get("expected") or ()):
-            affected[0].add(row["id"])
+            affected[0].add(name)
         if any(hit.get("id") in changed_ids for hit in fields.get("retrieved") or ()):
-            affected[1].add(row["id"])
+            affected[1].add(name)

@@ -23,7 +23,7 @@ METRICS = (
     Metric(
         name="sufficiency_precision",
         better="higher",
-        label={"en": "Sufficiency Precision", "ko": "충분성 Precision"},
+        label={"en": "Sufficiency Precision", "ko": "충분성 정밀도"},
         grades=Grades(),
         depends=("queries", "gold", "documents", "metric_code.agent"),
         group="agent",
@@ -32,7 +32,7 @@ METRICS = (
     Metric(
         name="sufficiency_recall",
         better="higher",
-        label={"en": "Sufficiency Recall", "ko": "충분성 Recall"},
+        label={"en": "Sufficiency Recall", "ko": "충분성 재현율"},
         grades=Grades(),
         depends=("queries", "gold", "documents", "metric_code.agent"),
         group="agent",

@@ -11,7 +11,7 @@ METRICS = (
     Metric(
         name="unanswerable_precision",
         better="higher",
-        label={"en": "Unanswerable Precision", "ko": "답변 불가 Precision"},
+        label={"en": "Unanswerable Precision", "ko": "답변 불가 정밀도"},
         meaning={
             "en": "Share of the questions predicted unanswerable that are unanswerable.",
             "ko": "답변 불가로 본 질문 중 실제로 답이 없는 비율",
@@ -24,7 +24,7 @@ METRICS = (
     Metric(
         name="unanswerable_recall",
         better="higher",
-        label={"en": "Unanswerable Recall", "ko": "답변 불가 Recall"},
+        label={"en": "Unanswerable Recall", "ko": "답변 불가 재현율"},
         meaning={
             "en": "Share of the unanswerable questions that were predicted unanswerable.",
             "ko": "답이 없는 질문 중 답변 불가로 본 비율",
@@ -38,7 +38,7 @@ METRICS = (
         name="unanswerable_f1",
         better="higher",
         label={"en": "Unanswerable F1", "ko": "답변 불가 F1"},
-        meaning={"en": "Harmonic mean of precision and recall.", "ko": "Precision과 Recall의 조화 평균"},
+        meaning={"en": "Harmonic mean of precision and recall.", "ko": "정밀도와 재현율의 조화 평균"},
         grades=Grades(),
         main=True,
         main_beside="unanswerable_recall",
@@ -50,7 +50,7 @@ METRICS = (
 _GATE = Metric(
     name="retrieval_gate_precision",
     better="higher",
-    label={"en": "Retrieval Gate Precision", "ko": "검색 게이트 Precision"},
+    label={"en": "Retrieval Gate Precision", "ko": "검색 게이트 정밀도"},
     meaning={
         "en": "Share of the questions that min_score alone would decline that are unanswerable.",
         "ko": "min_score만으로 거절했을 질문 중 실제로 답이 없는 비율",
@@ -65,7 +65,7 @@ GATE_METRICS = (
     replace(
         _GATE,
         name="retrieval_gate_recall",
-        label={"en": "Retrieval Gate Recall", "ko": "검색 게이트 Recall"},
+        label={"en": "Retrieval Gate Recall", "ko": "검색 게이트 재현율"},
         meaning={
             "en": "Share of the unanswerable questions that min_score alone would decline.",
             "ko": "답이 없는 질문 중 min_score만으로 거절했을 비율",

@@ -69,7 +69,7 @@ METRICS = (
     Metric(
         name="evidence_recall",
         better="higher",
-        label={"en": "Evidence Recall", "ko": "근거 Recall"},
+        label={"en": "Evidence Recall", "ko": "근거 재현율"},
         meaning={
             "en": "Share of the turns with the answer that are in the context themselves, not only in a summary.",
             "ko": "답이 담긴 턴 중 요약이 아니라 턴 그대로 컨텍스트에 있는 비율",
@@ -96,7 +96,7 @@ METRICS = (
     Metric(
         name="turn_recall",
         better="higher",
-        label={"en": "Turn Recall", "ko": "턴 Recall"},
+        label={"en": "Turn Recall", "ko": "턴 재현율"},
         meaning={
             "en": "Share of the turns with the answer among the first k that the memory gives.",
             "ko": "답이 담긴 턴 중 메모리가 내놓은 처음 k개 턴에 든 비율",
@@ -108,7 +108,7 @@ METRICS = (
     Metric(
         name="session_recall",
         better="higher",
-        label={"en": "Session Recall", "ko": "세션 Recall"},
+        label={"en": "Session Recall", "ko": "세션 재현율"},
         meaning={
             "en": "Share of the sessions with the answer among the first k that the memory gives.",
             "ko": "답이 담긴 세션 중 메모리가 내놓은 처음 k개 세션에 든 비율",

@@ -28,7 +28,7 @@ METRICS = (
         name=NAME,
         better="higher",
         label={"en": "Answered Right", "ko": "정답률"},
-        short={"en": "Right", "ko": "정답률"},
+        short={"en": "Answered\nRight", "ko": "정답률"},
         meaning={
             "en": (
                 "Share of the questions that were answered right, or rightly declined where there is no answer; "

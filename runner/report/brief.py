@@ -17,32 +17,33 @@ from rich.text import Text
 from runner.config.arguments import python_here, to_type, without_additions
 from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
-from runner.metrics.paired import FEWEST
 from runner.report import thresholds, usage
-from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
+from runner.report.blocks import TERMINAL, Block, Facts, Note, in_medium
 from runner.report.case import case_brief
-from runner.report.comparison_words import Record, chance, interval, list_items, signed_number
-from runner.report.diagnosis import withheld_note
 from runner.report.document import Document
+from runner.report.findings import (
+    MOST_RUNS,
+    evidence,
+    failing_questions,
+    has_more_k,
+    leading_run,
+    obstacle_lines,
+    questions_at,
+)
 from runner.report.page import FILE
 from runner.report.panels import cost, data_problems, ending_rows, has_answers, notes, panel, panels_of_scores
 from runner.report.run import stages_of
 from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
-from runner.report.sweep_comparison import differing_metrics, gap, has_others, label, obstacles, run_label, warnings
+from runner.report.sweep_comparison import differing_metrics, gap, has_others, label, run_label
 from runner.report.sweep_judges import judges
 from runner.report.sweep_sections import MARK, of_evaluations, runs
 from runner.report.terminal import renderables
 from runner.system.folder import RunFolder, case_counts, open_run
 from runner.words.wording import Wording
 
-STAGES = 3  # of failure, the most frequent
-QUESTIONS = 3  # named of each stage
-ROWS = 2_000  # among which those in the language of the reader are looked for
-MOST_RUNS, RUNS = 12, 8  # of more runs than so many, so many are shown
+RUNS = 8  # are shown of more than MOST_RUNS
 VALUES = 3  # of an option that is swept, before the last one, where runs are left out
-BELOW_K = "below_k"  # the stage at which more chunks would help, or a better order
-BETTER, WORSE = "better", "worse"
 WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
 WRITTEN = ("save_snapshot", "junit")  # options that name a file which the run writes
 GATES = ("junit=", "fail_on_regression=", "threshold.")  # of a whole run, not of one case
@@ -57,7 +58,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
     blocks = [
         *([] if has_answers(document) else notes(document)),
         *([Facts(facts, media=TERMINAL)] if facts else []),
-        *_failing_stages(document, ""),
+        *failing_questions(document, ""),
     ]
     candidates = (thresholds.thresholds(document), *document.offer.sections(document))
     present = [part for part in candidates if part is not None]
@@ -81,7 +82,7 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     sweep = read_sweep(folder) if sweep is None else sweep
     is_bold = Console().color_system is not None if bold is None else bold
     mark = "" if is_bold else MARK
-    leader = _leader(sweep)
+    leader = leading_run(sweep)
     few = _limit_runs(sweep)
     blocks: list[Block] = [runs(few, folder, errors=False, mark=mark)]
     if len(few.cells) < len(sweep.cells):
@@ -89,12 +90,12 @@ def brief_sweep(folder: Path, sweep: Sweep | None = None, *, bold: bool | None =
     if (found := search(sweep)) is not None:
         blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
     elif (sweep.comparison or {}).get("n_common") != 1:  # of one case, the values say all
-        blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
-        blocks += [Note(line, "quiet", TERMINAL) for line in _obstacle_lines(sweep)]
+        blocks += evidence(sweep)
+        blocks += [Note(line, "quiet", TERMINAL) for line in obstacle_lines(sweep)]
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         document = Document.of(open_run(folder / leader))
-        blocks += _failing_stages(document, run_label(sweep, leader), more_failed=_has_more_k(sweep, leader))
+        blocks += failing_questions(document, run_label(sweep, leader), more_failed=has_more_k(sweep, leader))
     if spent := _spending(sweep):
         blocks.append(Note(spent, media=TERMINAL))
     return [
@@ -149,115 +150,6 @@ def _shown_line(few: Sweep, sweep: Sweep) -> str:
     if not entries:
         return say("brief.first_runs", **counts)
     return say("brief.best_runs", metric=label(sweep, entries[0]["name"]), **counts)
-
-
-# --- what is better -------------------------------------------------------------------------------
-
-
-def _leader(sweep: Sweep) -> str | None:
-    """The run that failing questions are named of: the best by the first main metric, else the first that ended."""
-    completed = [cell.folder for cell in sweep.cells if cell.status == "completed" and cell.run]
-    entries = differing_metrics(sweep) if has_others(sweep) else []
-    best = entries[0]["best"] if entries else None
-    return best if best in completed else next(iter(completed), None)
-
-
-def _evidence(sweep: Sweep) -> Iterator[str]:
-    """The better run by the first main metric in which runs differ, with its evidence; then the other metrics."""
-    if not has_others(sweep):
-        return
-    say, record, entries = sweep.say, sweep.comparison or {}, differing_metrics(sweep)
-    baseline = run_label(sweep, record["baseline"])
-    if not entries:
-        if record["metrics"]:
-            yield say("brief.same", n=f"{record['n_common']:,}")
-        return
-    first, *further_entries = entries
-    cells = [cell for cell in first["cells"] if "difference" in cell]
-    decided = [cell for cell in cells if cell["verdict"] in (BETTER, WORSE)]
-    values = {"metric": label(sweep, first["name"]), "baseline": baseline, "n": f"{first['n']:,}"}
-    key = "differs" if decided else "few" if first["n"] < FEWEST else "open"
-    yield say(f"brief.{key}", **values, fewest=FEWEST, runs=_differences(sweep, decided or cells))
-    for verdict in (BETTER, WORSE):
-        if names_of := [line for entry in further_entries if (line := _runs_that_are(verdict, sweep, entry))]:
-            yield say(f"brief.{verdict}", baseline=baseline, metrics=list_items(names_of, say))
-
-
-def _obstacle_lines(sweep: Sweep) -> Iterator[str]:
-    """The metrics that were not compared; all of them where nothing else can be reported."""
-    if has_others(sweep):
-        yield from obstacles(sweep) if differing_metrics(sweep) else warnings(sweep)
-
-
-def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
-    say = sweep.say
-    sentences = []
-    for cell in cells:
-        p = chance(cell["p_holm"], say)
-        evidence = say(
-            "brief.evidence", difference=signed_number(cell["difference"], say, 3), interval=interval(cell, say, 3)
-        )
-        verdict = f"{say.name('verdict', cell['verdict'])}, " if cell["verdict"] in (BETTER, WORSE) else ""
-        sentences.append(f"{run_label(sweep, cell['folder'])} {verdict}{evidence}, p {p}")
-    return list_items(sentences, say, QUESTIONS) if len(sentences) > QUESTIONS else "; ".join(sentences)
-
-
-def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
-    folders = [cell["folder"] for cell in entry["cells"] if cell.get("verdict") == verdict]
-    named = [run_label(sweep, folder) for folder in folders]
-    runs_named = list_items(named, sweep.say, QUESTIONS) if len(named) > MOST_RUNS else ", ".join(named)
-    return f"{label(sweep, entry['name'])} ({runs_named})" if folders else ""
-
-
-# --- where questions fail -------------------------------------------------------------------------
-
-
-def _failing_stages(document: Document, run: str, *, more_failed: bool = False) -> list[Block]:
-    """The most frequent stages of failure with some of their questions. `run`: which of several this is;
-    `more_failed`: others with more chunks are no better."""
-    say, stages = document.say, sorted(stages_of(document), key=lambda entry: -entry[1])[:STAGES]
-    if not stages:
-        return []
-    if (untrusted := withheld_note(document)) is not None:
-        return [untrusted]
-    ids_by_stage = _questions(document, [stage for stage, _ in stages])
-    rows: list[list[str | Cell]] = [
-        [f"  {say.name('lost_at', stage)}", f"{count:,}", Cell(", ".join(ids_by_stage[stage]), "quiet")]
-        for stage, count in stages
-    ]
-    counts = document.counts["lost_at"]
-    total = sum(counts.values())
-    title = say("lost.total", failing=total - counts.get("none", 0), total=total)
-    lead = f"{title} ({run})" if run else title
-    stage = stages[0][0]
-    remedy = (
-        say("brief.more_failed")
-        if (stage, more_failed) == (BELOW_K, True)
-        else say.texts.get(f"lost_meaning.{stage}", "")
-    )
-    block = section("", lead, Table(["", "", ""], rows, right=(1,), media=TERMINAL), Note(remedy, media=TERMINAL))
-    return [block] if block is not None else []
-
-
-def _has_more_k(sweep: Sweep, leader: str) -> bool:
-    """Whether a run differs from the best by more chunks, so that the advice to raise k is refuted."""
-    if not (has_others(sweep) and differing_metrics(sweep)):
-        return False
-    chunks = {cell.folder: int(cell.params.get("k") or 0) for cell in sweep.cells if cell.status == "completed"}
-    return len(sweep.params) == 1 and max(chunks.values(), default=0) > chunks.get(leader, 0)
-
-
-def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:
-    """Some questions of each stage: those in the language of the reader first, if such stand among the first ROWS."""
-    ids_at: dict[str, tuple[list[str], list[str]]] = {stage: ([], []) for stage in stages}
-    for number, row in enumerate(document.folder.rows()):
-        ids = ids_at.get(str((row.get("labels") or {}).get("lost_at")))
-        if ids is not None:
-            chosen = ids[row.get("language") not in (document.say.language, None)]
-            chosen += [str(row.get("id"))] * (len(chosen) < QUESTIONS)
-        if all(len(readable) + (number >= ROWS) * len(other) >= QUESTIONS for readable, other in ids_at.values()):
-            break
-    return {stage: [*readable, *other][:QUESTIONS] for stage, (readable, other) in ids_at.items()}
 
 
 # --- cost, and what to do next --------------------------------------------------------------------
@@ -331,7 +223,7 @@ def _setting(name: str, run: Mapping[str, Any]) -> str:
 
 def _case(document: Document, again: Sequence[str]) -> Iterator[Way]:
     stages = sorted(stages_of(document), key=lambda entry: -entry[1])
-    ids = _questions(document, [stages[0][0]])[stages[0][0]] if stages else []
+    ids = questions_at(document, [stages[0][0]])[stages[0][0]] if stages else []
     if again and ids:
         yield "brief.case", to_type(*_of_case(again), f"case={ids[0]}")
 

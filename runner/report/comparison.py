@@ -92,8 +92,8 @@ def _append_blocks(head: Section, below: Sequence[Section]) -> Section:
 def write_comparison(folder: Path, records: Sequence[Record], say: Wording) -> None:
     """report.html of one comparison, or several with the same baseline. The same records give the same bytes."""
     if len(records) == 1:
-        title = replace(head(records[0], say), blocks=[])
-        write_page(folder / FILE, say, [title, *of_page(records[0], say)])
+        title, (first, *further) = replace(head(records[0], say), blocks=[]), of_page(records[0], say)
+        write_page(folder / FILE, say, [title, replace(first, title=say("compare.verdict")), *further])
         return
     overview = _overview(records, say)
     below = [each for number, record in enumerate(records) for each in _sections_of_one(number, record, say)]

@@ -29,18 +29,22 @@ RUNS = 12  # of a sweep, whose cases its page shows side by side
 SHOWN_ROWS = 60_000  # of these runs together: more than the page has room for
 QUESTION, ANSWER = 200, 400  # characters
 DOCUMENTS = 10
+TICK = {True: "✓", False: "✗"}
 
 Marks = Sequence[str]  # names in rows of the scores that are shown beside a case
 
 
 class ShownRow(NamedTuple):
-    """What the page of a sweep shows of a case. `answer`: or the documents that were found, or the error; `scores`: in
-    the order of the marks, None where there is none."""
+    """What the page of a sweep shows of a case. `answer`: or the documents that were found, or the error;
+    `known`: the known answers; `expected`: the documents, None where the question has no answer; `documents`: the best
+    ones, expected ones marked; `scores`: in the order of the marks, None where there is none."""
 
     question: str
     language: str
     answer: str
-    documents: str
+    known: str
+    expected: Sequence[str] | None
+    documents: Sequence[str]
     outcome: str
     scores: Sequence[float | None]
 
@@ -132,8 +136,8 @@ def shown_row(row: Mapping[str, Any], marks: Marks) -> ShownRow:
     scores = tuple(map((row.get("metrics") or {}).get, marks))
 
     def make() -> ShownRow:
-        answer, documents = _answer(row), ", ".join(document_ids(output))
-        return ShownRow(question_of(output), language, answer, documents, state, scores)
+        reference = _known_answers(output), _expected(output), _marked_documents(output)
+        return ShownRow(question_of(output), language, _answer(row), *reference, state, scores)
 
     is_ok = row.get("status") == "ok"  # of one that failed the error is shown
     return note_once(output, ("shown", state, language, scores), make) if is_ok else make()
@@ -156,6 +160,22 @@ def _answer(row: Mapping[str, Any]) -> str:
         return clean(f"{row.get('status')}: {row.get('error') or ''}", ANSWER)
     answer = output.get("answer") if isinstance(output, Mapping) else None
     return clean(shorten(answer if isinstance(answer, str) else ", ".join(document_ids(output)), ANSWER))
+
+
+def _known_answers(output: Any) -> str:
+    answers = output.get("answers") if isinstance(output, Mapping) else None
+    return clean(shorten(" / ".join(map(str, answers or ())), ANSWER))
+
+
+def _expected(output: Any) -> Sequence[str] | None:
+    if not isinstance(output, Mapping):
+        return ()
+    return tuple(map(str, output.get("expected") or ())) if output.get("answerable", True) else None
+
+
+def _marked_documents(output: Any) -> Sequence[str]:
+    expected = set(_expected(output) or ())
+    return tuple(f"{id} {TICK[True]}" if id in expected else id for id in document_ids(output))
 
 
 def document_ids(output: Any) -> list[str]:

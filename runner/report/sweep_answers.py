@@ -13,7 +13,7 @@ from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Fact, Filter, Note, Section
 from runner.report.blocks import Cell as Shown
 from runner.report.cases import WORDS, Choice, Store, display_name
-from runner.report.outputs import QUESTION, RUNS, Marks, Outputs, ShownRow, marks_of, outputs, shown_row
+from runner.report.outputs import QUESTION, RUNS, TICK, Marks, Outputs, ShownRow, marks_of, outputs, shown_row
 from runner.report.page import FILE, clean, details, language_tag
 from runner.report.sweep import Cell, Sweep
 from runner.report.sweep_comparison import run_label
@@ -24,7 +24,6 @@ TEXT_BYTES = 4_000_000  # of questions and answers; of what else is known of a c
 DETAIL_BYTES = 1_000_000
 SHOWN = 10  # rows for readers without scripts
 ROWS = "per_item.jsonl"
-TICK = {True: "✓", False: "✗"}
 RIGHT_IN_ALL, FAILING = "all_right", ("differs", "all_fail")
 AGREEMENTS = (*FAILING, RIGHT_IN_ALL)  # in this order
 
@@ -97,6 +96,16 @@ def _common_cases(runs: Sequence[_Run]) -> list[_Case]:
     return sorted(cases, key=lambda case: (AGREEMENTS.index(case.agreement), case.id))
 
 
+def _document_lines(documents: Sequence[str], k: int | None, say: Wording) -> Iterator[str]:
+    """The documents of the context, then those below."""
+    if k is None:
+        yield from [", ".join(documents)] if documents else []
+        return
+    for key, ids in (("context", documents[:k]), ("below", documents[k:])):
+        if ids:
+            yield say(f"html.answers.{key}", k=k, ids=", ".join(ids))
+
+
 # --- the table --------------------------------------------------------------------------------------
 
 
@@ -136,12 +145,21 @@ class _Columns:
         return True
 
     def _facts(self, rows: Sequence[ShownRow]) -> Iterator[Fact]:
-        """For each run: its failure stage, its scores, its documents."""
+        """What the answer should have been; for each run its failure stage, its scores, its documents."""
+        yield from self._reference(rows[0])
         for run, row in zip(self._runs, rows, strict=True):
             marks = zip(self._marks, row.scores, strict=True)
             scores = [f"{self._label(name)} {score:.2f}" for name, score in marks if score is not None]
-            parts = [display_name("outcome", row.outcome, self._sweep.say), *scores, row.documents]
-            yield Fact(run.title, " · ".join(part for part in parts if part))
+            line = " · ".join([display_name("outcome", row.outcome, self._sweep.say), *scores])
+            documents = _document_lines(row.documents, run.cell.summary.get("k"), self._sweep.say)
+            yield Fact(run.title, "\n".join([line, *documents]))
+
+    def _reference(self, row: ShownRow) -> Iterator[Fact]:
+        """The known answer and the expected documents."""
+        say = self._sweep.say
+        expected = say("worst.expected_nothing") if row.expected is None else ", ".join(row.expected)
+        facts = Fact(say("worst.known"), row.known, size="answer"), Fact(say("worst.expected"), expected)
+        yield from (fact for fact in facts if fact.text)
 
     def _label(self, name: str) -> str:
         if name not in self._labels:
@@ -199,7 +217,7 @@ def _script_data(words: Sequence[str], choice: Choice) -> Mapping[str, Sequence[
 def _filters(say: Wording, agreement: Choice, language: Choice) -> Iterator[Filter]:
     options = list(_options([say(f"html.answers.{name}") for name in agreement.names], agreement, say))
     failing = sum(agreement[case] in FAILING for case in range(len(agreement.numbers)))
-    options.insert(1, ("failing", f"{say('html.cases.failing')} ({failing:,})"))
+    options.insert(1, ("failing", f"{say('html.answers.failing')} ({failing:,})"))
     yield Filter("outcome", say("html.cases.outcome"), options)
     if len(language.names) > 1:
         yield Filter("language", say("html.cases.language"), list(_options(language.names, language, say)))

@@ -128,7 +128,8 @@ def judged_metrics(sweep: Sweep) -> list[str]:
 def alike_lines(sweep: Sweep) -> Iterator[str]:
     """The runs with identical outputs."""
     for group in (sweep.comparison or {}).get("alike", ()):
-        parts = ", ".join(sweep.say(f"sweep.alike_{part}") for part in group["parts"])
+        *first, last = (sweep.say(f"sweep.alike_{part}") for part in group["parts"])
+        parts = sweep.say("sweep.alike_and").join([*filter(None, [", ".join(first)]), last])
         yield sweep.say("sweep.alike", parts=parts, runs=names(sweep, group["folders"]))
 
 

@@ -32,6 +32,7 @@ from runner.report.blocks import (
     text_of,
 )
 from runner.report.figures import series_along, x_axis
+from runner.report.findings import findings
 from runner.report.metrics import measured_cell
 from runner.report.page import FILE
 from runner.report.reporting import sections_of_sweep
@@ -58,9 +59,10 @@ def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "")
     """`errors`: list the errors of failed runs; `mark`: put before the best values in the terminal."""
     candidates = (
         head(sweep),
+        search(sweep),
+        findings(sweep, folder),
         runs(sweep, folder, errors=errors, mark=mark),
         failures(sweep),
-        search(sweep),
         *of_evaluations(sweep),
         comparison_with_baseline(sweep),
         front(sweep),
@@ -117,7 +119,7 @@ def runs(sweep: Sweep, folder: Path, *, errors: bool, mark: str) -> Section:
     title = Note(say("sweep.panel", id=sweep.head.get("id", "")), "strong", TERMINAL)
     in_short = list(_terminal_notes(sweep, errors=errors, mark=mark))
     blocks = [title, *views, explained, *charts, *in_short]
-    return Section("runs", say("html.runs"), blocks, untitled=MARKDOWN | TERMINAL)
+    return Section("runs", say("html.runs"), blocks, untitled=TERMINAL)
 
 
 def _terminal_notes(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:

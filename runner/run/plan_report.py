@@ -37,7 +37,7 @@ def _projections(planned: CommandPlan, language: str) -> Iterator[RenderableType
 def _requests_view(plan: CommandPlan, language: str) -> list[RenderableType]:
     from rich.text import Text
 
-    say = wording(language, "plan")
+    say = wording(language, "plan", "models")
     if not any(cell.expected or cell.stopped for cell in plan.cells):
         return [Text(say("nothing"))]
     lines = [Text(line) for line in _lines(plan, say)]
@@ -53,7 +53,7 @@ def _table(plan: CommandPlan, say: Wording) -> Table:
         table.add_column(column, justify="left" if number < 3 else "right", no_wrap=number > 2, overflow="fold")
     for number, cell in enumerate(plan.cells):
         for account, expected in sorted(cell.expected.items(), key=lambda item: item[0].role):
-            names = (_run_name(cell, number), account.role, account.model)
+            names = (_run_name(cell, number), say.name("role", account.role), account.model)
             table.add_row(*names[first:], *_numbers(expected, say))
     table.add_row(*(say("all"), "", "")[: 3 - first], *_numbers(plan.total, say), style="bold")
     return table

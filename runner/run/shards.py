@@ -51,7 +51,7 @@ from runner.run.run import ROWS, execute
 from runner.run.selection import selected_cases
 from runner.run.serving import PROGRESS, Service, kept_preparation, serve_pending
 from runner.system import redaction, terminal
-from runner.system.collector import end_quickly
+from runner.system.collector import collect_seldom, end_quickly
 from runner.system.handover import clear, leave, share_folder
 from runner.system.journal import Journal, ids_in
 from runner.system.metadata import write_json
@@ -137,7 +137,8 @@ def _serve_shard(job: Job, folder: Path, number: int, started: float) -> Outcome
         write_json(folder / PROGRESS, progress_record)
         if not service.pending:
             return Outcome("completed", 0)
-        _, stop = asyncio.run(serve_pending(service, preparation))
+        with collect_seldom():
+            _, stop = asyncio.run(serve_pending(service, preparation))
     return Outcome("completed", 0) if stop is None else Outcome("partial", stop.exit_code, stop.message)
 
 

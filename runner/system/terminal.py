@@ -130,6 +130,11 @@ def note(text: str) -> None:
     ask(f"{text}\n")
 
 
+def show_note(text: str) -> None:
+    """On stderr, wrapped to the width of the terminal."""
+    console(stderr=True).print(sanitise(text))
+
+
 def ask(text: str) -> None:
     """Write a question to stderr, without a line break: the answer is typed there."""
     sys.stderr.write(sanitise(text))

@@ -57,7 +57,8 @@ class ModelEntry:
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Names are ours; a store that refuses some of their characters translates them. `metrics` are few, and are logged
-    at `step`: k of the run, 0 where it has none. `swept`: the settings by which runs of its sweep differ, and k."""
+    at `step`: k of the run, 0 where it has none. `swept`: the settings by which runs of its sweep differ, or k; `axes`:
+    those of them, without k, that are numbers."""
 
     experiment: str
     name: str
@@ -68,6 +69,7 @@ class Entry:
     metrics: Mapping[str, float]
     step: int
     swept: Sequence[str]
+    axes: Sequence[str]
     tables: Sequence[Table]
     dataset: DatasetEntry | None
     model: ModelEntry | None
@@ -100,6 +102,7 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
         metrics=headlines_of(summary, catalogue_in(run), _added_choices(run)),
         step=run["k"] if isinstance(run.get("k"), int) else 0,
         swept=_varied_settings(cells) or ([] if run.get("k") is None else ["k"]),
+        axes=_axes(cells),
         tables=tables_of(folder_of_run, slices, catalogue_in(run)),
         dataset=_dataset(run, summary),
         model=_model(run),
@@ -142,6 +145,7 @@ def _sweep_entry(folder: Path) -> Entry:
         metrics={},
         step=0,
         swept=list(summary.get("params") or ()),
+        axes=[],
         tables=[],
         dataset=None,
         model=None,
@@ -192,6 +196,15 @@ def _varied_settings(cells: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The settings by which runs of a sweep differ."""
     names = dict.fromkeys(name for cell in cells.values() for name in cell)
     return [name for name in names if len({cell.get(name) for cell in cells.values()}) > 1]
+
+
+def _axes(cells: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The settings that a sweep varies and that are numbers in all its runs, without k, which is the step."""
+    return [
+        name
+        for name in _varied_settings(cells)
+        if name != "k" and all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", cell.get(name, "")) for cell in cells.values())
+    ]
 
 
 def _added_choices(run: Mapping[str, Any]) -> list[str]:

@@ -35,7 +35,7 @@ FIRST_CHOICES = {
 }  # until a user chooses otherwise
 
 
-def known() -> bool:
+def is_installed() -> bool:
     """Whether this package was installed with the entry point, which an older editable installation lacks."""
     return any(entry.name == APP for entry in entry_points(group="mlflow.app"))
 

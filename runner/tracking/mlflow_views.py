@@ -10,6 +10,7 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 from runner.words.wording import Wording
@@ -22,6 +23,7 @@ TABLES_TAG = "mlflow.loggedArtifacts"
 PACKED = "deflate;"
 STATE_LIMIT = 5000  # characters of a tag of an experiment
 PARAMS = 6  # columns of settings at most, the latest ones
+AXES, PLOTS = 2, 3  # settings that metrics are plotted against, the latest ones; main metrics that are
 NAME_COLUMN, NAME_WIDTH = "attributes.`Run Name`", 230
 DATASET, SWEEP = "attributes.`Dataset`", "tags.`sweep_id`"
 MODES = ("table", "chart", "artifact")  # of the page of runs: a table, a chart of each metric, tables of theirs
@@ -50,16 +52,22 @@ def links(experiment_id: str, say: Wording, sweep_id: str | None = None) -> str:
     return f"{say('tracking.runs' if sweep_id is None else 'tracking.sweep')} {' · '.join(each)}"
 
 
-def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None) -> str | None:
-    """The state of a page that shows these columns, with the settings of an earlier one; None where it is too long."""
-    names = list(dict.fromkeys([*params, *_params(earlier)]))[:PARAMS]
+def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None, axes: Iterable[str] = ()) -> str | None:
+    """The state of a page that shows these columns, and metrics against the settings `axes`, with the settings of an
+    earlier one; None where it is too long."""
+    before = _unpack(earlier)
+    names = list(dict.fromkeys([*params, *_params(before)]))[:PARAMS]
+    plotted = list(dict.fromkeys([*axes, *_plotted(before)]))[:AXES]
     metrics = list(metrics)
     columns = [f"params.`{name}`" for name in names] + [f"metrics.`{name}`" for name in metrics] + [DATASET, SWEEP]
     page = {
         "selectedColumns": columns,
         "columnOrder": [NAME_COLUMN, *columns],
         "columnWidths": {NAME_COLUMN: NAME_WIDTH},
-        "compareRunCharts": [_chart(name) for name in metrics],
+        "compareRunCharts": [
+            *(_plot(axis, name) for axis in plotted for name in metrics[:PLOTS]),
+            *(_chart(name) for name in metrics),
+        ],
         "compareRunSections": [SECTION],
         "searchFilter": RUNS,
         "orderByKey": "attributes.start_time",
@@ -81,20 +89,44 @@ def _chart(metric: str) -> Mapping[str, object]:
     }  # fmt: skip
 
 
+def _plot(axis: str, metric: str) -> Mapping[str, object]:
+    """A point a run: its metric against one of its settings."""
+    return {
+        "uuid": f"{axis} {metric}", "type": "SCATTER", "runsCountToCompare": 10, "metricSectionId": SECTION["uuid"],
+        "deleted": False, "isGenerated": False, "xaxis": {"key": axis, "type": "PARAM"},
+        "yaxis": {"key": metric, "type": "METRIC"},
+    }  # fmt: skip
+
+
 def tables_tag(names: Iterable[str]) -> Mapping[str, str]:
     """The tag by which MLflow finds its tables among the files of a run; the first one is shown first."""
     tables = [{"path": f"{name}.json", "type": "table"} for name in names]
     return {TABLES_TAG: json.dumps(tables)} if tables else {}
 
 
-def _params(packed: str | None) -> list[str]:
-    """The settings among the columns of a state; none of what is no state of ours."""
+def _unpack(packed: str | None) -> Any:
+    """The state of a page; None of what is none."""
     if packed is None or not packed.startswith(PACKED):
-        return []
+        return None
     try:
-        columns = json.loads(zlib.decompress(base64.b64decode(packed.removeprefix(PACKED))))["selectedColumns"]
-        return [name[8:-1] for name in columns if name.startswith("params.`")]
-    except (ValueError, TypeError, KeyError, AttributeError, zlib.error):
+        return json.loads(zlib.decompress(base64.b64decode(packed.removeprefix(PACKED))))
+    except (ValueError, zlib.error):
+        return None
+
+
+def _params(page: Any) -> list[str]:
+    """The settings among the columns of a state; none of what is no state of ours."""
+    try:
+        return [name[8:-1] for name in page["selectedColumns"] if name.startswith("params.`")]
+    except (TypeError, KeyError, AttributeError):
+        return []
+
+
+def _plotted(page: Any) -> list[str]:
+    """The settings against which a state of ours shows metrics."""
+    try:
+        return [chart["xaxis"]["key"] for chart in page["compareRunCharts"] if chart["type"] == "SCATTER"]
+    except (TypeError, KeyError):
         return []
 
 

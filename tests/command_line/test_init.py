@@ -202,7 +202,9 @@ def test_the_same_command_again_writes_nothing(capsys: pytest.CaptureFixture[str
     Path("mine.txt").write_text("", encoding="utf-8")  # others of a folder are no hindrance
     assert main(["init", "--for", "logs"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith(".: 6 files of a project for a table of what a system was asked and answered\n")
+    assert said.startswith(
+        ".: 6 files written, a project to evaluate a table of questions and the answers that a system gave\n"
+    )
     assert "cd " not in said and "--for" not in said
     assert main(["init", "--for", "logs"]) == 2
     assert ": .gitignore, .gitlab-ci.yml, README.md, conf/experiment/mine.yaml" in capsys.readouterr().err.replace(

@@ -67,7 +67,10 @@ def test_a_spreadsheet_is_made_filled_and_read_back(run: str, capsys: pytest.Cap
     capsys.readouterr()
     assert main(["labels", run, "out=labels.csv", "n=20", f"rubric={RUBRIC}"]) == 0
     said = capsys.readouterr().out
-    assert "20 of 40 judged answers are in labels.csv. Give each a rating for: Answer Relevancy" in said
+    assert max(map(len, said.splitlines()[:2])) <= 80
+    assert "20 of 40 judged answers are in labels.csv. Give each a rating for: Answer Relevancy" in " ".join(
+        said.split()
+    )
     assert f"Then: python -m runner calibrate labels.csv run=run ratings={RUBRIC}" in said
     assert Path("labels.csv").read_bytes().startswith(b"\xef\xbb\xbf")
     lines = table("labels.csv")
@@ -156,7 +159,7 @@ def test_what_is_no_rating_is_told_with_its_line(run: str, capsys: pytest.Captur
 
 def test_labels_that_are_no_sample_correct_no_mean(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["labels", run, "n=10", f"rubric={RUBRIC}", "pick=failing"]) == 0
-    assert "pick=failing does not take a random sample of the run" in capsys.readouterr().err
+    assert "pick=failing does not take a random sample of the run" in " ".join(capsys.readouterr().err.split())
     write_table("labels.csv", [{**line, "rating": "0"} for line in table("labels.csv")])
     assert main(["calibrate", "labels.csv", "run=run", f"ratings={RUBRIC}", "out=c"]) == 0
     assert "so no mean is corrected" in " ".join(capsys.readouterr().err.split())

@@ -292,10 +292,11 @@ def test_references_are_uploaded_as_such(data: list[str], mlflow_store: str, tmp
     assert found is not None
     runs = client.search_runs([found.experiment_id], f"tags.sweep_id = '{tmp_path.name}'")
     told = {run.info.run_name: (run.data.tags["sweep_role"], run.data.tags.get("reference")) for run in runs}
-    assert {name: told[f"reference: {name} context"] for name in REFERENCES} == {
+    end = f" · jsonl · {tmp_path.name}"
+    assert {name: told[f"reference: {name} context{end}"] for name in REFERENCES} == {
         name: ("reference", name) for name in REFERENCES
     }
-    assert told["k=1"] == ("cell", None)
+    assert told[f"k=1{end}"] == ("cell", None)
     latest = Finder(tmp_path / "downloads", mlflow_store).open("latest:full_rag")
     assert latest.snapshot.config["retriever"]["_target_"] == "plugins.retriever.keyword.KeywordRetriever"
 

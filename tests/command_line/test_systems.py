@@ -134,7 +134,7 @@ def test_a_rule_on_what_needs_contexts_where_a_system_says_none(
     ) in capsys.readouterr().err
     assert main(["compare", "full", "silent", "--rules", "none", "--out", "d"]) == 0
     assert main(["compare", "silent", "full", "--out", "e"]) == 0
-    assert "Not evaluated: Faithfulness, Recall@5." in capsys.readouterr().out
+    assert "Rules not evaluated: Faithfulness, Recall@5." in capsys.readouterr().out
 
 
 def test_a_field_of_the_body_is_swept(service: RagService, words: list[str]) -> None:

@@ -76,7 +76,7 @@ def cache(argv: Sequence[str]) -> int:
     if busy is not None and options.yes:
         raise InputError(say("files.busy", path=busy))
     code = _clean(options, _cache_entries(options.folder), say)
-    terminal.lines(*_replies_in(options.folder, say))
+    terminal.show(*_replies_in(options.folder, say))
     return code
 
 
@@ -89,7 +89,7 @@ def list_all(say: Wording) -> None:
             continue
         size, days = _size(sum(entry.size for entry in entries)), max(entry.days for entry in entries)
         terminal.lines(say(f"files.{part}", folder=folder, n=len(entries), size=size, days=days), say(f"next.{part}"))
-    terminal.lines(*_replies_in(USUAL[1], say))
+    terminal.show(*_replies_in(USUAL[1], say))
 
 
 def _clean(options: Any, candidates: Sequence[Removable], say: Wording) -> int:

@@ -149,6 +149,19 @@ def test_a_view_of_somebody_else_is_replaced(damaged: str) -> None:
     assert view is not None and unpacked(view)["selectedColumns"][:2] == ["params.`k`", "metrics.`right`"]
 
 
+def test_metrics_are_plotted_against_a_number_that_a_sweep_varied() -> None:
+    """By the name of the setting, as the step is k; later runs keep the charts."""
+    first = state(["right", "mrr"], ["chars"], None, ["chars"])
+    later = state(["right"], ["k"], first)
+    assert first is not None and later is not None
+    for view, metrics in ((first, ["right", "mrr"]), (later, ["right"])):
+        charts = unpacked(view)["compareRunCharts"]
+        assert [(chart["xaxis"]["key"], chart["yaxis"]["key"]) for chart in charts if chart["type"] == "SCATTER"] == [
+            ("chars", metric) for metric in metrics
+        ]
+        assert [chart["metricKey"] for chart in charts if chart["type"] == "BAR"] == metrics
+
+
 def unpacked(view: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(view.removeprefix("deflate;"))))
 

@@ -110,8 +110,8 @@ def test_without_a_word_it_says_what_is_there(here: Path, capsys: pytest.Capture
         f"{commands[0]} shows what would be deleted\n"
         ".runner_cache: 1 indexes, rankings and the like, 0.3 MB, the oldest 0 days old\n"
         f"{commands[1]} shows what would be deleted\n"
-        "stored replies and embeddings stay (0.1 MB); they cost requests, and a run with cache=refresh requests them "
-        "again\n",
+        "stored replies and embeddings stay (0.1 MB); they cost requests, and a run with \n"
+        "cache=refresh requests them again\n",
         "",
     )
     for words in (["--language", "ko", "--dry-run"], ["report.language=ko"]):

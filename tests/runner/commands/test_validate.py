@@ -35,7 +35,7 @@ def test_links_of_notes(notes: Path, capsys: pytest.CaptureFixture[str]) -> None
         f"warning: {notes}/회의.md:11: [[회의#없는 곳]]: 회의.md has no heading '없는 곳'",
         f"warning: {notes}/회의.md:11: [[#어디]]: 회의.md has no heading '어디'",
         f"in code: {notes}/홈.md:7: [[회의|그]]: no link; would lead to 회의.md",
-        f"{notes}: 4 notes, 6 links, 2 broken, 1 ambiguous; 2 in code, which count as none",
+        f"{notes}: notes: 4, links: 6, broken: 2, ambiguous: 1; 2 in code, which count as none",
     ]
 
 
@@ -49,7 +49,7 @@ def test_headings_are_named_by_title_and_by_id(tmp_path: Path, capsys: pytest.Ca
     assert main(["validate", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"warning: {folder}/b.md:4: [[a#no]]: a.md has no heading 'no'",
-        f"{folder}: 2 notes, 7 links, 0 broken, 0 ambiguous",
+        f"{folder}: notes: 2, links: 7, broken: 0, ambiguous: 0",
     ]
 
 
@@ -128,7 +128,7 @@ def test_the_first_problems_are_shown_and_all_of_them_by_verbose(
     assert lines[9:] == [
         f"warning: {folder}/08.md:1: [[없음8]]: no such note",
         "… and 3 more; verbose=true shows all",
-        f"{folder}: 12 notes, 0 links, 12 broken, 0 ambiguous",
+        f"{folder}: notes: 12, links: 0, broken: 12, ambiguous: 0",
     ]
     assert main(["validate", str(folder), "verbose=true", "report.language=ko"]) == 1
     lines = capsys.readouterr().out.splitlines()

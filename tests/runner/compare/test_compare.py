@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.compare.compare import Comparison, CorpusChange, compare, compare_all, corpus_change
+from runner.compare.pairing import pair
 from runner.compare.record import record_of
 from runner.compare.regression import Regression
 from runner.compare.sides import Finder
@@ -95,8 +96,29 @@ def test_documents_are_counted_by_their_digests() -> None:
     one, other = (side(cases(["a"], {"mrr": [1.0]}), identity={"documents": name}) for name in ("one", "other"))
     one = replace(one, snapshot=replace(one.snapshot, documents={"a": "1", "b": "2", "c": "3"}))
     other = replace(other, snapshot=replace(other.snapshot, documents={"a": "1", "b": "9", "d": "4", "e": "5"}))
-    assert corpus_change(one, other) == CorpusChange(2, 1, 1)
-    assert corpus_change(one, one) is None
+    pairing = pair(one.snapshot.cases, other.snapshot.cases)
+    assert corpus_change(one, other, pairing) == CorpusChange(2, 1, 1)
+    assert corpus_change(one, one, pairing) is None
+
+
+def test_changed_documents_are_named_of_cases_that_both_runs_have(tmp_path: Path) -> None:
+    """b is called c in the candidate; d stands for another question there, and each run has a case of its own."""
+    hit = {"expected": ["doc"], "retrieved": [{"id": "doc"}]}
+    sides = []
+    for name, content in (
+        ("one", {"a": "1", "b": "2", "d": "3", "x": "4"}),
+        ("other", {"a": "1", "c": "2", "d": "5", "y": "6"}),
+    ):
+        (tmp_path / name).mkdir()
+        rows = [{"id": id, "output": hit if id != "a" else {**hit, "expected": ["else"]}} for id in content]
+        (tmp_path / name / "per_item.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        made = side(
+            cases(list(content), {"mrr": [1.0] * 4}, content=list(content.values())), identity={"documents": name}
+        )
+        sides.append(replace(made, folder=tmp_path / name, snapshot=replace(made.snapshot, documents={"doc": name})))
+    one, other = sides
+    change = corpus_change(one, other, pair(one.snapshot.cases, other.snapshot.cases))
+    assert change == CorpusChange(0, 0, 1, gold=("c",), retrieved=("a", "c"))
 
 
 def test_cases_whose_labels_changed_are_left_out_when_looked_at_anyway() -> None:

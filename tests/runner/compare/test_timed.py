@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.identical_runs import busy
-from runner.compare.timed import FEWEST, MUCH, chance_not_slower, interval, is_faster
+from runner.compare.timed import BLOCKS, FEWEST, MUCH, chance_not_slower, interval, is_faster, of_blocks
 from runner.compare.verdicts import ALPHA
 
 
@@ -62,3 +62,13 @@ def test_an_interval_of_blocks_of_one_case_is_that_of_the_bootstrap() -> None:
     expected = np.percentile(drawn[1] - drawn[0], (2.5, 97.5))
     assert interval(one, other, 50, seed=1) == pytest.approx(tuple(expected), abs=2.0)
     assert interval(np.array([5.0]), np.array([5.0]), 95, seed=1) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 11, 60, 300])
+@pytest.mark.parametrize("rank", [0, 50, 95, 100])
+def test_percentiles_are_those_of_the_drawn_times(n: int, rank: float) -> None:
+    times = np.random.default_rng(n).lognormal(3, 0.5, n).round(1)  # with ties
+    found = of_blocks(times, rank, np.random.default_rng(7))
+    starts = np.random.default_rng(7).integers(0, n, (len(found), BLOCKS))
+    drawn = times[(starts[:, :, None] + np.arange(-(-n // BLOCKS))) % n].reshape(len(found), -1)
+    assert found.tolist() == np.percentile(drawn, rank, axis=1).tolist()

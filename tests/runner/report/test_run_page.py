@@ -38,7 +38,7 @@ def test_metrics_show_values_intervals_counts_and_grades(tmp_path: Path) -> None
     table = section(page(write_run(tmp_path)), "metrics").all("table")[0]
     rows = {cells[0]: cells[1:] for cells in table.rows()}
     assert [cells[0] for cells in table.rows() if len(cells) == 1] == [
-        "Retrieval", "Generation Metrics", "Unanswerable questions",
+        "Retrieval", "Generation metrics", "Unanswerable questions",
     ]  # fmt: skip
     assert rows["Recall@5"] == ["0.8500", "[0.8000, 0.9000]", "8/8", "", "excellent", ""]
     assert rows["Precision@5"] == ["0.2400", "[0.1900, 0.2900]", "8/8", "", "", ""]

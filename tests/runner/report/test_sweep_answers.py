@@ -22,12 +22,12 @@ def case(id: str, *, fails: bool = False, **changes: Any) -> dict[str, Any]:
     return row(id, labels={"lost_at": "wrong_answer" if fails else "none"}, **changes)
 
 
-def swept(folder: Path, *runs: Sequence[Mapping[str, Any]]) -> Section | None:
-    """A sweep over k = 0, 1, ... with these rows."""
+def swept(folder: Path, *runs: Sequence[Mapping[str, Any]], k: int = 5) -> Section | None:
+    """A sweep over runs called k = 0, 1, ... with these rows; `k` is that of all summaries."""
     cells = []
-    for k, rows in enumerate(runs):
-        write_run(folder / str(k), {"k": k, "config": {"k": k}}, rows=rows)
-        cells.append({"folder": str(k), "overrides": [f"k={k}"], "status": "completed", "exit_code": 0})
+    for place, rows in enumerate(runs):
+        write_run(folder / str(place), {"k": place, "config": {"k": place}}, {"k": k}, rows=rows)
+        cells.append({"folder": str(place), "overrides": [f"k={place}"], "status": "completed", "exit_code": 0})
     head = {"schema": 1, "id": "s", "experiment": "full_rag", "status": "completed", "cells": cells}
     dump(folder / "sweep.json", {**head, "created_at": "2026-01-02T03:04:05Z"})
     return answers(read_sweep(folder), folder)
@@ -64,7 +64,7 @@ def test_those_that_differ_come_first_whatever_the_order_of_the_rows(tmp_path: P
     assert column(found, "run-0") == ["✓ It is c. [1]", "✗ It is b. [1]", "✓ It is a. [1]", "✓ It is d. [1]"]
     assert column(found, "run-1")[0] == "✗ Else."
     assert [(one.kind, [text for _, text in one.options]) for one in found.filters] == [
-        ("outcome", ["all (4)", "failing (2)", "changed (1)", "all fail (1)", "all right (2)"]),
+        ("outcome", ["all (4)", "failing in any run (2)", "changed (1)", "all fail (1)", "all right (2)"]),
         ("language", ["all (4)", "en (3)", "ko (1)"]),
     ]
     assert found.data["choices"]["outcome"]["bad"] == [True, True, False]  # type: ignore[index]
@@ -74,10 +74,28 @@ def test_those_that_differ_come_first_whatever_the_order_of_the_rows(tmp_path: P
         "What is c?",
         ["alarm", "", "alarm"],
     )
+    scores = "Recall@5 1.00 · Faithfulness 1.00 · Answer Relevancy 1.00"
     assert [(fact.title, fact.text) for fact in first.facts] == [
-        ("k=0", "right · Recall@5 1.00 · Faithfulness 1.00 · Answer Relevancy 1.00 · doc-1, doc-2"),
-        ("k=1", "answer wrong · Recall@5 1.00 · Faithfulness 1.00 · Answer Relevancy 1.00 · doc-1, doc-2"),
+        ("Expected", "doc-1"),
+        ("k=0", f"right · {scores}\nin the context (best 5): doc-1 ✓, doc-2"),
+        ("k=1", f"answer wrong · {scores}\nin the context (best 5): doc-1 ✓, doc-2"),
     ]
+
+
+def test_the_known_answer_and_what_was_in_the_context_stand_beside_the_answers(tmp_path: Path) -> None:
+    output = {"answers": ["A", "B"], "expected": ["doc-3"], "retrieved": [{"id": f"doc-{n}"} for n in (1, 2, 3)]}
+    found = table(swept(tmp_path, *[[case("a", output=output, metrics={})]] * 2, k=2))
+    assert [(fact.title, fact.text.split("\n")[1:] or fact.text) for fact in found.rows[0].facts] == [
+        ("Known answers", "A / B"),
+        ("Expected", "doc-3"),
+        ("k=0", ["in the context (best 2): doc-1, doc-2", "ranked below: doc-3 ✓"]),
+        ("k=1", ["in the context (best 2): doc-1, doc-2", "ranked below: doc-3 ✓"]),
+    ]
+
+
+def test_a_question_without_an_answer_is_named_as_that(tmp_path: Path) -> None:
+    found = table(swept(tmp_path, *[[case("a", output={"answerable": False})]] * 2))
+    assert found.rows[0].facts[0].text == "no answer: the corpus has none"
 
 
 def test_a_case_without_an_answer_shows_what_there_is(tmp_path: Path) -> None:
@@ -98,7 +116,7 @@ def test_nothing_to_compare_is_not_shown(tmp_path: Path, runs: list[list[dict[st
 
 def test_what_does_not_fit_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep_answers, "TEXT_BYTES", 400)
-    monkeypatch.setattr(sweep_answers, "DETAIL_BYTES", 150)
+    monkeypatch.setattr(sweep_answers, "DETAIL_BYTES", 215)
     monkeypatch.setattr(sweep_answers, "RUNS", 2)
     section = swept(tmp_path, *[[case(f"q-{n}") for n in range(9)]] * 3)
     found = table(section)

@@ -23,23 +23,20 @@ def shown(*cells: CellPlan, language: str = "en") -> list[str]:
     return [line.rstrip() for line in lines_of(plan_view(CommandPlan(cells, 4), language))]
 
 
-@pytest.mark.parametrize(
-    ("language", "head", "total"), [("en", "role      model", "all"), ("ko", "역할      모델", "합계")]
-)
+@pytest.mark.parametrize(("language", "head", "total"), [("en", "role      model", "all"), ("ko", "역할 모델", "합계")])
 def test_a_run_alone_has_no_name(language: str, head: str, total: str) -> None:
     lines = shown(run(0, ()), language=language)
     assert lines[0].startswith(head)
-    assert lines[1].split() == ["generator", "openai:gpt-4o-mini", "24", "0", "22,424", "2,880", "$0.0051"]
+    role = {"en": "generator", "ko": "생성"}[language]
+    assert lines[1].split() == [role, "openai:gpt-4o-mini", "24", "0", "22,424", "2,880", "$0.0051"]
     assert lines[2].split() == [total, "24", "0", "22,424", "2,880", "$0.0051"]
 
 
-@pytest.mark.parametrize(("language", "head"), [("en", "run role"), ("ko", "실행 역할")])
-def test_runs_of_a_sweep_are_told_apart(language: str, head: str) -> None:
+@pytest.mark.parametrize(("language", "head", "role"), [("en", "run role", "generator"), ("ko", "실행 역할", "생성")])
+def test_runs_of_a_sweep_are_told_apart(language: str, head: str, role: str) -> None:
     lines = shown(run(0, ["k=3"]), run(1, ["k=5"]), language=language)
     assert lines[0].startswith(head)
-    assert [line.split()[:3] for line in lines[1:3]] == [
-        [name, "generator", "openai:gpt-4o-mini"] for name in ("k=3", "k=5")
-    ]
+    assert [line.split()[:3] for line in lines[1:3]] == [[name, role, "openai:gpt-4o-mini"] for name in ("k=3", "k=5")]
 
 
 @pytest.mark.parametrize(

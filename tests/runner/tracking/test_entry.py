@@ -264,12 +264,13 @@ def test_cells_of_two_sweeps_and_of_two_data_sets_have_names_of_their_own(tmp_pa
 def test_the_step_is_k_whatever_a_sweep_varies(tmp_path: Path) -> None:
     """One experiment holds runs of several sweeps and single ones, and a chart of them has one axis."""
     folder = write_sweep_folder(tmp_path / "s")
-    assert [run_entry(folder / name).step for name in "01"] == [3, 5]
+    assert [(run_entry(folder / name).step, run_entry(folder / name).axes) for name in "01"] == [(3, []), (5, [])]
     head = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
     for cell, chars in zip(head["cells"], (500, 900), strict=True):
         cell["overrides"] = [f"dataset.chunker.max_chars={chars}"]
     (folder / "sweep.json").write_text(json.dumps(head), encoding="utf-8")
     assert [run_entry(folder / name).step for name in "01"] == [3, 5]
+    assert run_entry(folder / "0").axes == ["dataset.chunker.max_chars"]
     assert run_entry(write_run(tmp_path / "r")).step == 5
     assert run_entry(write_run(tmp_path / "n", {"k": None})).step == 0
 

@@ -238,3 +238,8 @@ def test_patterns_are_what_the_program_says() -> None:
         for piece in re.split(r"[;:()'`]", literal)
     ]
     assert [f"{key}: {piece}" for key, piece in pieces if piece not in everything] == []
+
+
+@pytest.mark.parametrize(("value", "korean"), [('text "x"', '텍스트 "x"'), ('text ""', '텍스트 ""')])
+def test_a_value_is_named_in_korean_also_where_it_is_empty(value: str, korean: str) -> None:
+    assert in_language(f"expected a number, found {value}", "ko").endswith(f"실제 값: {korean}")
