@@ -8,6 +8,7 @@ The runs are those of the first command. Pages are photographed by Chromium, whi
 from __future__ import annotations
 
 import contextlib
+import html
 import io
 import os
 import re
@@ -18,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.console import Console
 
 from runner import report
@@ -28,6 +30,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 COMMAND = ("+experiment=full_rag", "k=3,5,10", "out=first")
 SETTLED_MS = 20_000  # of the clock of a page, until it is drawn
+CELL = 12.2  # the width of a cell in an SVG of rich, in px
+LENGTH = re.compile(r'(<text [^>]*textLength=")[^"]*("[^>]*>)([^<]*)')
 MLFLOW_PAGE = (1440, 480)
 DRAWN = "document.querySelectorAll('.ag-center-cols-container .ag-row').length >= 3"  # the runs
 WORDS = {"en": (), "ko": ("dataset=demo_ko", "report.language=ko")}  # what the command has besides, by the language
@@ -63,7 +67,13 @@ def draw_terminal(sweep: Path, command: str, target: Path) -> None:
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True)
     for part in report.brief_sweep(sweep, bold=True):
         console.print(part, markup=False, highlight=False)
-    console.save_svg(str(target), title=command)
+    svg = console.export_svg(title=command)
+    target.write_text(LENGTH.sub(lambda found: _by_cells(*found.groups()), svg), encoding="utf-8")
+
+
+def _by_cells(before: str, between: str, text: str) -> str:
+    """A text of the SVG whose length counts each Korean letter as two cells; rich counts letters."""
+    return f"{before}{cell_len(html.unescape(text)) * CELL:g}{between}{text}"
 
 
 def photograph(browser: str, address: str, target: Path, size: tuple[int, int]) -> None:
