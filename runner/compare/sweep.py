@@ -8,8 +8,9 @@ Means, differences and the best run are computed over the cases that all compare
 - What stands for quality on the Pareto front is the main metric of the evaluation (runner.compare.front).
 - The best run of a metric is known only after looking, so that its lead over any other is the largest of all that
   chance could have brought about. p of its differences is adjusted (Holm) over all pairs of runs, those that are
-  not tested counting as not significant. A run is within noise of the best where the difference is not significant. A
-  run is not where it is worse than the baseline, and neither is the baseline where the best run is better.
+  not tested counting as not significant. A run is within noise of the best where the difference is not
+  significant, or smaller than the margin; but not where a verdict says otherwise: a run that is worse than the
+  baseline is not, nor is the baseline where the best run is better.
 
 Main metrics are those of runner.compare.verdicts. Those at the run's own k are left out where k differs.
 """
@@ -198,7 +199,7 @@ def _sweep_metric(
     p_best = adjust_p_over_pairs(leads, len(values))
     p_of = {folder: p_holm.get((name, folder), 1.0) for folder in values}
     verdicts = {folder: verdict(variant, each, p_of[folder], margin) for folder, each in differences.items()}
-    far = {folder for folder, lead in leads.items() if p_best[folder] < ALPHA and lead.leaves_out_zero}
+    far = {folder for folder, lead in leads.items() if _is_far(lead, p_best[folder], margin * variant.span)}
     far |= {folder for folder, each in verdicts.items() if each == "worse"}
     far |= {baseline} if verdicts.get(best) == "better" else set()
     entries = [
@@ -234,6 +235,10 @@ def adjust_p_over_pairs(leads: Mapping[str, PairedResult], n_runs: int) -> dict[
     n_further = n_runs * (n_runs - 1) // 2 - len(tests)
     adjusted = paired.holm([*(leads[folder].p for folder in tests), *([1.0] * n_further)])
     return {**dict.fromkeys(leads, 1.0), **dict(zip(tests, adjusted[: len(tests)], strict=True))}
+
+
+def _is_far(lead: PairedResult, p: float, matters: float) -> bool:
+    return p < ALPHA and lead.leaves_out_zero and abs(lead.difference) >= matters
 
 
 def _front(cells: Cells, baseline: str, margin: float, rows: Mapping[str, Rows], seed: int) -> dict[str, Any] | None:

@@ -178,7 +178,7 @@ class Sweep:
             return ""
         if self.comparison is None:
             return self.say("sweep.differs", mark=mark)
-        return self.say("sweep.near", mark=mark)
+        return self.say("sweep.near", mark=mark, margin=f"{self.comparison['margin']:g}")
 
     @property
     def warnings(self) -> list[str]:

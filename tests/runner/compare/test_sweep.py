@@ -120,11 +120,12 @@ def test_p_is_adjusted_over_the_runs_against_the_baseline(tmp_path: Path) -> Non
     assert {cell["p_holm"] for cell in cells} != {cell["p"] for cell in cells}
 
 
-@pytest.mark.parametrize("margin", [0.1, 0.2])
-def test_within_noise_of_the_best_is_what_may_be_chance(tmp_path: Path, margin: float) -> None:
-    entry = only(compared(three(tmp_path / "s"), margin=margin))
-    assert (entry["best"], entry["within_noise_of_best"]) == ("1", ["1"])
-    assert entry["cells"][2]["from_best"]["difference"] == pytest.approx(-0.15)  # in every case
+def test_within_noise_of_the_best_is_what_may_be_chance_or_does_not_matter(tmp_path: Path) -> None:
+    folder = three(tmp_path / "s")
+    entry = only(compared(folder, margin=0.2))
+    assert (entry["best"], entry["within_noise_of_best"]) == ("1", ["1", "2"])  # 0.15 below, in every case
+    assert entry["cells"][2]["from_best"]["difference"] == pytest.approx(-0.15)
+    assert only(compared(folder, margin=0.1))["within_noise_of_best"] == ["1"]
     assert entry["cells"][2]["from_best"]["p_holm"] < 0.05
 
 
