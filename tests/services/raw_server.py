@@ -37,9 +37,11 @@ class RawServer:
     url: str = ""
     connections: int = 0
     sent: list[Sent] = field(default_factory=list)
+    exchanges: set[asyncio.Task[None] | None] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.exchanges.add(asyncio.current_task())
         try:
             await self._exchange(reader, writer)
             while self.keeps:
@@ -75,4 +77,9 @@ async def saying(
     server = RawServer(answers, drip_s, stalls, resets, keeps)
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as running:
         server.url = f"http://127.0.0.1:{running.sockets[0].getsockname()[1]}/v1"
-        yield server
+        try:
+            yield server
+        finally:
+            for exchange in filter(None, server.exchanges):
+                exchange.cancel()  # a client may keep its connection
+            await asyncio.gather(*filter(None, server.exchanges), return_exceptions=True)

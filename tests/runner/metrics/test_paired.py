@@ -179,7 +179,13 @@ def test_p_against_scipy(kind: str, n: int) -> None:
     values = differences_of(kind, n)
     resamples = 9_999 if n < 1000 else 4_999
     expected = stats.permutation_test(
-        (values,), mean, permutation_type="samples", vectorized=True, n_resamples=resamples, rng=7, batch=500
+        (values,),
+        mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=resamples,
+        random_state=np.random.default_rng(7),
+        batch=500,
     ).pvalue
     error = math.sqrt(max(expected * (1 - expected), 1 / resamples) / resamples)
     assert swap_p(values[:, None], seed=1)[0] == pytest.approx(expected, abs=5 * error + 0.002)
@@ -191,7 +197,13 @@ def test_intervals_against_scipy(kind: str, n: int) -> None:
     """From 5,000 cases on without resampling, or resampling only what differs."""
     values = differences_of(kind, n)
     expected = stats.bootstrap(
-        (values,), mean, method="BCa", n_resamples=9_999, vectorized=True, batch=200, rng=np.random.default_rng(3)
+        (values,),
+        mean,
+        method="BCa",
+        n_resamples=9_999,
+        vectorized=True,
+        batch=200,
+        random_state=np.random.default_rng(3),
     )
     low, high = difference_intervals(values[:, None], seed=1)[0]
     error = expected.standard_error
@@ -206,7 +218,13 @@ def test_an_interval_of_many_cases_of_which_few_differ() -> None:
     values[:3] = 1.0
     low, high = difference_intervals(values[:, None], seed=1)[0] * 10_000
     expected = stats.bootstrap(
-        (values,), mean, method="BCa", n_resamples=4_000, vectorized=True, batch=200, rng=np.random.default_rng(3)
+        (values,),
+        mean,
+        method="BCa",
+        n_resamples=4_000,
+        vectorized=True,
+        batch=200,
+        random_state=np.random.default_rng(3),
     ).confidence_interval
     assert (low, high) == (
         pytest.approx(expected.low * 10_000, abs=1.01),
@@ -219,7 +237,13 @@ def test_an_interval_of_many_cases_of_which_few_differ() -> None:
 def test_skewed_differences_of_many_cases() -> None:
     values = np.random.default_rng(4).exponential(1.0, 6000) ** 2
     expected = stats.bootstrap(
-        (values,), mean, method="BCa", n_resamples=9_999, vectorized=True, batch=200, rng=np.random.default_rng(3)
+        (values,),
+        mean,
+        method="BCa",
+        n_resamples=9_999,
+        vectorized=True,
+        batch=200,
+        random_state=np.random.default_rng(3),
     )
     low, high = difference_intervals(values[:, None], seed=1)[0]
     assert low == pytest.approx(expected.confidence_interval.low, abs=0.12 * expected.standard_error)

@@ -66,7 +66,7 @@ def test_against_scipy(kind, n):
     values = SAMPLES[kind](np.random.default_rng(n), n)
     low, high = mean_interval(values, seed=1, resamples=20_000)
     expected = stats.bootstrap(
-        (values,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(2), batch=2000
+        (values,), np.mean, method="BCa", n_resamples=20_000, random_state=np.random.default_rng(2), batch=2000
     ).confidence_interval
     # Limits of 20,000 resamples scatter by about 1/60 of the width; a mean of few values moves in steps.
     step = np.min(np.diff(np.unique(values))) / n if kind in ("yes or no", "thirds") else 0.0
@@ -83,7 +83,7 @@ def test_limits_from_the_resampled_means_of_scipy(n):
         ((values, weights), lambda v, w, axis: (v * w).sum(axis=axis) / w.sum(axis=axis)),
     ):
         found = stats.bootstrap(
-            arrays, statistic, method="BCa", paired=True, vectorized=True, rng=np.random.default_rng(2)
+            arrays, statistic, method="BCa", paired=True, vectorized=True, random_state=np.random.default_rng(2)
         )
         limits = bca_interval(found.bootstrap_distribution, mean(*arrays), _means_without(*arrays))
         assert limits == pytest.approx((found.confidence_interval.low, found.confidence_interval.high), rel=1e-9)
@@ -113,7 +113,7 @@ def test_weights_are_those_of_repeated_observations_in_the_estimate():
         paired=True,
         vectorized=True,
         n_resamples=20_000,
-        rng=np.random.default_rng(2),
+        random_state=np.random.default_rng(2),
         batch=2000,
     ).confidence_interval
     assert (low, high) == pytest.approx((expected.low, expected.high), abs=0.06 * (high - low))
