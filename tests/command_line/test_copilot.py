@@ -21,7 +21,7 @@ def values(path: str) -> dict[str, float]:
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize(("language", "n"), [("ko", 45), pytest.param("null", 90, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("language", "n"), [("ko", 45), pytest.param("both", 90, marks=pytest.mark.slow)])
 def test_retrievers_and_memories_side_by_side(language: str, n: int, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = ["retriever=hybrid,agentic", "memory=none,recursive_summary", f"scenario.language={language}"]
     assert main(["+experiment=copilot", *sweep, "tracking=none", "out=s"]) == 0

@@ -26,7 +26,7 @@ from tests.small_data import write_jsonl
 SWEEP = ["none", "window", "recursive_summary", "retrieved_turns", "combined", "full_history"]
 
 
-@pytest.mark.parametrize("language", ["en", pytest.param("null", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("language", ["en", pytest.param("both", marks=pytest.mark.slow)])
 def test_strategies_are_ordered_as_they_must_be_on_the_scenarios_of_the_program(
     language: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
