@@ -13,9 +13,17 @@ from tests.small_data import small_data
 
 def make_small_runs() -> None:
     """In the working directory: `run`, in Korean, and `sweep` over two retrievers, over the data in `자료 (1)`."""
-    asked = ["+experiment=full_rag", "k=2", *small_data(Path("자료 (1)")), "tracking=none"]
-    assert main([*asked, "retriever=keyword", "report.language=ko", "out=run"]) == 0
-    assert main([*asked, "retriever=keyword,hybrid", "out=sweep"]) == 0
+    assert main(words_of_run()) == 0
+    assert main([*_words(), "retriever=keyword,hybrid", "out=sweep"]) == 0
+
+
+def words_of_run() -> list[str]:
+    """The words that made `run`, in the folder of the small runs."""
+    return [*_words(), "retriever=keyword", "report.language=ko", "out=run"]
+
+
+def _words() -> list[str]:
+    return ["+experiment=full_rag", "k=2", *small_data(Path("자료 (1)")), "tracking=none"]
 
 
 def make_small_records() -> None:

@@ -117,10 +117,10 @@ def test_every_command_is_here() -> None:
 
 
 @pytest.fixture(scope="module")
-def kept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One file of every kind, `run`, `good` (the same), `sweep` and `record`."""
     folder = tmp_path_factory.mktemp("kept")
-    shutil.copytree(finished, folder, dirs_exist_ok=True)
+    shutil.copytree(small_runs, folder, dirs_exist_ok=True)
     for name in ("notes/b.md", "ranked.txt", "logs.jsonl", "rated.jsonl"):
         FILES[name].make(folder)
     (folder / "loop").symlink_to("loop")

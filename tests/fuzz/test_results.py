@@ -27,8 +27,7 @@ from runner.run.results import write_errors
 from runner.system.journal import Journal
 from tests.fuzz.damage import altered, damaged, encoded, files_of
 from tests.fuzz.inputs import ended, inputs, refused
-from tests.fuzz.samples import QUICK
-from tests.small_data import small_data
+from tests.record_folders import words_of_run
 
 RULES = b"rules:\n  - {metric: recall_at_k, margin: 0.05, relative: false}\nmargin: 0.02\nmust_not_break: [q1]\n"
 HEADS = ("run.json", "summary.json", "snapshot.json", "sweep.json", "compare.json")
@@ -45,17 +44,17 @@ NOTHING = Regression(rules=[], must_not_break=[])
 
 
 @pytest.fixture
-def folder(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(small_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Beside the data and what was stored of them, so that a run can go on."""
-    for name in ("data", ".runner_cache"):
-        shutil.copytree(finished / name, tmp_path / name)
+    for name in ("자료 (1)", ".runner_cache"):
+        shutil.copytree(small_runs / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def renewed(finished: Path, folder: Path, name: str) -> Path:
+def renewed(small_runs: Path, folder: Path, name: str) -> Path:
     shutil.rmtree(folder / name, ignore_errors=True)
-    shutil.copytree(finished / name, folder / name)
+    shutil.copytree(small_runs / name, folder / name)
     return folder / name
 
 
@@ -75,10 +74,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @inputs(50)
 @given(data=st.data())
-def test_snapshots(finished: Path, data: st.DataObject) -> None:
-    content = drawn_file(data, finished / "run" / "snapshot.json")
+def test_snapshots(small_runs: Path, data: st.DataObject) -> None:
+    content = drawn_file(data, small_runs / "run" / "snapshot.json")
     found = refused(lambda: parse_snapshot(content, "snapshot.json"), names=["snapshot.json"], codes=(1,))
-    good = parse_snapshot((finished / "run" / "snapshot.json").read_bytes(), "good")
+    good = parse_snapshot((small_runs / "run" / "snapshot.json").read_bytes(), "good")
     for sides in ((found, good), (good, found)) if found else ():
         refused(lambda sides=sides: compared(*sides), names=["comparable", "case"], codes=(5,))  # type: ignore[misc]
 
@@ -91,12 +90,12 @@ def compared(*snapshots: Snapshot) -> None:
 @inputs(15, shrinks=False)
 @given(data=st.data())
 def test_comparing_with_a_damaged_run(
-    finished: Path, folder: Path, data: st.DataObject, capsys: pytest.CaptureFixture[str]
+    small_runs: Path, folder: Path, data: st.DataObject, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = renewed(finished, folder, "run")
+    run = renewed(small_runs, folder, "run")
     name = data.draw(st.sampled_from(["snapshot.json", "run.json", "per_item.jsonl"]))
-    (run / name).write_bytes(drawn_file(data, finished / "run" / name))
-    words = ["compare", str(run), str(finished / "sweep" / "0"), "--out", str(folder / "compared")]
+    (run / name).write_bytes(drawn_file(data, small_runs / "run" / name))
+    words = ["compare", str(run), str(small_runs / "sweep" / "0"), "--out", str(folder / "compared")]
     before = contents(run)
     ended(lambda: main(words), lambda: "".join(capsys.readouterr()), codes=(0, 1, 5))
     assert contents(run) == before
@@ -113,11 +112,11 @@ def test_rules_of_a_file(tmp_path: Path, content: bytes) -> None:
 @inputs(30, shrinks=False)
 @given(data=st.data())
 def test_showing_a_damaged_folder(
-    finished: Path, folder: Path, data: st.DataObject, capsys: pytest.CaptureFixture[str]
+    small_runs: Path, folder: Path, data: st.DataObject, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run or a sweep, on the terminal and as a snapshot; no file of it changes but the snapshot."""
     which = data.draw(st.sampled_from(["run", "sweep", "sweep/0"]))
-    whole = renewed(finished, folder, which.partition("/")[0])
+    whole = renewed(small_runs, folder, which.partition("/")[0])
     shown = folder / which
     name = data.draw(st.sampled_from([name for name in HEADS if (shown / name).exists()]))
     (shown / name).write_bytes(drawn_file(data, shown / name))
@@ -129,13 +128,13 @@ def test_showing_a_damaged_folder(
 @inputs(8, shrinks=False)
 @given(data=st.data())
 def test_going_on_in_a_damaged_folder(
-    finished: Path, folder: Path, data: st.DataObject, capsys: pytest.CaptureFixture[str]
+    small_runs: Path, folder: Path, data: st.DataObject, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = renewed(finished, folder, "run")
+    run = renewed(small_runs, folder, "run")
     name = data.draw(st.sampled_from(STATE))
     (run / name).write_bytes(drawn_file(data, run / name))
     before = contents(run)
-    words = ["+experiment=full_rag", *small_data(Path("data")), *QUICK, "k=2", "out=run"]
+    words = words_of_run()
     code = ended(lambda: main(words), lambda: "".join(capsys.readouterr()), codes=(0, 1))
     if code:
         assert contents(run) == before
@@ -145,10 +144,10 @@ def test_going_on_in_a_damaged_folder(
 
 @inputs(50)
 @given(data=st.data())
-def test_journals(finished: Path, tmp_path: Path, data: st.DataObject) -> None:
+def test_journals(small_runs: Path, tmp_path: Path, data: st.DataObject) -> None:
     """What is left of a journal takes new rows and can be summed up, and opening it again changes nothing."""
     path = tmp_path / "per_item.jsonl"
-    path.write_bytes(drawn_file(data, finished / "run" / "per_item.jsonl"))
+    path.write_bytes(drawn_file(data, small_runs / "run" / "per_item.jsonl"))
 
     def opened() -> list[dict[str, Any]]:
         with Journal(path) as journal:
