@@ -9,22 +9,25 @@ from typing import Any
 from runner.compare.flips import Flip, Flips
 from runner.compare.sides import Side
 
-TOLD = 50  # most flips of a kind with texts, heaviest first
+MOST = 50  # most flips of a kind with texts, heaviest first
 
 
 def with_texts(flips: Flips, baseline: Side, candidate: Side) -> Flips:
     """The flips with texts for the heaviest, where rows are available. A snapshot file has no rows, but the other run
     has the same questions."""
-    told = [*flips.lost[:TOLD], *flips.won[:TOLD]]
-    before, after = baseline.rows({flip.baseline_id for flip in told}), candidate.rows({flip.id for flip in told})
+    heaviest = [*flips.lost[:MOST], *flips.won[:MOST]]
+    before, after = (
+        baseline.rows({flip.baseline_id for flip in heaviest}),
+        candidate.rows({flip.id for flip in heaviest}),
+    )
     k = (baseline.snapshot.k, candidate.snapshot.k)
 
     def with_text(flip: Flip) -> Flip:
-        one, other = before.get(flip.baseline_id), after.get(flip.id)
-        return flip if one is None and other is None else replace(flip, texts=_texts(one, other, k))
+        rows = before.get(flip.baseline_id), after.get(flip.id)
+        return flip if rows == (None, None) else replace(flip, texts=_texts(*rows, k))
 
-    lost = [*map(with_text, flips.lost[:TOLD]), *flips.lost[TOLD:]]
-    won = [*map(with_text, flips.won[:TOLD]), *flips.won[TOLD:]]
+    lost = [*map(with_text, flips.lost[:MOST]), *flips.lost[MOST:]]
+    won = [*map(with_text, flips.won[:MOST]), *flips.won[MOST:]]
     return replace(flips, lost=lost, won=won)
 
 
@@ -78,8 +81,8 @@ def _chunks(output: Mapping[str, Any], k: int | None) -> list[dict[str, Any]]:
 def _rank(output: Mapping[str, Any]) -> int | None:
     """The rank of the best expected document in a row."""
     expected = set(output.get("expected") or ())
-    found = enumerate(output.get("retrieved") or (), start=1)
-    return next((rank for rank, document in found if document.get("id") in expected), None)
+    ranked = enumerate(output.get("retrieved") or (), start=1)
+    return next((rank for rank, document in ranked if document.get("id") in expected), None)
 
 
 def _judges(before_judgements: Mapping[str, Any], after_judgements: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,5 +96,5 @@ def _judges(before_judgements: Mapping[str, Any], after_judgements: Mapping[str,
 
 
 def _judgement(judgement: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = judgement or {}
-    return {"score": found.get("score"), "reason": found.get("reasoning") or found.get("error") or ""}
+    fields = judgement or {}
+    return {"score": fields.get("score"), "reason": fields.get("reasoning") or fields.get("error") or ""}

@@ -37,7 +37,7 @@ def _conf_packages(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
     """Config groups with their choices, those on `search_path` (an override of hydra.searchpath) included."""
-    return {name: found for name, found in _all_groups(search_path).items() if not _is_hydra(name)}
+    return {name: choices for name, choices in _all_groups(search_path).items() if not _is_hydra(name)}
 
 
 def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
@@ -99,8 +99,8 @@ def _settings_of_choices(group: str, search_path: Sequence[str]) -> Iterator[tup
 
     files = repository(GlobalHydra.instance().config_loader(), search_path)
     for choice in known_groups(search_path)[group]:
-        found = files.load_config(f"{group}/{choice}")
-        config = None if found is None else found.config
+        loaded = files.load_config(f"{group}/{choice}")
+        config = None if loaded is None else loaded.config
         yield choice, [str(name) for name in config if not str(name).startswith("_")] if config else []
 
 
@@ -141,8 +141,8 @@ def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]
 
     names = options("", ObjectType.GROUP)
     nested = [f"{name}/{inner}" for name in names for inner in options(name, ObjectType.GROUP)]
-    found = {name: options(name, ObjectType.CONFIG) for name in [*names, *nested] if name != "hydra"}
-    return {name: choices for name, choices in found.items() if choices}
+    choices_of = {name: options(name, ObjectType.CONFIG) for name in [*names, *nested] if name != "hydra"}
+    return {name: choices for name, choices in choices_of.items() if choices}
 
 
 def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:

@@ -83,15 +83,15 @@ class CorpusStore:
     def _open(self, store: Store, content: Mapping[str, Any], build: Callable[[Path], None]) -> Opened:
         if not self._is_read_only:
             return open_corpus(store.folder("corpora", content, build))
-        if found := store.find_folder("corpora", content, __name__):
-            return open_corpus(found)
+        if folder := store.find_folder("corpora", content, __name__):
+            return open_corpus(folder)
         with tempfile.TemporaryDirectory() as scratch:  # its files are read also after they are deleted
             return open_corpus(Store(Path(scratch)).folder("corpora", content, build))
 
 
 def _state(file: Path) -> tuple[int, int, int]:
-    found = file.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 # --- writing ----------------------------------------------------------------------------------------
@@ -130,8 +130,8 @@ class _Writer:
         """Write a document with its passages; returns its id."""
         chunks = list(chunks_in(document, self._chunker.passages(document.text)))
         spans = [[chunk.start, chunk.end, *([chunk.headings] if chunk.headings else [])] for chunk in chunks]
-        told = document.id, document.text, document.title, document.language, document.metadata, document.line
-        data = orjson.dumps([told, spans])
+        fields = document.id, document.text, document.title, document.language, document.metadata, document.line
+        data = orjson.dumps([fields, spans])
         self._file.write(data)
         self.ends.append(self.ends[-1] + len(data))
         self.first_chunks.append(self.first_chunks[-1] + len(chunks))

@@ -6,21 +6,23 @@ import errno
 import os
 import shutil
 import sqlite3
+import sys
 import threading
 import weakref
 import zlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from runner.errors import StopRunError
+from runner.system.locks import lock, unlock
 from runner.system.mounts import mount_of
-from runner.system.turns import Turns
 from runner.system.writing import GOES_ON, os_error_text
 
 T = TypeVar("T")
 
+LOCK = ".lock"  # after the name of a file that several machines use
 WAIT_S = 60.0  # for another process that writes
 ROOM = 2**18  # bytes; with less free, a disk counts as full: SQLite's files beside a file grow by 32 KiB
 # SQLite's codes for a file that is damaged, or that is no database; of a damaged head it says that statements which
@@ -60,7 +62,7 @@ class Database:
         self._dropped: weakref.finalize[[], Database] | None = None  # closes the connection
         self._file: tuple[int, int] | None = None  # device and inode of what is open
         self._lock = threading.Lock()
-        self._turns: Turns | AbstractContextManager[None] | None = None
+        self._turns: _Turns | AbstractContextManager[None] | None = None
 
     def read(self, action: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `action`, which may be called twice. Raises StopRunError: no case can do without the
@@ -89,7 +91,7 @@ class Database:
         """Close the connection; the next use opens it again."""
         with self._lock:
             self._close()
-            if isinstance(self._turns, Turns):
+            if isinstance(self._turns, _Turns):
                 self._turns.close()
 
     # --- inside -----------------------------------------------------------------------------------
@@ -97,8 +99,8 @@ class Database:
     def _turn(self) -> AbstractContextManager[None]:
         """The use of a file that several machines may use."""
         if self._turns is None and self.path is not None and not self._read_only:
-            self._turns = Turns(self.path) if not mount_of(self.path).is_of_one_machine else nullcontext()
-        return self._turns.take() if isinstance(self._turns, Turns) else nullcontext()
+            self._turns = _Turns(self.path) if not mount_of(self.path).is_of_one_machine else nullcontext()
+        return self._turns.take() if isinstance(self._turns, _Turns) else nullcontext()
 
     def _with_connection(self, action: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -231,3 +233,48 @@ def _identity(path: Path | None) -> tuple[int, int] | None:
     except OSError:
         return None
     return None if status is None else (status.st_dev, status.st_ino)
+
+
+class _Turns:
+    """Turns of the processes that use `path`, also of other machines; `setting` chose its folder. They are given in
+    about the order in which they were asked for, without the pauses after which SQLite asks again.
+
+    Locks alone are not enough for SQLite on a network file system: a machine may answer a read from its own memory,
+    with what the file held before another machine wrote. NFS drops that when it gives a lock; file systems in user
+    space (FUSE) do not, and a database was damaged within seconds. A turn begins with forgetting.
+    """
+
+    def __init__(self, path: Path, setting: str = "cache_dir") -> None:
+        self._path, self._setting = path, setting
+        self._lock: int | None = None
+
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """Nobody else uses the file while the body runs."""
+        if self._lock is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self._path.with_name(self._path.name + LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+        lock(self._lock, self._setting, self._path.parent, waits=True)
+        try:
+            self._forget()
+            yield
+        finally:
+            unlock(self._lock)
+
+    def close(self) -> None:
+        """After the last turn."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _forget(self) -> None:
+        """Drop what this machine has kept: the size, since the answer to a change of the times tells it anew, and the
+        contents."""
+        with suppress(FileNotFoundError):
+            os.utime(self._path)
+            descriptor = os.open(self._path, os.O_RDWR)
+            try:
+                if sys.platform == "linux":
+                    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)  # which frees SQLite's locks, too: it has none between two turns

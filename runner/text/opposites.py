@@ -113,8 +113,8 @@ def comparison_standard(text: str) -> str:
 def unheld_quantifiers(claim: str, sources: str) -> list[str]:
     """Korean quantifiers of a claim (모든, 가장, -만) without a counterpart in the sources. English ones (all, only)
     had no effect on sentences that people labelled."""
-    found = ((pattern.search(claim), like) for pattern, like in _QUANTIFIERS)
-    return [match[0] for match, like in found if match and not like.search(sources)]
+    matches = ((pattern.search(claim), like) for pattern, like in _QUANTIFIERS)
+    return [match[0] for match, like in matches if match and not like.search(sources)]
 
 
 def exchanged_roles(claim: str, witness: str) -> tuple[str, str] | None:
@@ -131,9 +131,9 @@ def _korean_exchange(claim: str, witness: str) -> tuple[str, str] | None:
     def roles_of(word: Word) -> set[str]:
         return {role for other, role in roles if not word.forms.isdisjoint(other.forms)}
 
-    found = [(word, particle(word.text)) for word in content_words(claim)]
-    subjects = [word for word, role in found if role in _SUBJECT and (old := roles_of(word)) and old <= _OBJECT]
-    objects = [word for word, role in found if role in _OBJECT and (old := roles_of(word)) and old <= _SUBJECT]
+    role_of_words = [(word, particle(word.text)) for word in content_words(claim)]
+    subjects = [word for word, role in role_of_words if role in _SUBJECT and (old := roles_of(word)) and old <= _OBJECT]
+    objects = [word for word, role in role_of_words if role in _OBJECT and (old := roles_of(word)) and old <= _SUBJECT]
     return (subjects[0].text, objects[0].text) if subjects and objects else None
 
 
@@ -153,8 +153,8 @@ def _english_exchange(claim: str, witness: str) -> tuple[str, str] | None:
 
 def _between_names(text: str) -> Iterator[tuple[str, Sequence[Word], str]]:
     """Each name with the one after it and the words between."""
-    found = [match for match in _NAMES.finditer(text) if match[0].lower() not in FUNCTION_WORDS]
-    for first, second in pairwise(found):
+    names = [match for match in _NAMES.finditer(text) if match[0].lower() not in FUNCTION_WORDS]
+    for first, second in pairwise(names):
         yield first[0], words(text[first.end() : second.start()]), second[0]
 
 

@@ -49,8 +49,8 @@ def memory_text(state: SessionState, language: Language) -> str:
 
 def entities_text(state: SessionState, language: Language) -> str:
     """The lines that /entities shows: key, value and turn of each entity."""
-    told = [f"{entity.key}: {entity.value} ({say('turn', language, turn=entity.turn)})" for entity in state.entities]
-    return "\n".join(told) or say("no_entities", language)
+    lines = [f"{entity.key}: {entity.value} ({say('turn', language, turn=entity.turn)})" for entity in state.entities]
+    return "\n".join(lines) or say("no_entities", language)
 
 
 def context_text(prompt: GeneratorInput | None, language: Language) -> str:
@@ -101,8 +101,8 @@ def judgement_text(judgement: Judgement, language: Language) -> str:
     lines = [f"{say('overall', language)}: {float(details['overall']):.1f} / 100{empty}"]
     lines += [_score(name, details["scores"][name], language) for name in SCORES]
     for name in ("helpful_info", "missing_info"):
-        found = [str(each) for each in details.get(name) or ()]
-        lines += [f"{say(name, language)}:{'' if found else ' -'}", *(f"  - {each}" for each in found)]
+        ids = [str(each) for each in details.get(name) or ()]
+        lines += [f"{say(name, language)}:{'' if ids else ' -'}", *(f"  - {each}" for each in ids)]
     return "\n".join([*lines, f"{say('summary', language)}: {details.get('summary') or '-'}"])
 
 
@@ -133,8 +133,8 @@ def usage_lines(usage: Mapping[str, Any], language: Language) -> Iterator[str]:
     """A line for each model that was called, from `Models.usage`."""
     say = wording(language, "outcomes")
     for role, models in (usage.get("usage") or {}).items():
-        for model, found in models.items():
-            live, n_stored = found["live"], found["cached"]["requests"]
+        for model, use in models.items():
+            live, n_stored = use["live"], use["cached"]["requests"]
             cost = say("unknown_cost") if live["usd"] is None else f"${live['usd']:.4f}"
             tokens = f"{live['input_tokens'] + live['output_tokens']:,}"
             requests = say.count("request", live["requests"])

@@ -204,8 +204,8 @@ class QuestionMaker:
     async def _agree(self, draft: Draft, answer: str) -> bool:
         if check.plainly_same(draft.answer, answer):
             return True
-        asked = check.compare_messages(draft.question, draft.answer, answer, draft.order.language)
-        return await self.model.ask_for_json(self.request(asked, check.COMPARE_SCHEMA), check.is_same_of)
+        messages = check.compare_messages(draft.question, draft.answer, answer, draft.order.language)
+        return await self.model.ask_for_json(self.request(messages, check.COMPARE_SCHEMA), check.is_same_of)
 
     def request(self, messages: tuple[Message, ...], schema: Mapping[str, Any]) -> ChatRequest:
         """A request with the sampling of the question maker."""
@@ -287,8 +287,8 @@ class Neighbours:
             return []
         scores = self._bm25.get_scores_from_ids(term_ids)
         order = np.argsort(-scores, kind="stable")[: count + 1]
-        found = [self._chunks[place] for place in order if scores[place] > 0]
-        return [chunk for chunk in found if chunk.id != beside.id][:count]
+        neighbours = [self._chunks[place] for place in order if scores[place] > 0]
+        return [chunk for chunk in neighbours if chunk.id != beside.id][:count]
 
 
 REPLY_TOKENS = 120  # tokens of a question or a finding
@@ -305,8 +305,8 @@ async def expected_requests(maker: QuestionMaker, batch: Batch) -> ExpectedReque
             for request in requests:
                 with suppress(ReplyError):  # a rehearsal has no real replies
                     await maker.model.chat(request)
-        for found in rehearsal.expected.values():
-            total.add(found)
+        for expected in rehearsal.expected.values():
+            total.add(expected)
     return total
 
 
@@ -322,5 +322,5 @@ def _checking(maker: QuestionMaker, batch: Batch) -> Iterator[ChatRequest]:
         own = source(order.chunk, order.title)
         for slot in order.slots:
             sources = [own] * (1 if slot.answerable else 1 + NEIGHBOURS)
-            asked = check.check_messages(f"{slot.number} {order.chunk.id} {'?' * 60}", sources, order.language)
-            yield maker.request(asked, check.CHECK_SCHEMA)
+            messages = check.check_messages(f"{slot.number} {order.chunk.id} {'?' * 60}", sources, order.language)
+            yield maker.request(messages, check.CHECK_SCHEMA)

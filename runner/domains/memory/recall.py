@@ -100,13 +100,13 @@ def _statements(number: int, context: Context) -> Iterator[Statement]:
 
 def asked_words(question: str) -> list[Word]:
     """The words of a question that a statement with the answer may have: its content words and its figures."""
-    told = [word for word in content_words(question) if not _ASKING.fullmatch(word.text)]
-    return [*told, *figures(question)]
+    telling = [word for word in content_words(question) if not _ASKING.fullmatch(word.text)]
+    return [*telling, *figures(question)]
 
 
 def figures(text: str) -> list[Word]:
     """Numbers as they are written: the 1 of Server1, the 11 of 11월."""
-    return [Word(found[0], found.start(), frozenset({found[0]})) for found in _FIGURE.finditer(text)]
+    return [Word(match[0], match.start(), frozenset({match[0]})) for match in _FIGURE.finditer(text)]
 
 
 def replaces(newer: Statement, older: Statement) -> bool:
@@ -131,5 +131,5 @@ def is_question(text: str) -> bool:
 def tells_something(text: str) -> bool:
     """Whether the line states something, greets or thanks, and asks for nothing."""
     polite = _POLITE.match(text.strip())
-    said = text.strip()[polite.end() :] if polite else text.strip()
-    return (not said and polite is not None) or (_WANTS.search(said) is None and _STATES.search(said) is not None)
+    rest = text.strip()[polite.end() :] if polite else text.strip()
+    return (not rest and polite is not None) or (_WANTS.search(rest) is None and _STATES.search(rest) is not None)

@@ -109,8 +109,8 @@ class Link:
                 await self._client.ping()
                 return []
 
-        told = await self._keep_trying(once, waits=waits)
-        nodes = [dict(node) for info in told for node in _by_node(info)]
+        sections = await self._keep_trying(once, waits=waits)
+        nodes = [dict(node) for info in sections for node in _by_node(info)]
         return Vitals(
             frozenset(str(node["run_id"]) for node in nodes if "run_id" in node),
             sum(int(node.get("evicted_keys", 0)) for node in nodes),
@@ -118,8 +118,8 @@ class Link:
 
     async def _info(self, section: str) -> dict[str, Any]:
         nodes = {"target_nodes": "primaries"} if hasattr(self._client, "get_primaries") else {}
-        told: dict[str, Any] = await self._client.execute_command("INFO", section, **nodes)
-        return told
+        info: dict[str, Any] = await self._client.execute_command("INFO", section, **nodes)
+        return info
 
     async def close(self) -> None:
         """Close all connections, and then what they led to."""
@@ -127,8 +127,8 @@ class Link:
             await self._client.aclose()
             if nodes := getattr(self._client, "nodes_manager", None):  # a cluster that lost a node closes no other
                 await asyncio.gather(nodes.aclose(), nodes.aclose("startup_nodes"))
-            if asked := getattr(getattr(self._client, "connection_pool", None), "sentinel_manager", None):
-                await asyncio.gather(*(sentinel.aclose() for sentinel in asked.sentinels))
+            if manager := getattr(getattr(self._client, "connection_pool", None), "sentinel_manager", None):
+                await asyncio.gather(*(sentinel.aclose() for sentinel in manager.sentinels))
         finally:
             await asyncio.to_thread(self._on_close)
 
