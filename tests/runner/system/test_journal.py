@@ -245,7 +245,9 @@ def test_rows_of_another_file_are_taken_as_they_stand_there(tmp_path: Path) -> N
     lines = other.read_bytes().splitlines(keepends=True)
     damaged = lines[1].replace(b"1.0", b"0.5")
     torn = encode(row("torn"))[:-5]
-    other.write_bytes(b"".join([lines[0], damaged, *lines[2:], encode(row("q0", "failed")), torn]))
+    other.write_bytes(
+        b"".join([lines[0], damaged, *lines[2:], encode(row("q0", "failed")), encode(row(odd[-1], "failed")), torn])
+    )
     with Journal(write(tmp_path / "per_item.jsonl", row("mine")), again=False) as journal:
         journal.adopt(other)
         journal.adopt(other)
