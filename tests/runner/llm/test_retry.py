@@ -84,7 +84,7 @@ async def test_what_is_cancelled_in_its_second_attempt_is_not_asked_again(server
 
 
 async def test_what_has_no_budget_leaves_its_place_to_others(server: ModelsServer, tmp_path: Path) -> None:
-    door = models(server.url, tmp_path, budget={"requests": 1}, max_concurrency=1)
+    door = models(server.url, tmp_path, budget={"requests": 1})
     first, *others = await asked(door, 3, at_once=False)
     assert isinstance(first, ChatReply) and {type(other) for other in others} == {BudgetSpentError}
     assert door._servers["test"]._limiter.in_flight == 0
