@@ -64,8 +64,8 @@ async def test_a_judgement_that_failed_costs_its_case_nothing() -> None:
 async def test_of_several_judgements_those_that_failed_cost_nothing() -> None:
     judge = Charging()
     with metering.metering() as meter:
-        found = await gather_judgements({rubric: judge.judge(rubric, {}) for rubric in ("tone", "right")})
-    assert [judgement.score for judgement in found.values()] == [0.5, None]
+        found = await gather_judgements({rubric: judge.judge(rubric, {}) for rubric in ("tone", "right", "kind")})
+    assert [judgement.score for judgement in found.values()] == [0.5, None, None]
     assert meter.by_role["judge"].requests == 1
     assert await gather_judgements({}) == {}
 
