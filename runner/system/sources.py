@@ -295,7 +295,8 @@ def _shape(node: Any) -> str:
         return f"[{', '.join(kept)}]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    shape, fields = _beginnings(type(node))
+    kind: Any = type(node)
+    shape, fields = _beginnings(kind)
     held = node.__dict__
     for name, beginning in fields:  # a module has tens of thousands of nodes
         value = held.get(name)
