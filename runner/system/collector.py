@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import compress
+from pathlib import Path
 from typing import Any
 
 SELDOM = (50_000, 5, 5)  # objects and generations between two collections; Python: 700, 10, 10
@@ -81,10 +82,9 @@ def end_with(exit_code: int) -> None:
 
 def _leave_all() -> None:
     """Called last, as it was registered first."""
-    gc.unfreeze()  # what is left out is not among the objects
     sqlite = sys.modules.get("sqlite3")
     databases = (sqlite.Connection,) if sqlite is not None else ()
-    found = _objects_of((*BUFFERED, *databases))
+    found = _objects_of((*BUFFERED, *databases)) if _may_write() else []
     for stream in found:
         if isinstance(stream, BUFFERED):
             with suppress(Exception):  # it is closed, or whoever read it is gone
@@ -96,8 +96,25 @@ def _leave_all() -> None:
     gc.freeze()
 
 
+def _may_write() -> bool:
+    """Whether a file beside the standard streams is open for writing; true where that cannot be seen. Usually none is,
+    and nobody has to look at all objects."""
+    try:
+        import fcntl
+
+        descriptors = [int(path.name) for path in Path("/dev/fd").iterdir()]
+    except (ImportError, OSError, ValueError):
+        return True
+    for descriptor in descriptors:
+        with suppress(OSError):  # that of the listing is closed
+            if descriptor > 2 and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+                return True
+    return False
+
+
 def _objects_of(kinds: Iterable[type[Any]]) -> list[Any]:
     """The objects of classes and of classes derived from them. No loop goes over all objects, hundreds of thousands."""
+    gc.unfreeze()  # what is left out is not among the objects
     wanted = {each for kind in kinds for each in _with_derived(kind)}
     objects = gc.get_objects()
     return list(compress(objects, map(wanted.__contains__, map(type, objects))))
@@ -112,8 +129,9 @@ def _with_derived(kind: type[Any]) -> Iterator[type[Any]]:
 def _are_flushed() -> bool:
     """Whether all streams are flushed. Python itself reports a stream that cannot be written any more, at its end."""
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+            if stream is not None:
+                stream.flush()
     except Exception:
         return False
     return True
