@@ -16,7 +16,7 @@ from runner.metrics.metric import Catalogue
 from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Cell, Filter, Note, Section
 from runner.report.calls import fact_of, kept_calls
-from runner.report.case import facts_in
+from runner.report.case import facts_in, facts_of
 from runner.report.document import Document
 from runner.report.outputs import QUESTION, RIGHT, outcome, question_of
 from runner.report.page import clean, details, language_tag
@@ -280,8 +280,9 @@ def _store(document: Document, cases: Cases) -> Store:
     changed = [number for number in range(len(cases)) if cases.choices["change"][number]]
     most = OF_CELL if document.folder.run.get("sweep_id") else DETAILED
     numbers = list(dict.fromkeys([*changed, *range(len(cases))]))[:most]
+    k, say, own = document.k, document.say, document.offer.case_facts
     for number, row in cases.rows(numbers):
-        if not store.add(number, details(facts_in(document, row))):
+        if not store.add(number, details(facts_of(row, k, say, own))):
             break
     _add_calls(document, cases, store, numbers[:CALLED])
     return store
