@@ -44,6 +44,7 @@ def test_one_value_has_no_spread() -> None:
 def test_a_spread_decides_nothing() -> None:
     metric = Metric(
         name="right",
+        tells_right=True,
         better="higher",
         label={"en": "Right", "ko": "정답률"},
         main=True,
@@ -58,3 +59,4 @@ def test_a_spread_decides_nothing() -> None:
         False,
     )
     assert (spread.headline, spread.quality, spread.group) == (None, None, "repeats")
+    assert not spread.tells_right

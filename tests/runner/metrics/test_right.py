@@ -38,6 +38,10 @@ def test_what_decides(facts: dict[str, Any], right: bool | None, by: str) -> Non
     assert found.value == (None if right is None else float(right))
 
 
+def test_without_a_limit_no_score_is_high() -> None:
+    assert decide(answerable=True, declined=False, known_answer=None, correctness=1.0).right is False
+
+
 shares = st.none() | st.floats(0, 1)
 
 

@@ -35,6 +35,12 @@ def test_retention_sections_upkeep_and_latencies() -> None:
     assert latency["update"] == {"p50_ms": 8.0, "p95_ms": 8.0, "n": 1}
 
 
+def test_one_probe() -> None:
+    assert sums([row(tokens=7, cut="1 turn")])["memory"]["sections"] == {
+        "memory": {"tokens": 7.0, "budget": 500, "cut": 1}
+    }
+
+
 def test_without_rows() -> None:
     found = sums([])
     assert found["timing"] == {"latency": {}}
