@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runner.errors import EvaluationError, InputError, StopRunError
-from runner.records import Judgement, Judgements, Row, Scores, Timing
+from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Timing
 from runner.run import engine
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_case, run_cases
 from runner.system.stopwatch import note
@@ -122,6 +122,21 @@ def test_a_row_without_an_output_is_run_again(output: Any, restored_ids: list[st
     assert row.latency_ms == (7.0 if restored_ids else 2.0)
 
 
+def test_what_an_earlier_command_paid_and_judged_stays() -> None:
+    """A judgement that failed is none, even where it counts as 0."""
+    said = {"reasoning": "so", "details": {}}
+    judgements = {
+        "tone": {"score": 0.25, "error": None, **said},
+        "quality": {"score": None, "error": "no JSON", **said},
+        "counted": {"score": 0.0, "error": "no JSON", **said},
+    }
+    paid = {"requests": 2, "input_tokens": 30, "output_tokens": 4, "usd": 0.5}
+    earlier = {"output": {"text": "old"}, "judgements": judgements, "latency_ms": 7.0, "cost": {"judge": paid}}
+    row = asyncio.run(run_case(Resuming(), Case("a"), 5, earlier=earlier))
+    assert row.judgements == {"tone": Judgement(0.25, "so"), "quality": Judgement(1.0, "asked again")}
+    assert row.cost == {"judge": RoleCost(2, 30, 4, 0.5)}
+
+
 def test_a_case_past_its_deadline_is_a_timeout() -> None:
     row = one("hang", 0.02)
     assert (row.status, row.stage, row.error) == (
@@ -151,6 +166,24 @@ def test_a_metric_that_is_no_number_is_a_failure() -> None:
 def test_nan_is_a_failure_not_a_number() -> None:
     row = one("nan")
     assert row.metrics == {"quality": None, "other": None} and row.unscored == ("quality",)
+
+
+def test_beside_what_is_no_number_the_others_stay() -> None:
+    class Odd(Echo):
+        def score(self, case: Case, output: Output | None, judgements: Judgements) -> Scores:
+            return Scores({"text": "good", "huge": 1e101, "share": 0.5, "steps": 3, "none": None})  # type: ignore[dict-item]
+
+    row = asyncio.run(run_case(Odd(), Case("a"), 5))
+    assert row.metrics == {"text": None, "huge": None, "share": 0.5, "steps": 3, "none": None}
+    assert row.unscored == ("text", "huge")
+
+
+def test_a_row_for_which_there_is_no_room_ends_the_run() -> None:
+    def full(row: Row) -> None:
+        raise StopRunError("no space left")
+
+    cases = [Case("a"), Case("b")]
+    assert asyncio.run(run_cases(Echo(), cases, Limits(1, 5), full, print)) == Stop(3, "no space left")
 
 
 def test_every_case_once_and_never_more_in_flight_than_allowed() -> None:
