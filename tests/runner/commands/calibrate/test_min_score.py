@@ -25,6 +25,7 @@ def data(folder: Path, *, unanswerable: int = 12) -> Path:
         {"id": f"u{n}", "query": f"{word} without zzz{n} or yyy{n}", "answerable": False, "expected_notes": []}
         for n, word in enumerate(WORDS[:unanswerable])
     ]
+    other[:1] = [{**first, "query": "zzz yyy"} for first in other[:1]]  # finds nothing
     write_jsonl(folder / "corpus.jsonl", corpus)
     write_jsonl(folder / "queries.jsonl", asked + other)
     return folder
@@ -49,6 +50,12 @@ def test_the_cut_to_set_is_printed_and_written(
     assert (keyword["n"], keyword["n_unanswerable"], keyword["auc"]) == (24, 12, 1.0)
     assert keyword["f1_always_no"] == pytest.approx(2 * 12 / (12 + 24))
     assert keyword["best_f1"] == 1.0 and keyword["best_declined_of_answerable"] == 0.0 and keyword["beats_always_no"]
+
+
+def test_a_score_at_the_limit_is_not_declined() -> None:
+    scores, labels = np.repeat([0.1, 0.3, 0.5], [10, 5, 5]), np.repeat([True, False], 10)
+    assert measure(scores, labels, 0.3, seed=1)["declined_of_answerable"] == 0.0
+    assert measure(scores, labels, 0.4, seed=1)["declined_of_answerable"] == 0.5
 
 
 def test_the_f1_of_the_best_cut_is_that_of_parts_that_it_was_not_chosen_on() -> None:
