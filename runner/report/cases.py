@@ -280,9 +280,9 @@ def _store(document: Document, cases: Cases) -> Store:
     changed = [number for number in range(len(cases)) if cases.choices["change"][number]]
     most = OF_CELL if document.folder.run.get("sweep_id") else DETAILED
     numbers = list(dict.fromkeys([*changed, *range(len(cases))]))[:most]
-    k, say, own_facts = document.k, document.say, document.offer.case_facts
+    k, say, own = document.k, document.say, document.offer.case_facts
     for number, row in cases.rows(numbers):
-        if not store.add(number, details(facts_of(row, k, say, own_facts))):
+        if not store.add(number, details(facts_of(row, k, say, own))):
             break
     _add_calls(document, cases, store, numbers[:CALLED])
     return store

@@ -64,7 +64,8 @@ def test_what_stays_is_left_alone_from_the_first_collection_on(monkeypatch: pyte
         gc.freeze()  # as the suite has it
 
 
-def test_a_process_that_ends_quickly_flushes_what_is_open(tmp_path: Path) -> None:
+@pytest.mark.parametrize("freeze", ["pass", "gc.freeze()"])
+def test_a_process_that_ends_quickly_flushes_what_is_open(freeze: str, tmp_path: Path) -> None:
     """A file that only a cycle holds is closed by nobody."""
     program = (
         "import gc, sys\n"
@@ -74,7 +75,7 @@ def test_a_process_that_ends_quickly_flushes_what_is_open(tmp_path: Path) -> Non
         "node = Node()\n"
         "node.itself, node.file = node, open(sys.argv[1], 'w')\n"
         "node.file.write('written')\n"
-        "del node\n"
+        f"del node\n{freeze}\n"
     )
     path = tmp_path / "file"
     subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True)
@@ -138,18 +139,19 @@ sys.exit(3)
     [
         ("", "", True),
         ("atexit.register(print, 'earlier')", "", False),
-        ("", "import sqlite3; database = sqlite3.connect(':memory:')", False),
+        ("", "import sqlite3; database = sqlite3.connect('numbers.sqlite')", False),
+        ("", "written = open('file', 'w')", True),
         ("", "import sqlite3", True),
     ],
-    ids=["alone", "earlier handler", "open database", "closed databases"],
+    ids=["alone", "earlier handler", "open database", "open file", "closed databases"],
 )
 def test_a_process_ends_without_being_taken_apart_where_nothing_is_left_to_do(
-    before: str, within: str, is_quick: bool
+    before: str, within: str, is_quick: bool, tmp_path: Path
 ) -> None:
     program = ENDING.format(before=before, within=within)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, env=environment
+        [sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path, capture_output=True, text=True, env=environment
     )
     assert (ended.returncode, ended.stderr) == (3, "")
     assert ended.stdout.startswith("said\nhandler\n")
