@@ -315,7 +315,7 @@ class Store:
                 numbers[text] = len(numbers)
                 new.append(text)
         packed = [[numbers[title], _number_texts(body, numbers)] for title, body in document]
-        size = len(orjson.dumps(new)) + len(orjson.dumps(packed)) + len(str(place)) + 4
+        size = len(orjson.dumps((new, packed))) + len(str(place)) + 1
         if size > self.bytes_left:
             for text in new:
                 del numbers[text]
@@ -329,12 +329,19 @@ class Store:
 def _texts(document: Sequence[Detail]) -> Iterator[str]:
     for title, body in document:
         yield title
-        for part in [body] if isinstance(body, str) else [text for _, *texts in body for text in texts]:
-            if part is not None:
-                yield part
+        if isinstance(body, str):
+            yield body
+            continue
+        for _, lead, head, text in body:
+            yield lead
+            yield head
+            if text is not None:
+                yield text
 
 
 def _number_texts(body: Any, numbers: Mapping[str, int]) -> Any:
     if isinstance(body, str):
         return numbers[body]
-    return [[mark, *(None if text is None else numbers[text] for text in texts)] for mark, *texts in body]
+    return [
+        [mark, numbers[lead], numbers[head], None if text is None else numbers[text]] for mark, lead, head, text in body
+    ]

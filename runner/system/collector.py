@@ -16,6 +16,7 @@ from typing import Any
 
 SELDOM = (50_000, 5, 5)  # objects and generations between two collections; Python: 700, 10, 10
 STARTING = (250_000, 5, 5)  # more than a run makes before its first request, nearly all of which stays
+FEW = 30_000  # objects since the last collection, with which the next run can still begin
 BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
 _lock = threading.Lock()
@@ -140,9 +141,12 @@ def _are_flushed() -> bool:
 def collect(*, settles: bool = False) -> None:
     """Collect the cycles of what has ended, where the rest is left out and this takes some milliseconds. The first time
     in a body, and where `settles`, what exists then is left out from now on: data and rankings that the runs of a sweep
-    share, hundreds of thousands of objects that stay until the body ends."""
+    share, hundreds of thousands of objects that stay until the body ends. Later, a run whose cycles are few leaves them
+    to one of the next."""
     global _has_settled
     if not _is_frozen:
+        return
+    if _is_ours and _has_settled and not settles and gc.get_count()[0] < FEW:
         return
     gc.collect()
     if _is_ours and (settles or not _has_settled):

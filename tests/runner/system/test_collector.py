@@ -44,6 +44,7 @@ def test_what_was_there_is_left_alone_until_the_end_and_what_comes_is_not(
 def test_what_stays_is_left_alone_from_the_first_collection_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """And from later ones on where that is said; a cycle that begins afterwards is collected."""
     monkeypatch.setattr(collector, "_is_frozen", False)
+    monkeypatch.setattr(collector, "FEW", 0)
     gc.unfreeze()
     try:
         with collect_seldom():
@@ -79,6 +80,23 @@ def test_a_process_that_ends_quickly_flushes_what_is_open(freeze: str, tmp_path:
     path = tmp_path / "file"
     subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True)
     assert path.read_text() == "written"
+
+
+def test_few_cycles_wait_for_those_of_the_next_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_is_frozen", False)
+    gc.unfreeze()
+    try:
+        with collect_seldom():
+            collect()
+            passing, kept = weakref.ref(Node()), []
+            collect()
+            assert passing() is not None
+            while gc.get_count()[0] < collector.FEW:
+                kept.append([])
+            collect()
+            assert passing() is None
+    finally:
+        gc.freeze()
 
 
 def test_while_a_program_starts_hardly_anything_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 
 from runner.records import Judgement, RoleCost, Row, Status, Timing
 from runner.system import redaction
-from runner.system.journal import ADOPTED, Journal, encode, ids_in, is_whole, whole_rows
+from runner.system.folder import read_once
+from runner.system.journal import ADOPTED, TOGETHER, Journal, encode, ids_in, is_whole, whole_rows
+from runner.system.shared import sharing
+from runner.system.shared_record import shared_record
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -281,3 +285,25 @@ def test_rows_of_another_file_are_taken_as_they_stand_there(tmp_path: Path) -> N
         [encode(row("mine")), lines[0], *lines[2:-1], encode(row("after"))]
     )
     assert ids_in(tmp_path / "per_item.jsonl") == {*found, "after"}
+
+
+@pytest.mark.parametrize("cost", [{}, {"judge": RoleCost(1, 2, 3, None)}])
+def test_rows_of_cells_that_asked_no_model_are_written_together(cost: dict[str, RoleCost], tmp_path: Path) -> None:
+    """As the same lines; whoever asks for a row has it."""
+    path = tmp_path / "per_item.jsonl"
+    with sharing(), read_once(path):
+        rows = [
+            replace(row(f"{n}"), metrics={"x": n / 3}, output=shared_record({"query": f"{n}"}), cost=cost)
+            for n in range(TOGETHER + 2)
+        ]
+        with Journal(path) as journal:
+            for each in rows[:-1]:
+                journal.append(each)
+            written = path.read_bytes()
+            assert written == b"".join(map(encode, rows[: -1 if cost else TOGETHER]))
+            assert rows[-2].id in journal
+            assert [found["metrics"] for found in journal.rows([rows[-2].id])] == [rows[-2].metrics]
+            journal.append(rows[-1])
+        assert path.read_bytes() == b"".join(map(encode, rows))
+        kept = list(whole_rows(path))
+    assert kept == list(whole_rows(path)) == [json.loads(encode(each)) for each in rows]
