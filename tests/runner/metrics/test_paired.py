@@ -25,6 +25,13 @@ def test_by_hand() -> None:
     assert 0 <= found.low < 0.75 < found.high <= 1
 
 
+def test_as_many_swaps_are_drawn_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paired, "_BLOCK", 70 * 13)  # 13 rows a block: the last one is smaller
+    blocks = list(paired._signs(70, 28, seed=1))
+    assert [block.shape for block in blocks] == [(13, 70), (13, 70), (2, 70)]
+    assert set(np.unique(np.vstack(blocks)).tolist()) == {-1.0, 1.0}
+
+
 def test_nothing_differs() -> None:
     found = of_one([0.5, 1.0, 0.0], [0.5, 1.0, 0.0])
     assert (found.difference, found.low, found.high, found.p) == (0.0, None, None, 1.0)
