@@ -237,3 +237,11 @@ def test_missing_replies_are_counted(tmp_path: Path) -> None:
     cells = compose_cells([*questions(tmp_path, 2 * SAMPLED + 1), "cache=replay"])[1]
     with pytest.raises(StopRunError, match=r"^cache=replay: replies are not stored: 443 of local:small$"):
         agree_on_cost(cells)
+
+
+def test_of_runs_with_and_without_models_those_with_them_are_planned(tmp_path: Path) -> None:
+    words = [*questions(tmp_path, 3), "cache=replay"]
+    without = compose_cells([word for word in words if word not in JUDGE and word != "judge.health=false"])[1]
+    agree_on_cost(without)
+    with pytest.raises(StopRunError, match=r"^cache=replay: replies are not stored: 7 of local:small$"):
+        agree_on_cost([*without, *compose_cells(words)[1]])
