@@ -351,7 +351,7 @@ def test_a_run_with_another_ceiling_goes_on_with_what_was_learnt() -> None:
 def test_processes_share_the_requests_of_a_minute(tmp_path: Path) -> None:
     """One that asks while the other is idle gets all of them; what a process that is gone had in flight comes back."""
     now = [1000.0]
-    one, other = (Rates(tmp_path, clock=lambda: now[0]) for _ in range(2))
+    one, other = (Rates(tmp_path / "new", clock=lambda: now[0]) for _ in range(2))
     numbers = [one.take("a", 1, 3, None) for _ in range(3)]
     assert [wait_s for wait_s, _ in numbers] == [0.0] * 3
     assert other.take("a", 1, 3, None) == (0.5, None)
