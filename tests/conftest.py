@@ -39,7 +39,8 @@ GOLDEN = Path(__file__).parent / "golden"
 LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/test_wheel", "tests/runner/commands/")
 
 # Files whose tests one worker makes, since what they have in common takes a worker seconds of processor time: to import
-# MLflow and its store, to load the dictionary of Kiwi, and what the processes are forked from that a test starts.
+# MLflow and its store, or the distributions of SciPy, to load the dictionary of Kiwi, and what the processes are
+# forked from that a test starts.
 TOGETHER = {
     "kiwi": ("tests/test_docs.py", "tests/plugins/tokenizer/test_kiwi.py"),
     "mlflow": (
@@ -57,6 +58,16 @@ TOGETHER = {
         "tests/runner/compare/test_sides.py",
         "tests/runner/tracking/test_mlflow_client.py",
         "tests/runner/words/test_spoken.py",
+    ),
+    "scipy": (
+        "tests/runner/commands/calibrate/test_agreement.py",
+        "tests/runner/metrics/test_bounded.py",
+        "tests/runner/metrics/test_correlation.py",
+        "tests/runner/metrics/test_memory.py",
+        "tests/runner/metrics/test_paired.py",
+        "tests/runner/metrics/test_ppi.py",
+        "tests/runner/metrics/test_rank_agreement.py",
+        "tests/runner/metrics/test_statistics.py",
     ),
     "forked": (
         "tests/command_line/test_calls.py",
