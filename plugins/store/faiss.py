@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runner.retrieval.stores import Collection, OpenCollection, Transfer
 from runner.system.metadata import version_of
+
+if TYPE_CHECKING:
+    from runner.retrieval.stores import Collection, OpenCollection, Transfer
 
 
 class FaissStore:
@@ -16,7 +18,13 @@ class FaissStore:
     is_implied = True
     kinds = ("flat", "hnsw", "ivf")
     filters = True
-    transfer = Transfer()
+
+    @property
+    def transfer(self) -> Transfer:
+        """No requests are made."""
+        from runner.retrieval.stores import Transfer
+
+        return Transfer()
 
     @property
     def provenance(self) -> Mapping[str, Any]:

@@ -43,7 +43,6 @@ from runner.config.provider_files import place_problems
 from runner.config.references import oracle_overrides, reference_overrides
 from runner.config.refused_overrides import compose_config, refused_problems
 from runner.config.space import QUESTIONS, Space, axes_of, default_words, is_search
-from runner.config.vetting import Vetting
 from runner.errors import ConfigError, InputError, Problem
 from runner.system.metadata import without_credentials
 from runner.system.redaction import learn, watch
@@ -169,6 +168,8 @@ def plan_of(line: arguments.Line) -> Plan:
     frozen, folders = frozen_of(line)
     overrides, vet = line.overrides, None
     if frozen is not None:
+        from runner.config.vetting import Vetting
+
         vet = Vetting(frozen, line.overrides, folders, line.trusts).of
         keys = [str(arguments.parse(override).key_or_group) for override in overrides]
         overrides = arguments.check_overrides(frozen.overrides_with(overrides, keys))
@@ -238,6 +239,8 @@ def frozen_of(line: arguments.Line) -> tuple[FrozenConfig | None, list[str]]:
     untrusted one with settings for Hydra."""
     if line.config_name is None:
         return None, line.config_folders
+    from runner.config.vetting import Vetting
+
     name = f"{line.config_name.removesuffix('.yaml')}.yaml"
     holders = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
     if not holders:

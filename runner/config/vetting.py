@@ -26,6 +26,7 @@ from runner.config.frozen import CONF, FrozenConfig, files_of, read_mapping
 from runner.config.hydra_internals import key_of, node_of, raw_value
 from runner.config.schema import load
 from runner.errors import InputError
+from runner.llm.address import ADDRESS_KEY
 from runner.system import terminal
 from runner.system.redaction import by_form
 from runner.words.wording import LANGUAGES, supported_language
@@ -35,7 +36,6 @@ SHOWN = 400  # most characters of the arguments of a component
 REFERENCE = re.compile(r"\$\{\.*(?!hydra\b)\w[\w.]*\}")  # a setting; any other ${…} computes or looks up
 GROUP = re.compile(r"\w+(\.\w+)*")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+\S*")
-ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|endpoint)")
 DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
 ELSEWHERE = re.compile(r"[/\\~]|file:|[A-Za-z]:\\|(.*[/\\])?\.\.([/\\]|$)", re.S)  # outside the working directory
 FILE_KEYS = ("out", "cache_dir", "junit", "save_snapshot", "compare")

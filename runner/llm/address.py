@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 NOT_SHOWN = "not_shown"  # the kind of a validation error that does not repeat its input
 EXAMPLE = "http://127.0.0.1:8080/v1"
+ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|endpoint)")  # of a setting
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LONGEST_NAME = 64
 # API keys that look like names: by their prefix, or long and made of small letters and digits.

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iter
 from concurrent import futures
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -21,8 +21,10 @@ from runner.llm.names import name_problem
 from runner.llm.provider import Provider
 from runner.llm.rehearsal import Rehearsal
 from runner.llm.retry import Patience, Retry
-from runner.llm.service import Service, UnstoredService
 from runner.llm.settings import Budget, CacheMode, ProviderSettings
+
+if TYPE_CHECKING:
+    from runner.llm.service import Service, UnstoredService
 
 T = TypeVar("T")
 
@@ -93,11 +95,15 @@ class Models:
     def service(self, name: str, *, is_shared: bool, language: str) -> Service:
         """A running system; ledger and reports use `name`. `is_shared`: later sweeps may use its stored replies,
         too."""
+        from runner.llm.service import Service
+
         self.services.append(Service(self._door, name, is_shared=is_shared, language=language))
         return self.services[-1]
 
     def memory(self, name: str) -> UnstoredService:
         """The memory of another system; ledger and reports use `name`."""
+        from runner.llm.service import UnstoredService
+
         self.memories.append(UnstoredService(self._door, name, "memory"))
         return self.memories[-1]
 

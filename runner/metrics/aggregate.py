@@ -273,15 +273,16 @@ class _Table:
     def add(self, row: Row | Mapping[str, Any]) -> None:
         field_of = _reader(row)
         metrics, unscored, weights = field_of("metrics") or {}, field_of("unscored"), field_of("weights")
-        names = tuple(dict.fromkeys((*metrics, *unscored)) if unscored else metrics)
-        alike = self._waiting[names]
+        if unscored:
+            metrics = dict.fromkeys((*metrics, *unscored)) | metrics
+        alike = self._waiting[tuple(metrics)]
         place = len(alike.rows)
         alike.rows.append(self.n_rows)
-        alike.values.append(tuple(map(metrics.get, names)))
+        alike.values.append(tuple(metrics.values()))
         if unscored:
             alike.unscored += [(place, name) for name in unscored]
         if weights:
-            alike.weights += [(place, name, weight) for name, weight in weights.items() if name in names]
+            alike.weights += [(place, name, weight) for name, weight in weights.items() if name in metrics]
         self._labels[tuple((field_of("labels") or {}).items())] += 1
         self._groups[field_of("language"), field_of("difficulty"), *(field_of("tags") or ())].append(self.n_rows)
         status = field_of("status") or "ok"
@@ -377,9 +378,11 @@ class _Estimator:
         self._estimates_by_mask: dict[bytes, Estimates] = {}
         alike: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
         self._alike: dict[str, tuple[bytes, bytes]] = {}
+        self._column_keys: dict[str, tuple[Any, ...]] = {}
         for name, column in table.columns.items():
             key = column.rows.tobytes(), bytes(column.states)
             self._alike[name] = alike.setdefault(key, key)
+            self._column_keys[name] = self._column_key(name, column)
         self._members: dict[tuple[bytes, bytes], _Members] = {}  # of the set of cases that is worked out
 
     def over(self, members: Sequence[int], *, legs: bool = False) -> Estimates:
@@ -397,7 +400,13 @@ class _Estimator:
         self._members.clear()
         groups: dict[tuple[bytes, bool], list[str]] = defaultdict(list)
         by_key: dict[tuple[Any, ...], Estimate | None] = {}
+        set_key = blake2b(mask.tobytes(), digest_size=16).digest()
         for name in names:
+            known = self._known_estimates.get((set_key, *self._column_keys[name]))
+            if known is not None:
+                keys[name] = (set_key, *self._column_keys[name])
+                by_key[keys[name]] = known
+                continue
             sample = self._sample(name, mask)
             key = keys[name] = self._key(name, sample)
             if key not in by_key:
@@ -410,6 +419,7 @@ class _Estimator:
             self._known_estimates.clear()
         estimates = {key: estimate for key, estimate in by_key.items() if estimate is not None}
         self._known_estimates.update(estimates)
+        self._known_estimates.update({(set_key, *self._column_keys[name]): estimates[keys[name]] for name in names})
         return {name: {field: getattr(estimates[keys[name]], field) for field in ESTIMATE} for name in names}
 
     def _key(self, name: str, sample: _Sample) -> tuple[Any, ...]:
@@ -419,6 +429,13 @@ class _Estimator:
         digest.update(b"" if sample.weights is None else sample.weights.tobytes())
         shape = len(sample.values), sample.n, sample.weights is None, self._seed, self._resamples
         return (digest.digest(), *shape, *self._table.catalogue.variant(name).range)
+
+    def _column_key(self, name: str, column: _Column) -> tuple[Any, ...]:
+        """All that the estimates of a column depend on beside the set of cases."""
+        digest = blake2b(column.values, digest_size=16)
+        for part in (*self._alike[name], repr(column.weights).encode() if column.weights else b""):
+            digest.update(b"%d," % len(part) + part)
+        return (digest.digest(), self._seed, self._resamples, *self._table.catalogue.variant(name).range)
 
     def _group(self, names: Sequence[str], mask: NDArray[np.bool_]) -> dict[str, Estimate]:
         """Estimates of metrics that have numbers for the same cases, so that they can share resamples. The numbers

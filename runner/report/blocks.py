@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from runner.report.metric import Value
 
@@ -256,8 +256,7 @@ class Matrix:
 Size = Literal["question", "answer", "reason", "context", "detail", "call", "whole"]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):  # a report makes hundred thousands of them and of facts, at a third of a dataclass's cost
     """One entry of a list. `lead` stands before its name: a rank, a number. `value`: its relevance. `text` belongs to
     it, `note` is said of it; both may be left out where room is scarce. `expected` and `cited` ones stand out."""
 
@@ -270,8 +269,7 @@ class Item:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One fact of a case: a text or a list of items. `key` names it: a fact of an evaluation replaces runner's fact of
     that key, and hides it where it is empty; a fact without a key follows the fact that `after` names. `most`: the
     number of items in one line where there is no room for a list; 0: each has a line. `lead` precedes the text, and

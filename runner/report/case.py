@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +85,8 @@ def case_brief(folder: Path) -> list[RenderableType]:
 
 
 def _shorten(fact: Fact) -> Fact:
-    items = [replace(item, text=shorten(item.text, BRIEF)) for item in fact.items[: fact.most or RANKS]]
-    return replace(fact, text=shorten(fact.text, BRIEF), items=items)
+    items = [item._replace(text=shorten(item.text, BRIEF)) for item in fact.items[: fact.most or RANKS]]
+    return fact._replace(text=shorten(fact.text, BRIEF), items=items)
 
 
 def _title(row: Row, say: Wording) -> str:
@@ -173,16 +172,16 @@ def _retrieved_facts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     output = _output(row)
     if "retrieved" not in output:
         return
-    gold = set(output.get("expected") or ())
+    gold, linked = set(output.get("expected") or ()), f"({say('worst.linked')})"
     items = [
         Item(
-            str(hit.get("id")),
-            lead=f"{rank}.",
-            title=str(hit.get("title") or ""),
-            value=hit.get("relevance"),
-            mark="expected" if hit.get("id") in gold else "",
-            note=f"({say('worst.linked')})" if hit.get("linked") else "",
-            text=str(hit.get("reason") or ""),
+            str(id := hit.get("id")),
+            f"{rank}.",
+            str(hit.get("title") or ""),
+            hit.get("relevance"),
+            "expected" if id in gold else "",
+            linked if hit.get("linked") else "",
+            str(hit.get("reason") or ""),
         )
         for rank, hit in enumerate(output["retrieved"] or (), start=1)
     ]

@@ -16,7 +16,7 @@ from runner.metrics.metric import Catalogue
 from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Cell, Filter, Note, Section
 from runner.report.calls import fact_of, kept_calls
-from runner.report.case import facts_in
+from runner.report.case import facts_in, facts_of
 from runner.report.document import Document
 from runner.report.outputs import QUESTION, RIGHT, outcome, question_of
 from runner.report.page import clean, details, language_tag
@@ -280,8 +280,9 @@ def _store(document: Document, cases: Cases) -> Store:
     changed = [number for number in range(len(cases)) if cases.choices["change"][number]]
     most = OF_CELL if document.folder.run.get("sweep_id") else DETAILED
     numbers = list(dict.fromkeys([*changed, *range(len(cases))]))[:most]
+    k, say, own = document.k, document.say, document.offer.case_facts
     for number, row in cases.rows(numbers):
-        if not store.add(number, details(facts_in(document, row))):
+        if not store.add(number, details(facts_of(row, k, say, own))):
             break
     _add_calls(document, cases, store, numbers[:CALLED])
     return store
@@ -314,7 +315,7 @@ class Store:
                 numbers[text] = len(numbers)
                 new.append(text)
         packed = [[numbers[title], _number_texts(body, numbers)] for title, body in document]
-        size = len(orjson.dumps(new)) + len(orjson.dumps(packed)) + len(str(place)) + 4
+        size = len(orjson.dumps((new, packed))) + len(str(place)) + 1
         if size > self.bytes_left:
             for text in new:
                 del numbers[text]
@@ -328,12 +329,19 @@ class Store:
 def _texts(document: Sequence[Detail]) -> Iterator[str]:
     for title, body in document:
         yield title
-        for part in [body] if isinstance(body, str) else [text for _, *texts in body for text in texts]:
-            if part is not None:
-                yield part
+        if isinstance(body, str):
+            yield body
+            continue
+        for _, lead, head, text in body:
+            yield lead
+            yield head
+            if text is not None:
+                yield text
 
 
 def _number_texts(body: Any, numbers: Mapping[str, int]) -> Any:
     if isinstance(body, str):
         return numbers[body]
-    return [[mark, *(None if text is None else numbers[text] for text in texts)] for mark, *texts in body]
+    return [
+        [mark, numbers[lead], numbers[head], None if text is None else numbers[text]] for mark, lead, head, text in body
+    ]

@@ -115,6 +115,12 @@ def cutoff_of(name: str) -> int | None:
 
 def label(name: str, k: int | None, say: Wording) -> str:
     """`Recall@5` of recall_at_k with k = 5, `Chunk Recall@5` of chunk/recall_at_k."""
+    if (name, k) not in say.labels:
+        say.labels[name, k] = _label(name, k, say)
+    return say.labels[name, k]
+
+
+def _label(name: str, k: int | None, say: Wording) -> str:
     variant = say.catalogue.variant(name)
     text = _words(variant, say)
     if variant.cutoff:

@@ -72,6 +72,7 @@ def ready_end(modules: Sequence[str], *, reports: bool) -> None:
         syntax_digest(modules)
     with suppress(Exception):
         from runner.compare import snapshot  # noqa: F401
+        from runner.metrics import aggregate, judging  # noqa: F401
         from runner.report import brief, outputs, panels  # noqa: F401
 
         if reports:

@@ -27,7 +27,6 @@ from runner.run.progress import shown_elsewhere
 from runner.run.run import ROWS, execute
 from runner.run.serving import PROGRESS
 from runner.run.state import read_state, write_state
-from runner.run.watching import WatchedRows, show_progress_of
 from runner.run.waves import Wave
 from runner.system import redaction, terminal
 from runner.system.collector import collect
@@ -239,6 +238,8 @@ def _watch(
     """One view of the progress of the runs or shards that a launcher makes elsewhere."""
     if launchers.is_here(plan.cells[0].hydra) or not (plan.is_sweep or jobs):
         return nullcontext()
+    from runner.run.watching import WatchedRows, show_progress_of
+
     named = [word.removeprefix(SUBFOLDER) for word in words if word.startswith(SUBFOLDER)]
     names = jobs or named or [str(number) for number in range(len(plan.cells))]
     watched = [WatchedRows(folder / name / ROWS, folder / name / PROGRESS) for name in names]

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from runner.llm.projection import KINDS, Kind, Projection
 from runner.llm.rehearsal import ExpectedRequests
 from runner.run.planning import CellPlan, CommandPlan
 from runner.words.wording import Wording, wording
@@ -14,6 +13,8 @@ from runner.words.wording import Wording, wording
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+
+    from runner.llm.projection import Kind, Projection
 
 
 def plan_view(planned: CommandPlan, language: str) -> list[RenderableType]:
@@ -148,6 +149,8 @@ def projection_view(
     """`nano_usd_a_question`: cost of the models for one question, in 1e-9 USD, for each run that calls any."""
     from rich.table import Table
     from rich.text import Text
+
+    from runner.llm.projection import KINDS
 
     say = wording(language, "projection")
     title = say("title", days=projection.days, sessions=f"{projection.sessions_per_day:,}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.config.components import build
 from runner.config.compose import Cell
@@ -18,7 +18,6 @@ from runner.errors import ComponentError, RunnerError, StopRunError
 from runner.llm.ledger import Account
 from runner.llm.messages import SERVICES
 from runner.llm.models import Models, models_among
-from runner.llm.projection import Projection
 from runner.llm.rehearsal import ExpectedRequests, Rehearsal
 from runner.protocols import Case, JudgeChecking, Workspace, attribute_of
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
@@ -29,6 +28,9 @@ from runner.system.shared import sharing
 from runner.system.spool import Part
 from runner.system.store import Store
 from runner.words.wording import current_wording
+
+if TYPE_CHECKING:
+    from runner.llm.projection import Projection
 
 SECONDS = 1.5  # assumed duration of a request
 SAMPLED = 100  # cases from which the requests of twice as many and more are estimated

@@ -12,9 +12,8 @@ from runner.config.components import BuiltComponents, build, keys
 from runner.config.compose import Cell
 from runner.config.hydra_internals import key_of, value_of
 from runner.config.schema import load, similar_attributes
-from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
-from runner.llm.address import server_of
+from runner.llm.address import ADDRESS_KEY, server_of
 from runner.llm.models import Models, models_among
 from runner.metrics.catalogue import catalogue_of
 from runner.protocols import Preflight

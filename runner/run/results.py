@@ -6,17 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from runner.config.components import BuiltComponents
 from runner.config.options import RunOptions
 from runner.llm.models import models_among
-from runner.metrics.aggregate import Costs, Known, Times, aggregate
 from runner.metrics.catalogue import catalogue_in
 from runner.metrics.judged import ANSWER_MEANS
-from runner.metrics.judging import RubricVotes
 from runner.protocols import Summing, attribute_of
 from runner.records import DataProblem, Preparation
 from runner.run.engine import INTERRUPTED, Stop
@@ -26,6 +24,9 @@ from runner.system.metadata import SCHEMA
 from runner.system.shared import make_once
 from runner.system.writing import replacing
 
+if TYPE_CHECKING:
+    from runner.metrics.aggregate import Known
+
 SHOWN_CHARS = 300  # characters of an error among many
 
 
@@ -34,6 +35,9 @@ class Tally:
     that lack a judgement; `also` gets each row with its place."""
 
     def __init__(self, also: Callable[[int, Mapping[str, Any]], None] = lambda place, row: None) -> None:
+        from runner.metrics.aggregate import Costs, Times
+        from runner.metrics.judging import RubricVotes
+
         self.times, self.costs, self.votes = Times(), Costs(), RubricVotes()
         self._also = also
         self.errors: list[str] = []
@@ -74,6 +78,8 @@ def summary_of(
     journal: Journal,
 ) -> dict[str, Any]:
     """summary.json of a run, from the rows of its journal."""
+    from runner.metrics.aggregate import aggregate
+
     ids, tally = finished.ids, finished.tally
     rows = tally.pass_through(journal.rows_with_places(ids))
     known: Known = make_once("estimates", "", dict)

@@ -26,7 +26,6 @@ from runner.errors import (
 )
 from runner.llm.calls import FILE as CALLS
 from runner.llm.models import models_among
-from runner.metrics.aggregate import aggregate
 from runner.metrics.catalogue import DECLARED, catalogue_in, catalogue_of
 from runner.metrics.judged import ANSWER_MEANS
 from runner.protocols import Case, Evaluation, Reference
@@ -193,6 +192,8 @@ def _end_below_floor(
     job: Job, head: Mapping[str, Any], error: FallsShortError, cases: Iterable[Case], summary: Mapping[str, Any]
 ) -> tuple[Outcome, dict[str, Any]]:
     """The outcome and summary of a run that ended after the values measured before the first case."""
+    from runner.metrics.aggregate import aggregate
+
     rows = (
         Row(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags)
         for case in cases

@@ -15,7 +15,6 @@ the same are answered by one request, which the cache sees to.
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import shutil
 import signal
@@ -25,11 +24,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
@@ -57,6 +54,10 @@ from runner.system.journal import Journal, ids_in
 from runner.system.metadata import write_json
 from runner.system.shared import case_ids, sharing
 from runner.system.writing import make_folder, write_text
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 SHARDS = ".shards"
 LOG = "log.txt"
@@ -217,6 +218,8 @@ class Spare:
     @classmethod
     def start(cls, targets: Sequence[str] = ()) -> Spare:
         """`targets`: classes of components."""
+        import multiprocessing
+
         context = multiprocessing.get_context("spawn")
         jobs, ours = context.Pipe(duplex=False)
         process = context.Process(target=_begin, args=(jobs, targets, os.getpid()), daemon=True)
@@ -302,6 +305,8 @@ class _Worker:
 def make_here(jobs: Sequence[Job], spare: list[Spare]) -> None:
     """Serve the shards of these runs, a process each, those of one run side by side. `spare`: processes to be used
     first."""
+    from multiprocessing.connection import wait
+
     for job in jobs:
         workers = [_Worker(job, number) for number in range(count_of(job.cfg))]
         for worker in workers:
@@ -361,6 +366,8 @@ def _end_workers(workers: Sequence[_Worker]) -> Iterator[None]:
 
 def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], parent: int) -> None:
     """Run a shard in its process."""
+    from multiprocessing import current_process
+
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # until it has a shard; the run ends it
     for target in targets:
@@ -370,7 +377,7 @@ def _begin(jobs: Connection[Any, tuple[Job, int]], targets: Sequence[str], paren
         job, number = jobs.recv()
     except EOFError:
         return
-    multiprocessing.current_process().name = f"shard {number}"
+    current_process().name = f"shard {number}"
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _as_ctrl_c)
     log = place_in(job.folder, number) / LOG

@@ -11,8 +11,8 @@ import re
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
-from operator import attrgetter
+from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -28,12 +28,11 @@ from runner.system.writing import os_error_text, replacing
 
 UNFINISHED = ".unfinished.jsonl"
 SYNC_SECONDS = 1.0
-FIELDS = tuple(each.name for each in fields(Row))
-_values = attrgetter(*FIELDS)
-NUMBERS, TEXTS = {float, int, type(None)}, {str}
+NUMBERS, TEXTS = frozenset({float, int, type(None)}), frozenset({str})
 TEXT, OBJECT = str | None, dict | None  # made once: to make one takes ten times as long as to ask it
 ID = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),')
 ADOPTED = 256  # rows that are written at once
+TOGETHER = 32  # rows of cases that asked no model and share their output, which are written at once
 LARGEST = 1e100  # of a measured number; squares and sums of larger ones overflow
 
 Places = dict[str, int]  # of rows in a file, by case id: where the line begins
@@ -56,6 +55,7 @@ class Journal:
         if path.exists() and sum(sizes[id][1] for id in self._index) < path.stat().st_size:
             self._index = _copy_rows([(path, self._index)], path)
         self._file, self._keep = path.open("ab", buffering=0), keeper(path)
+        self._together: list[tuple[str, bytes, dict[str, Any] | None]] = []  # id, line, values for readers
         self._end = self._file.tell()
         self._synced = time.monotonic()
 
@@ -68,24 +68,53 @@ class Journal:
         self.close()
 
     def __contains__(self, id: str) -> bool:
+        self._append_together()
         return id in self._index
 
     def __len__(self) -> int:
+        self._append_together()
         return len(self._index)
 
     def append(self, row: Row) -> None:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
-        text, is_whole = _json(row)
-        redacted_text, place = redacted_bytes(text), self._end
+        if self._keep is not None and _is_plain(row):
+            self._append_shared(row)
+            return
+        self._append_together()
+        self._append(row.id, encode(row))
+
+    def _append_shared(self, row: Row) -> None:
+        """Append a row that shares its output with other cells; it waits for others where its case asked no model."""
+        try:
+            values = _as_read(row)
+            text = orjson.dumps({**values, "output": orjson.Fragment(row.output.encoded)})
+        except TypeError:  # a lone surrogate in a text, or a number of NumPy
+            self._append_together()
+            self._append(row.id, encode(row))
+            return
+        redacted_text = redacted_bytes(text)
         line = _add_seal(redacted_text)
-        self._append(row.id, line)
-        if self._keep is not None and is_whole and redacted_text is text and _is_plain(row):
-            seal = line[-11:-3].decode()
-            self._keep(place, len(line), _as_read(row, seal), len(line) - len(row.output.encoded))
+        values["seal"] = line[-11:-3].decode()
+        self._together.append((row.id, line, values if redacted_text is text else None))
+        if row.cost or len(self._together) == TOGETHER:
+            self._append_together()
+
+    def _append_together(self) -> None:
+        """Write the rows that wait for others."""
+        together, self._together = self._together, []
+        if not together:
+            return
+        place = self._end
+        self._adopt({id: line for id, line, _ in together})
+        for _, line, values in together:
+            if values is not None and self._keep is not None:
+                self._keep(place, len(line), values, len(line) - len(values["output"].encoded))
+            place += len(line)
 
     def adopt(self, path: Path) -> None:
         """Take over the unchanged rows of another file for cases that have none here. They are on the disk when this
         returns."""
+        self._append_together()
         if path.exists():
             new: dict[str, bytes] = {}
             with path.open("rb") as file:
@@ -123,6 +152,7 @@ class Journal:
 
     def rows_with_places(self, ids: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The same, each with its place in the file, in bytes."""
+        self._append_together()
         read, values = reader(self.path), kept_values(self.path)
         with self.path.open("rb") as file:
             for place in (self._index[id] for id in ids if id in self._index):
@@ -140,6 +170,7 @@ class Journal:
 
     def take_back(self) -> None:
         """Count earlier rows again whose cases have no other row: this command asks for nothing more."""
+        self._append_together()
         if self._earlier:
             with self._waiting.open("rb") as file:
                 for id in [id for id in self._earlier if id not in self._index]:
@@ -150,8 +181,11 @@ class Journal:
 
     def close(self) -> None:
         """Rows are on the disk when this returns."""
-        os.fsync(self._file.fileno())
-        self._file.close()
+        try:
+            self._append_together()
+        finally:
+            os.fsync(self._file.fileno())
+            self._file.close()
 
     def _write(self, line: bytes) -> None:
         """All of it: of a disk that fills up, only a part may be taken at first."""
@@ -237,25 +271,15 @@ def _copy_rows(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
 
 def encode(row: Row) -> bytes:
     """A line that ends with the checksum of what stands before it."""
-    return _add_seal(redacted_bytes(_json(row)[0]))
+    return _add_seal(redacted_bytes(_json(row)))
 
 
-def _json(row: Row) -> tuple[bytes, bool]:
-    """And whether it says what the row does."""
+def _json(row: Row) -> bytes:
     try:
-        return orjson.dumps(_encodable_row(row), option=orjson.OPT_SERIALIZE_NUMPY), True
+        return orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # a lone surrogate in a text, or a key that is no text
         output = dict(row.output) if type(row.output) is SharedRecord else row.output
-        return orjson.dumps(_clean(asdict(replace(row, output=output)))), False
-
-
-def _encodable_row(row: Row) -> Any:
-    """The row for the encoder; of a record that cells share the JSON that is there."""
-    if type(row.output) is not SharedRecord:
-        return row
-    values = dict(zip(FIELDS, _values(row), strict=True))
-    values["output"] = orjson.Fragment(row.output.encoded)
-    return values
+        return orjson.dumps(_clean(asdict(replace(row, output=output))))
 
 
 def _is_plain(row: Row) -> bool:
@@ -263,14 +287,15 @@ def _is_plain(row: Row) -> bool:
     return (
         type(row.output) is SharedRecord
         and type(row.latency_ms) in NUMBERS
-        and {*map(type, row.metrics.values()), *map(type, row.weights.values())} <= NUMBERS
-        and {*map(type, row.labels.values()), *map(type, row.tags), *map(type, row.unscored)} <= TEXTS
+        and NUMBERS.issuperset(map(type, row.metrics.values()))
+        and TEXTS.issuperset(map(type, chain(row.labels.values(), row.tags, row.unscored)))
+        and (not row.weights or NUMBERS.issuperset(map(type, row.weights.values())))
         and all(type(timing.ms) in NUMBERS for timing in row.timings.values())
     )
 
 
-def _as_read(row: Row, seal: str) -> dict[str, Any]:
-    """The row as its line is read."""
+def _as_read(row: Row) -> dict[str, Any]:
+    """The row as its line is read, without its seal."""
     return {
         "id": row.id,
         "status": row.status,
@@ -288,7 +313,6 @@ def _as_read(row: Row, seal: str) -> dict[str, Any]:
         "error": row.error,
         "stage": row.stage,
         "cost": orjson.loads(orjson.dumps(row.cost)) if row.cost else {},
-        "seal": seal,
     }
 
 

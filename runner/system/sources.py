@@ -52,6 +52,7 @@ BY_CALL = re.compile(r"""\b(?:import_module|__import__)\(\s*["'](?P<name>[.\w]+)
 FOR_TYPES = re.compile(r"^if (?:typing\.)?TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 COMMENT = re.compile(r"#[^\n]*")
 NAME = re.compile(r"[^\W\d][\w.]*|\*")
+EMPTY = ("['Module']", "['Module', ('body', [])]")  # of a module that holds nothing but a docstring
 
 
 @cache
@@ -283,22 +284,31 @@ def _syntax(name: str) -> str | None:
         shape = _shape(ast.parse(path.read_bytes()))
     except (SyntaxError, ValueError):  # compiled, or of another Python
         return _file_digest(path)
-    return None if shape in (["Module"], ["Module", ("body", [])]) else hashlib.sha256(repr(shape).encode()).hexdigest()
+    return None if shape in EMPTY else hashlib.sha256(shape.encode()).hexdigest()
 
 
-def _shape(node: Any) -> Any:
-    """Names of nodes with what they hold, empty fields left out: newer versions of Python know more of them."""
-    kind = type(node)
-    if kind is list:
-        return [_shape(item) for item in node if not _is_docstring(item) and not _is_record(item)]
+def _shape(node: Any) -> str:
+    """A text of the names of nodes with what they hold, empty fields left out: newer versions of Python know more of
+    them."""
+    if isinstance(node, list):
+        kept = [_shape(item) for item in node if not _is_docstring(item) and not _is_record(item)]
+        return f"[{', '.join(kept)}]"
     if not isinstance(node, ast.AST):
-        return node
-    shape: list[Any] = [kind.__name__]
-    for name in node._fields:  # a module has tens of thousands of nodes
-        value = getattr(node, name, None)
+        return repr(node)
+    kind: Any = type(node)
+    shape, fields = _beginnings(kind)
+    held = node.__dict__
+    for name, beginning in fields:  # a module has tens of thousands of nodes
+        value = held.get(name)
         if value is not None and value != []:
-            shape.append((name, _shape(value) if isinstance(value, ast.AST | list) else value))
-    return shape
+            shape += f"{beginning}{_shape(value)})"
+    return f"{shape}]"
+
+
+@cache
+def _beginnings(kind: type[ast.AST]) -> tuple[str, list[tuple[str, str]]]:
+    """How the text of such a node begins, and that of each of its fields."""
+    return f"['{kind.__name__}'", [(name, f", ('{name}', ") for name in kind._fields]
 
 
 def _is_docstring(node: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -23,11 +23,12 @@ ROOMS = ("report", "agent", "links", "memory", "models", "compare", "html", "pro
 @dataclass(frozen=True, slots=True)
 class Wording:
     """`say("key", name=value)` is the sentence of that key, its placeholders filled. `declared`: what a run said of its
-    metrics."""
+    metrics; `labels`: those of metrics that were asked for, by name and k."""
 
     language: str
     texts: Mapping[str, str]
     declared: Catalogue | None = None
+    labels: dict[tuple[str, int | None], str] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def catalogue(self) -> Catalogue:

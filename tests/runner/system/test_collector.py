@@ -44,6 +44,7 @@ def test_what_was_there_is_left_alone_until_the_end_and_what_comes_is_not(
 def test_what_stays_is_left_alone_from_the_first_collection_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """And from later ones on where that is said; a cycle that begins afterwards is collected."""
     monkeypatch.setattr(collector, "_is_frozen", False)
+    monkeypatch.setattr(collector, "FEW", 0)
     gc.unfreeze()
     try:
         with collect_seldom():
@@ -63,7 +64,8 @@ def test_what_stays_is_left_alone_from_the_first_collection_on(monkeypatch: pyte
         gc.freeze()  # as the suite has it
 
 
-def test_a_process_that_ends_quickly_flushes_what_is_open(tmp_path: Path) -> None:
+@pytest.mark.parametrize("freeze", ["pass", "gc.freeze()"])
+def test_a_process_that_ends_quickly_flushes_what_is_open(freeze: str, tmp_path: Path) -> None:
     """A file that only a cycle holds is closed by nobody."""
     program = (
         "import gc, sys\n"
@@ -73,11 +75,28 @@ def test_a_process_that_ends_quickly_flushes_what_is_open(tmp_path: Path) -> Non
         "node = Node()\n"
         "node.itself, node.file = node, open(sys.argv[1], 'w')\n"
         "node.file.write('written')\n"
-        "del node\n"
+        f"del node\n{freeze}\n"
     )
     path = tmp_path / "file"
     subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True)
     assert path.read_text() == "written"
+
+
+def test_few_cycles_wait_for_those_of_the_next_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_is_frozen", False)
+    gc.unfreeze()
+    try:
+        with collect_seldom():
+            collect()
+            passing, kept = weakref.ref(Node()), []
+            collect()
+            assert passing() is not None
+            while gc.get_count()[0] < collector.FEW:
+                kept.append([])
+            collect()
+            assert passing() is None
+    finally:
+        gc.freeze()
 
 
 def test_while_a_program_starts_hardly_anything_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,18 +139,19 @@ sys.exit(3)
     [
         ("", "", True),
         ("atexit.register(print, 'earlier')", "", False),
-        ("", "import sqlite3; database = sqlite3.connect(':memory:')", False),
+        ("", "import sqlite3; database = sqlite3.connect('numbers.sqlite')", False),
+        ("", "written = open('file', 'w')", True),
         ("", "import sqlite3", True),
     ],
-    ids=["alone", "earlier handler", "open database", "closed databases"],
+    ids=["alone", "earlier handler", "open database", "open file", "closed databases"],
 )
 def test_a_process_ends_without_being_taken_apart_where_nothing_is_left_to_do(
-    before: str, within: str, is_quick: bool
+    before: str, within: str, is_quick: bool, tmp_path: Path
 ) -> None:
     program = ENDING.format(before=before, within=within)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, env=environment
+        [sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path, capture_output=True, text=True, env=environment
     )
     assert (ended.returncode, ended.stderr) == (3, "")
     assert ended.stdout.startswith("said\nhandler\n")
