@@ -66,7 +66,7 @@ def test_how_many_more_labels_halve_the_interval_by_hand():
 
     def margin(times: float) -> float:  # the variances of `test_by_hand`, of which some shrink
         variance = 1 / 24 / times - (1 / 48 / times) ** 2 / (1 / 48 / times + 0.02125)
-        return t.ppf(0.975, 4 * times - 1) * math.sqrt(variance)
+        return scipy.stats.t.ppf(0.975, 4 * times - 1) * math.sqrt(variance)
 
     assert margin(1 + 6 / 4) < margin(1) / 2 < margin(1 + 5 / 4)
     assert labels_to_halve(HUMAN, JUDGED, OTHERS) == 6
