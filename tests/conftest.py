@@ -39,8 +39,10 @@ GOLDEN = Path(__file__).parent / "golden"
 LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/test_wheel", "tests/runner/commands/")
 
 # Files whose tests one worker makes, since what they have in common takes a worker seconds of processor time: to import
-# MLflow and its store, and what the processes are forked from that a test starts.
+# MLflow and its store, or the distributions of SciPy, to load the dictionary of Kiwi, and what the processes are
+# forked from that a test starts.
 TOGETHER = {
+    "kiwi": ("tests/test_docs.py", "tests/plugins/tokenizer/test_kiwi.py"),
     "mlflow": (
         "tests/command_line/test_case_traces.py",
         "tests/command_line/test_comparing.py",
@@ -56,6 +58,16 @@ TOGETHER = {
         "tests/runner/compare/test_sides.py",
         "tests/runner/tracking/test_mlflow_client.py",
         "tests/runner/words/test_spoken.py",
+    ),
+    "scipy": (
+        "tests/runner/commands/calibrate/test_agreement.py",
+        "tests/runner/metrics/test_bounded.py",
+        "tests/runner/metrics/test_correlation.py",
+        "tests/runner/metrics/test_memory.py",
+        "tests/runner/metrics/test_paired.py",
+        "tests/runner/metrics/test_ppi.py",
+        "tests/runner/metrics/test_rank_agreement.py",
+        "tests/runner/metrics/test_statistics.py",
     ),
     "forked": (
         "tests/command_line/test_calls.py",
@@ -90,7 +102,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # The same inputs each time, however busy the machine is; --hypothesis-profile=default draws them anew.
 settings.register_profile(
-    "steady", derandomize=True, max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "steady", derandomize=True, max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", settings.get_profile("steady"), derandomize=False, max_examples=1000)
 settings.load_profile("steady")

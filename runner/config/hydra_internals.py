@@ -734,7 +734,10 @@ def _itself(inner: T) -> T:
 
 
 def _key(overrides: Sequence[str]) -> tuple[str, ...]:
-    """The overrides of a job without order and quoting: Hydra lists its own first, and formats all in its own way."""
+    """The overrides of a job without order and quoting: Hydra lists its own first, and formats all in its own way. Of a
+    key that is given twice, the last counts, as in the job."""
     parsed = [arguments.parse(override) for override in overrides]
     deciding = [each for each in parsed if not each.is_hydra_override() and each.key_or_group != "out"]
-    return tuple(f"{each.get_key_element()}={each.get_value_element_as_str()}" for each in deciding)
+    return tuple(
+        {(key := each.get_key_element()): f"{key}={each.get_value_element_as_str()}" for each in deciding}.values()
+    )

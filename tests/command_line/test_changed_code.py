@@ -131,6 +131,7 @@ def test_a_file_of_data_that_is_not_there_is_told_before_the_run(words: list[str
     assert f"judge._target_: data_files of FixedJudge: no 'prompts' in {tmp_path / 'mine'}" in done.stderr
 
 
+@pytest.mark.slow  # three processes; test_sources.py has what counts for what is built
 def test_a_sentence_of_a_report_drops_nothing_and_code_that_builds_does(words: list[str], tmp_path: Path) -> None:
     """In a copy of this program, which `python -m` takes from the working folder."""
     for name in ("runner", "plugins", "conf"):

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+import pytest
+
 from tests.command_line.chatting import COMMAND, LOCAL, asking, environment
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer
@@ -76,6 +78,7 @@ def test_people_get_a_prompt_and_sources_and_ctrl_d_ends_well() -> None:
         assert shown.ended() == (0, "")
 
 
+@pytest.mark.slow  # the next one is pressed at a harder moment
 def test_ctrl_c_at_the_prompt_ends_the_chat() -> None:
     with terminal() as shown:
         shown.until("> ")

@@ -21,7 +21,8 @@ def values(path: str) -> dict[str, float]:
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize(("language", "n"), [("ko", 45), pytest.param("both", 90, marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_docs.py runs the same sweep; the next test and test_agentic.py have what these parts gain
+@pytest.mark.parametrize(("language", "n"), [("ko", 45), ("both", 90)])
 def test_retrievers_and_memories_side_by_side(language: str, n: int, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = ["retriever=hybrid,agentic", "memory=none,recursive_summary", f"scenario.language={language}"]
     assert main(["+experiment=copilot", *sweep, "tracking=none", "out=s"]) == 0

@@ -99,6 +99,7 @@ def test_a_tracking_store_that_breaks_costs_no_result(data: list[str], tmp_path:
     )
 
 
+@pytest.mark.slow  # test_launchers.py has one that is resumed
 def test_a_worker_that_is_killed_leaves_a_failed_run(
     data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

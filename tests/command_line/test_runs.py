@@ -135,7 +135,10 @@ def test_standard_streams_that_were_closed() -> None:
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
 
 
-@pytest.mark.parametrize(("encoding", "shown"), [("cp949", "평가 결과"), ("ascii", "\\ud3c9\\uac00 \\uacb0\\uacfc")])
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [pytest.param("cp949", "평가 결과", marks=pytest.mark.slow), ("ascii", "\\ud3c9\\uac00 \\uacb0\\uacfc")],
+)
 def test_a_terminal_without_some_characters(encoding: str, shown: str, tmp_path: Path) -> None:
     folder = write_run(tmp_path / os.fsdecode(b"\xea\xb0"), KOREAN)  # a name that is no UTF-8
     words = command("results", str(folder))

@@ -121,6 +121,7 @@ def test_a_shard_that_loses_every_process_ends_the_run_and_keeps_the_rest(
     assert {count for id, count in asked().items() if id not in shard_1} == {1}  # the other shard lost nothing
 
 
+@pytest.mark.slow  # test_ledger_processes.py has that processes share a budget
 def test_one_budget_holds_over_all_shards(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

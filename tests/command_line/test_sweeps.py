@@ -121,9 +121,9 @@ SLOW = pytest.mark.slow
             ["judge.supported=0.1,0.9", "retriever.b=0,1", "sample=8,5"],
             marks=SLOW,
         ),
-        (["+experiment=memory", OTHERS], ["memory.window=4,1"]),
+        pytest.param(["+experiment=memory", OTHERS], ["memory.window=4,1"], marks=SLOW),
         pytest.param(["+experiment=copilot", OTHERS], ["k=3,1"], marks=SLOW),
-        (["+experiment=full_rag"], ["retriever=keyword,agentic"]),
+        pytest.param(["+experiment=full_rag"], ["retriever=keyword,agentic"], marks=SLOW),
         pytest.param(["+experiment=full_rag", "retriever=agentic"], ["k=3,1"], marks=SLOW),
         pytest.param(["+experiment=full_rag", "retriever=keyword"], ["seed=1,2"], marks=SLOW),
         pytest.param(

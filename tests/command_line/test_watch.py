@@ -47,7 +47,7 @@ def watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchi
     ]  # fmt: skip
     write_jsonl(tmp_path / "q.jsonl", questions)
     data = ["dataset=vault", "dataset.notes=notes", "dataset.queries=q.jsonl"]
-    started = Watching("+experiment=full_rag", *data)
+    started = Watching("+experiment=full_rag", "retriever=keyword", *data)
     yield started
     started.process.kill()
     started.process.wait()

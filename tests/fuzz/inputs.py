@@ -1,6 +1,6 @@
 """How many inputs each test gets, and the law that every input is held to.
 
-RUNNER_FUZZ is the number of inputs in all (default: 250; up to 1000 are always the same ones, more are drawn anew).
+RUNNER_FUZZ is the number of inputs in all (default: 150; up to 1000 are always the same ones, more are drawn anew).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.errors import RunnerError
 T = TypeVar("T")
 
 WHOLE = 1000  # what the shares are of
-TOTAL = int(os.environ.get("RUNNER_FUZZ", 250))
+TOTAL = int(os.environ.get("RUNNER_FUZZ", 150))
 SEEN: Counter[str] = Counter()  # by test: inputs it was given
 FOREIGN = re.compile(r"^(?!InputError|DataError)\w+(Error|Exception)\b|Traceback|^unexpected ")
 ERROR = re.compile(r"error: ")

@@ -18,7 +18,7 @@ from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.timeline import current_facts, text_of_turn
 from runner.text.shown import shows, shows_inside
 
-COUNT = 48
+COUNT = 24
 DIGEST = "import tests.plugins.scenario.test_synthetic as t; print(t.digest(t.few()))"
 
 

@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import betaincinv
-from scipy.stats import binomtest
 
 from runner.metrics.bounded import TAIL, _beta_quantile, bounded_intervals, fits
 from runner.metrics.statistics import Floats
@@ -40,14 +39,14 @@ def test_equal_values_inside_of_the_range() -> None:
 @settings(max_examples=60, deadline=None)
 def test_a_proportion_as_scipy_has_it(n: int, data: st.DataObject) -> None:
     ones = data.draw(st.integers(0, n))
-    expected = binomtest(ones, n).proportion_ci(method="exact")
+    expected = scipy.stats.binomtest(ones, n).proportion_ci(method="exact")
     assert of_one([1.0] * ones + [0.0] * (n - ones)) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 283, 5_000, 100_000])
 def test_quantiles_of_beta_distributions_as_scipy_has_them(n: int) -> None:
     ones = np.unique(np.linspace(1, n, 12).astype(int))
-    expected = betaincinv(ones, n - ones + 1, TAIL)
+    expected = scipy.special.betaincinv(ones, n - ones + 1, TAIL)
     assert [_beta_quantile(int(count), n) for count in ones] == pytest.approx(expected, rel=1e-11)
 
 

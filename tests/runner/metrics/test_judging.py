@@ -93,7 +93,7 @@ def test_the_interval_to_the_last_digit():
 def test_nineteen_of_twenty_intervals_cover_the_alpha_of_very_many_cases():
     """Variance of truth 1/12, of noise .01: alpha of infinitely many cases is (1/12) / (1/12 + .01)."""
     truth = (1 / 12) / (1 / 12 + 0.01)
-    found = [judging_of(rows(np.random.default_rng(seed), 60), seed=1)["faithfulness"] for seed in range(300)]
+    found = [judging_of(rows(np.random.default_rng(seed), 60), seed=1)["faithfulness"] for seed in range(120)]
     assert 0.91 <= np.mean([entry["alpha_low"] <= truth <= entry["alpha_high"] for entry in found]) <= 0.98
 
 

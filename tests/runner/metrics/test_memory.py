@@ -3,9 +3,9 @@
 from dataclasses import astuple
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from runner.metrics.memory import (
     CRITERIA,
@@ -119,7 +119,7 @@ def test_every_recall_is_in_one_bin(recalls: list[Recall]) -> None:
 @given(st.integers(1, 400), st.data())
 def test_wilson_as_scipy_has_it(n: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(0, n))
-    expected = binomtest(k, n).proportion_ci(method="wilson")
+    expected = scipy.stats.binomtest(k, n).proportion_ci(method="wilson")
     assert wilson(k, n) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from runner.metrics import paired
 from runner.metrics.paired import compare_means, compare_weighted, difference_intervals, holm, mcnemar_p, swap_p
@@ -120,7 +120,7 @@ def test_mcnemar_by_hand(lost: int, won: int, p: float) -> None:
 def test_mcnemar_is_the_swap_test_of_yes_and_no(lost: int, won: int, step: float) -> None:
     after = np.zeros(2000)
     after[:lost], after[lost : lost + won] = -step, step
-    expected = stats.binomtest(lost, lost + won).pvalue
+    expected = scipy.stats.binomtest(lost, lost + won).pvalue
     assert mcnemar_p(lost, won) == pytest.approx(expected, rel=1e-12)
     assert swap_p((0.3 + after - 0.3)[:, None], seed=1)[0] == pytest.approx(expected, rel=1e-12)
 
@@ -176,17 +176,19 @@ def test_a_p_below_what_is_drawn_is_never_below_that_of_all_swaps() -> None:
 
 def test_p_of_few_cases_is_exact() -> None:
     values = np.array([0.3, -0.1, 0.25, 0.0, 0.5, -0.05, 0.4, 0.1, 0.2])
-    expected = stats.permutation_test((values,), mean, permutation_type="samples", vectorized=True, n_resamples=np.inf)
+    expected = scipy.stats.permutation_test(
+        (values,), mean, permutation_type="samples", vectorized=True, n_resamples=np.inf
+    )
     assert swap_p(values[:, None], seed=1)[0] == pytest.approx(expected.pvalue)
 
 
 @pytest.mark.parametrize("kind", ["yes or no", "seldom", "numbers"])
-@pytest.mark.parametrize("n", [60, 300, 4000])
+@pytest.mark.parametrize("n", [60, 300, 1500])
 def test_p_against_scipy(kind: str, n: int) -> None:
     values = differences_of(kind, n)
     resamples = 9_999 if n < 1000 else 4_999
     with np.errstate(over="ignore"):  # SciPy 1.13 counts the permutations as a float
-        expected = stats.permutation_test(
+        expected = scipy.stats.permutation_test(
             (values,),
             mean,
             permutation_type="samples",
@@ -204,7 +206,7 @@ def test_p_against_scipy(kind: str, n: int) -> None:
 def test_intervals_against_scipy(kind: str, n: int) -> None:
     """From 5,000 cases on without resampling, or resampling only what differs."""
     values = differences_of(kind, n)
-    expected = stats.bootstrap(
+    expected = scipy.stats.bootstrap(
         (values,),
         mean,
         method="BCa",
@@ -225,7 +227,7 @@ def test_an_interval_of_many_cases_of_which_few_differ() -> None:
     values = np.zeros(10_000)
     values[:3] = 1.0
     low, high = difference_intervals(values[:, None], seed=1)[0] * 10_000
-    expected = stats.bootstrap(
+    expected = scipy.stats.bootstrap(
         (values,),
         mean,
         method="BCa",
@@ -244,7 +246,7 @@ def test_an_interval_of_many_cases_of_which_few_differ() -> None:
 
 def test_skewed_differences_of_many_cases() -> None:
     values = np.random.default_rng(4).exponential(1.0, 6000) ** 2
-    expected = stats.bootstrap(
+    expected = scipy.stats.bootstrap(
         (values,),
         mean,
         method="BCa",
@@ -264,12 +266,12 @@ def test_an_interval_of_many_wins_has_the_quantiles_of_the_binomial_distribution
     n, won = 20_000, 1_100
     values = np.zeros(n)
     values[:won] = 1.0
-    wins, drawn = np.arange(n + 1), stats.binom(n, won / n)
+    wins, drawn = np.arange(n + 1), scipy.stats.binom(n, won / n)
     below = drawn.cdf(wins) - drawn.pmf(wins) / 2
-    bias = stats.norm.ppf(below[won])
-    acceleration = stats.skew(values) / (6 * math.sqrt(n))
-    shifted = bias + stats.norm.ppf([0.025, 0.975])
-    expected = np.interp(stats.norm.cdf(bias + shifted / (1 - acceleration * shifted)), below, wins)
+    bias = scipy.stats.norm.ppf(below[won])
+    acceleration = scipy.stats.skew(values) / (6 * math.sqrt(n))
+    shifted = bias + scipy.stats.norm.ppf([0.025, 0.975])
+    expected = np.interp(scipy.stats.norm.cdf(bias + shifted / (1 - acceleration * shifted)), below, wins)
     assert difference_intervals(values[:, None], seed=1)[0] * n == pytest.approx(expected, abs=0.05)
 
 

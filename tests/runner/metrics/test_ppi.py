@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import t
+import scipy
 
 from runner.metrics.ppi import corrected_mean, labels_to_halve
 
@@ -24,7 +24,7 @@ def test_by_hand():
     assert found.value == pytest.approx(0.5 + weight * (0.7 - 0.75))
     # deviations of people .5 0 -.5 0, of the judge .25 .25 -.25 -.25
     left = (0.5 - 0.25 * weight) ** 2 * 2 + (0.25 * weight) ** 2 * 2
-    margin = t.ppf(0.975, 3) * math.sqrt(left / 3 / 4 + weight**2 * 0.02125)
+    margin = scipy.stats.t.ppf(0.975, 3) * math.sqrt(left / 3 / 4 + weight**2 * 0.02125)
     assert (found.low, found.high) == pytest.approx((found.value - margin, found.value + margin))
 
 
@@ -33,7 +33,7 @@ def test_the_estimator_of_2023_and_the_labels_alone():
     assert first.value == pytest.approx(0.7 - (0.75 - 0.5))
     alone = corrected_mean(HUMAN, JUDGED, OTHERS, weight=0.0)
     assert alone.value == 0.5
-    assert alone.high - alone.value == pytest.approx(t.ppf(0.975, 3) * HUMAN.std(ddof=1) / 2)
+    assert alone.high - alone.value == pytest.approx(scipy.stats.t.ppf(0.975, 3) * HUMAN.std(ddof=1) / 2)
 
 
 def test_a_judge_that_does_not_vary_counts_nothing():
@@ -66,7 +66,7 @@ def test_how_many_more_labels_halve_the_interval_by_hand():
 
     def margin(times: float) -> float:  # the variances of `test_by_hand`, of which some shrink
         variance = 1 / 24 / times - (1 / 48 / times) ** 2 / (1 / 48 / times + 0.02125)
-        return t.ppf(0.975, 4 * times - 1) * math.sqrt(variance)
+        return scipy.stats.t.ppf(0.975, 4 * times - 1) * math.sqrt(variance)
 
     assert margin(1 + 6 / 4) < margin(1) / 2 < margin(1 + 5 / 4)
     assert labels_to_halve(HUMAN, JUDGED, OTHERS) == 6

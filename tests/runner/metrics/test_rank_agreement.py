@@ -2,9 +2,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kendalltau
 
 from runner.metrics.agreement import DIGITS, RankAgreement, interval, kendall, rank_agreement
 
@@ -27,7 +27,7 @@ def test_kendall_is_that_of_scipy(pairs: list[tuple[int, float]]) -> None:
     if found is None:
         assert np.ptp(x) == 0 or np.ptp(y) == 0
     else:
-        assert found == round(float(kendalltau(x, y).statistic), DIGITS)
+        assert found == round(float(scipy.stats.kendalltau(x, y).statistic), DIGITS)
 
 
 def test_without_differences_there_is_no_order() -> None:

@@ -8,9 +8,9 @@ import sys
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from runner.metrics.statistics import (
     _means_without,
@@ -72,7 +72,7 @@ SAMPLES = {
 def test_against_scipy(kind, n):
     values = SAMPLES[kind](np.random.default_rng(n), n)
     low, high = mean_interval(values, seed=1, resamples=20_000)
-    expected = stats.bootstrap(
+    expected = scipy.stats.bootstrap(
         (values,), np.mean, method="BCa", n_resamples=20_000, random_state=np.random.default_rng(2), batch=2000
     ).confidence_interval
     # Limits of 20,000 resamples scatter by about 1/60 of the width; a mean of few values moves in steps.
@@ -89,7 +89,7 @@ def test_limits_from_the_resampled_means_of_scipy(n):
         ((values,), lambda v, axis: v.mean(axis=axis)),
         ((values, weights), lambda v, w, axis: (v * w).sum(axis=axis) / w.sum(axis=axis)),
     ):
-        found = stats.bootstrap(
+        found = scipy.stats.bootstrap(
             arrays, statistic, method="BCa", paired=True, vectorized=True, random_state=np.random.default_rng(2)
         )
         limits = bca_interval(found.bootstrap_distribution, mean(*arrays), _means_without(*arrays))
@@ -117,7 +117,7 @@ def test_weights_are_those_of_repeated_observations_in_the_estimate():
     random = np.random.default_rng(5)
     values, weights = random.random(200), random.integers(1, 4, 200).astype(float)
     low, high = mean_interval(values, weights, seed=1, resamples=20_000)
-    expected = stats.bootstrap(
+    expected = scipy.stats.bootstrap(
         (values, weights),
         lambda v, w, axis: (v * w).sum(axis=axis) / w.sum(axis=axis),
         method="BCa",

@@ -133,7 +133,10 @@ def _add_many(path: Path, listed: Path, first: int) -> None:
     numbers.close()
 
 
-@pytest.mark.parametrize(("kind", "journal"), [("ext4", "wal"), ("nfs4", "delete"), ("fuse.sshfs", "delete")])
+@pytest.mark.parametrize(
+    ("kind", "journal"),
+    [("ext4", "wal"), ("nfs4", "delete"), pytest.param("fuse.sshfs", "delete", marks=pytest.mark.slow)],
+)
 def test_no_log_in_shared_memory_where_several_machines_may_write(
     kind: str, journal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,7 +83,7 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
             "  generator.model: 모델 이름은 provider:model 형식으로 씁니다(예: openai:gpt-4o-mini). 입력한 값: 'x'\n",
         ),
         (
-            ["+experiment=full_rag", "generator=openai", "provider.openai.api_key_env=NO_SUCH_KEY"],
+            ["+experiment=full_rag", "sample=2", "generator=openai", "provider.openai.api_key_env=NO_SUCH_KEY"],
             "  provider.openai.api_key_env: 환경 변수 NO_SUCH_KEY 값이 없습니다. https://api.openai.com",
         ),
     ],

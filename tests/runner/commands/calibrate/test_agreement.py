@@ -9,7 +9,7 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from runner.commands.calibrate.agreement import Settings, _estimate, agreement_of
 from runner.data.ratings import UNIT, RatedAnswer, Scale
@@ -37,7 +37,7 @@ def test_by_hand():
     assert found["mean_human"] == 0.5625
     assert found["mean_judge"] == 0.5
     assert found["bias"]["value"] == pytest.approx(-0.0625)
-    assert found["pearson"]["value"] == pytest.approx(stats.pearsonr(judge, human).statistic)
+    assert found["pearson"]["value"] == pytest.approx(scipy.stats.pearsonr(judge, human).statistic)
     assert found["spearman"]["value"] == pytest.approx(0.8)  # ranks 4 3 1 2 and 4 2 1 3: 1 - 6 * 2 / 60
     assert found["confusion"] == {
         "true_positive": 2,
@@ -118,7 +118,7 @@ def test_people_among_themselves():
     assert (found["n"], found["ratings"]) == (5, 3)
     left_out = found["one_left_out"]
     first, others, judge = [1, 0.75, 0, 0.5, 1], [1, 0.25, 0, 1, 0.25], [0.9, 0.6, 0.2, 0.3, 0.4]
-    person, in_place = stats.pearsonr(first, others).statistic, stats.pearsonr(judge, others).statistic
+    person, in_place = scipy.stats.pearsonr(first, others).statistic, scipy.stats.pearsonr(judge, others).statistic
     assert left_out["n"] == 5
     assert left_out["person"]["value"] == pytest.approx(person)
     assert left_out["judge"]["value"] == pytest.approx(in_place)
@@ -165,11 +165,11 @@ def test_intervals_are_those_of_scipy(name):
         {str(n): float(value) for n, value in enumerate(judge)},
     )[name]
     statistic = {
-        "pearson": lambda x, y: stats.pearsonr(x, y).statistic,
-        "spearman": lambda x, y: stats.spearmanr(x, y).statistic,
+        "pearson": lambda x, y: scipy.stats.pearsonr(x, y).statistic,
+        "spearman": lambda x, y: scipy.stats.spearmanr(x, y).statistic,
         "bias": lambda x, y: (x - y).mean(),
     }[name]
-    expected = stats.bootstrap(
+    expected = scipy.stats.bootstrap(
         (judge, human),
         statistic,
         paired=True,

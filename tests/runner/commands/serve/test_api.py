@@ -300,6 +300,32 @@ def test_a_queue_is_found_again_and_waits_in_order(tmp_path: Path) -> None:
     assert found.get(second.id).words == ["k=2", f"out={tmp_path / second.id}"]  # type: ignore[union-attr]
 
 
+def test_a_job_outlives_its_server_is_started_again_when_it_is_killed_and_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a command that takes long, whatever its words are."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    before = Jobs(tmp_path / "root", limit=1)
+    id = before.add("run", "a", []).id
+    before.tick()
+    child = before._children[id]
+    after = Jobs(tmp_path / "root", limit=1)  # as a server finds it that is started when the first was killed
+    after.tick()
+    assert (after.get(id).pid, after.get(id).starts) == (child.pid, 1)  # type: ignore[union-attr]
+    child.kill()
+    child.wait()
+    after.tick()
+    again = after.get(id)
+    assert again is not None and (again.status, again.starts) == ("running", 2)
+    after.cancel(again)
+    after._children[id].wait()
+    after.tick()
+    assert after.get(id).status == "cancelled"  # type: ignore[union-attr]
+
+
 def test_jobs_of_one_second_start_in_the_order_in_which_they_came(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, limit=1)
     begun: list[str] = []

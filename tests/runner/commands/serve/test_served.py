@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.services.models_server import ModelsServer
 from tests.services.ports import free_port
 from tests.small_data import small_data
@@ -119,11 +121,11 @@ def names(value: Any) -> Any:
     )
 
 
-def until(holds: Callable[[], Any]) -> Any:
+def until(holds: Callable[[], Any], pause_s: float = 0.05) -> Any:
     end = time.monotonic() + PATIENCE_S
     while not (found := holds()):
         assert time.monotonic() < end, "it never came"
-        time.sleep(0.05)
+        time.sleep(pause_s)
     return found
 
 
@@ -137,7 +139,7 @@ def test_the_requests_of_the_specification_by_curl(tmp_path: Path) -> None:
         status, begun = typed(tmp_path, SPEC_POST, address, dataset_id=dataset["id"])
         assert (status, list(begun)) == (202, list(json.loads(SPEC_ANSWER)))
         assert begun["status"] in ("pending", "running")  # by how soon the job has begun
-        until(lambda: typed(tmp_path, SPEC_GET, address, run_id=begun["id"])[1]["status"] == "completed")
+        until(lambda: typed(tmp_path, SPEC_GET, address, run_id=begun["id"])[1]["status"] == "completed", 0.3)
         status, run = typed(tmp_path, SPEC_GET, address, run_id=begun["id"])
         assert_as_specified(run, dataset["id"])
         short = SPEC_POST.replace('"full_rag"', '"retrieval_only"').replace("/runs ", "/runs?wait=true ")
@@ -150,7 +152,9 @@ def test_the_requests_of_the_specification_by_curl(tmp_path: Path) -> None:
         assert (done.returncode, (tmp_path / "outputs" / run["id"]).exists()) == (0, False)
 
 
+@pytest.mark.slow
 def test_a_killed_server_and_a_killed_job_go_on_and_pay_nothing_twice(tmp_path: Path, server: ModelsServer) -> None:
+    """Five processes; test_api.py has what becomes of a job, and test_costs.py that nothing is paid twice."""
     server.latency_s = 0.2
     small_data(tmp_path)
     local = [
