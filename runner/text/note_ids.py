@@ -23,7 +23,7 @@ class NoteNames:
     """
 
     def __init__(self) -> None:
-        self._ids: dict[str, None] = {}
+        self._key_by_id: dict[str, str] = {}
         self._paths: dict[str, list[str]] = defaultdict(list)
         self._names: dict[str, list[str]] = defaultdict(list)
         self._titles: dict[str, list[str]] = defaultdict(list)
@@ -31,16 +31,16 @@ class NoteNames:
 
     def add(self, id: str, title: str = "", aliases: Iterable[str] = ()) -> None:
         """Let a note be found by its id, path, file name, title and aliases."""
-        self._ids[id] = None
-        self._paths[note_key(id)].append(id)
-        self._names[note_key(id).rpartition("/")[2]].append(id)
+        key = self._key_by_id[id] = note_key(id)
+        self._paths[key].append(id)
+        self._names[key.rpartition("/")[2]].append(id)
         self._titles[note_key(title)].append(id)
         for alias in dict.fromkeys(note_key(alias) for alias in aliases):
             self._aliases[alias].append(id)
 
     def resolve(self, reference: str) -> Sequence[str]:
         """Ids in the order in which they were added: none when unknown, several when ambiguous."""
-        if reference in self._ids:
+        if reference in self._key_by_id:
             return (reference,)
         key = note_key(reference)
         if not key:
@@ -54,4 +54,4 @@ class NoteNames:
 
     def _notes_ending_with(self, key: str) -> list[str]:
         named = self._names.get(key.rpartition("/")[2], [])
-        return [note for note in named if f"/{note_key(note)}".endswith(f"/{key}")]
+        return [note for note in named if f"/{self._key_by_id[note]}".endswith(f"/{key}")]

@@ -80,62 +80,64 @@ _SUBJECT = (
     rf"(?:it|this|that|(?:(?:this|that|the|such|any|your) )?(?:\w+ )?(?:{_INFO}|content|topic|page|question|problem))"
 )
 
-_ENGLISH = compile_late(
-    "^(?:"
-    + "|".join(
-        (
-            # I do not know; unable to determine; it is impossible to say; I couldn't find; I have no information
-            rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?{_KNOW}\b",
-            rf"{_SPEAKER} (?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?(?:find|see)\b",
-            rf"{_SPEAKER} {_NOT} {_ADVERB}(?:have|possess)(?: (?!about|on|in)[\w'’-]+){{0,5}} (?:{_INFO}{_ABOUT}"
-            rf"|evidence\b)",
-            rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) (?:be able to )?(?:provide|offer"
-            rf"|give)(?: [\w'’-]+){{0,3}} (?:{_INFO}|evidence)\b",
-            rf"{_SPEAKER}?(?: am| was| are| were|['’]m|['’]re)? ?{_ADVERB}{_UNABLE} to"
-            rf" (?:{_KNOW}|find|see|(?:provide|give) (?:\w+ ){{0,3}}{_INFO})\b",
-            rf"{_SPEAKER} (?:am|is|are|was|were)n['’]t able to (?:{_KNOW}|find|see)\b",
-            rf"it(?: is|['’]s| was) {_UNABLE} to (?:{_DETERMINE}|provide (?:\w+ ){{0,3}}{_INFO})\b",
-            rf"(?:{_SPEAKER} (?:have|had|found|see|saw|know)|(?:{_SPEAKER} )?lack) (?:{_NO} )?(?:\w+ ){{0,2}}?"
-            rf"(?:(?:{_INFO}|evidence){_ABOUT}|(?<=nothing )about\b)",
-            rf"{_SPEAKER} (?:am|are|was|were)(?: not|n['’]t) (?:given|provided with) (?:enough|sufficient|any)\b",
-            r"(?:(?:I|we)(?:['’]m|['’]re| am| are) )?(?:not (?:\w+ly )?(?:sure|certain|aware|confident|clear)|unsure"
-            r"|uncertain)"
-            r"(?:$| (?:about|on|of|what|who|when|where|how|why|whether|if|which)\b)",
-            r"(?:idk|dunno|no (?:idea|clue))\b",
-            # you have not told me; the documents do not say; nothing in the text; neither document mentions
-            rf"you {_NOT} {_ADVERB}(?:told|tell|mention(?:ed)?|said|say|shared?|specif(?:y|ied)|provided?)\b",
-            rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? {_NOT} {_ADVERB}(?:(?:seem|appear) to )?{_TELL}\b",
-            rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? (?:(?:is|are) (?:silent|insufficient|not (?:enough|sufficient))"
-            rf"|lacks?"
-            rf"|fails? to {_TELL}|(?:{_TELL}|makes?) {_NO})\b",
-            rf"(?:no|neither|none of)\b (?:[\w'’-]+ ){{0,4}}?{_SOURCE}(?: [\w'’-]+){{0,3}}? {_TELL}\b",
-            rf"nothing (?:{_FROM}|was found|relevant|about)",
-            # there is no information; no details found; insufficient context to answer
-            rf"there(?: (?:is|was|are|were)|['’]s| seems? to be| appears? to be|(?: is| was| are| were)n['’]t)"
-            rf" (?:{_NO}|any|enough)\b(?: [\w'’-]+){{0,3}}? ?(?:{_INFO}{_ABOUT}|{_FROM})",
-            rf"there(?: is| was|['’]s) {_NO} (?:\w+ )?evidence(?:$| (?:{_FROM}|to {_DETERMINE}\b))",
-            rf"{_NO} (?:[\w'’-]+ ){{0,2}}?(?:{_INFO}|evidence)(?: (?:(?:is|was|were|are|has been|have been|could be"
-            rf"|can be) )?(?:found|available|provided|given|returned|located|exists?)\b| to {_DETERMINE}\b"
-            rf"| (?:about|on|regarding|of this)\b| {_FROM}|$)",
-            # it is not mentioned; the answer is unknown; cannot be determined; beyond the scope of the documents
-            rf"{_NP}{_IS_NOT} {_ADVERB}(?:mentioned|specified|stated|{_TOLD} {_FROM}"
-            rf"|(?:anywhere )?in (?:the |my |any |your |our )?(?:\w+ )?{_SOURCE})",
-            rf"{_SUBJECT} {_IS_NOT} {_ADVERB}{_TOLD}(?: yet)?(?:$| {_FROM})",
-            rf"{_SUBJECT}(?:['’]s| is| was| remains) (?:not (?:\w+ )?(?:clear|known|certain)|un(?:clear|known|certain)"
-            r"|being prepared)\b",
-            rf"{_SUBJECT} (?:is|was|are|were) (?:unavailable|missing|insufficient|not (?:enough|sufficient))(?:$"
-            rf"| {_FROM})",
-            rf"(?:{_SUBJECT} )?{_CANNOT} be (?:answered|determined|inferred|established|found|verified|confirmed"
-            rf"|known)\b",
-            rf"{_NP}{_CANNOT} be (?:answered|determined|inferred|found|established|verified) {_FROM}",
-            rf"{_NP}(?:is|are|was) (?:unclear|unknown|missing) {_FROM}",
-            rf"{_NP}(?:(?:is|are|falls?|it['’]s|that['’]s) )?(?:outside|beyond) (?:of )?(?:\w+ ){{0,5}}?"
-            rf"(?:{_INFO}|{_SOURCE}|scope$|experience$|expertise$)\b",
-            rf"(?:unanswerable|unknown|undetermined|unspecified|unclear|n/?a|not (?:{_TOLD}|applicable)"
-            rf"|not in (?:\w+ ){{0,2}}{_SOURCE})(?: {_FROM})?$",
-        )
-    )
-    + ")",
+_FORMS = (
+    # I do not know; unable to determine; it is impossible to say; I couldn't find; I have no information
+    rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?{_KNOW}\b",
+    rf"{_SPEAKER} (?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?(?:find|see)\b",
+    rf"{_SPEAKER} {_NOT} {_ADVERB}(?:have|possess)(?: (?!about|on|in)[\w'’-]+){{0,5}} (?:{_INFO}{_ABOUT}"
+    rf"|evidence\b)",
+    rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) (?:be able to )?(?:provide|offer"
+    rf"|give)(?: [\w'’-]+){{0,3}} (?:{_INFO}|evidence)\b",
+    rf"{_SPEAKER}?(?: am| was| are| were|['’]m|['’]re)? ?{_ADVERB}{_UNABLE} to"
+    rf" (?:{_KNOW}|find|see|(?:provide|give) (?:\w+ ){{0,3}}{_INFO})\b",
+    rf"{_SPEAKER} (?:am|is|are|was|were)n['’]t able to (?:{_KNOW}|find|see)\b",
+    rf"it(?: is|['’]s| was) {_UNABLE} to (?:{_DETERMINE}|provide (?:\w+ ){{0,3}}{_INFO})\b",
+    rf"(?:{_SPEAKER} (?:have|had|found|see|saw|know)|(?:{_SPEAKER} )?lack) (?:{_NO} )?(?:\w+ ){{0,2}}?"
+    rf"(?:(?:{_INFO}|evidence){_ABOUT}|(?<=nothing )about\b)",
+    rf"{_SPEAKER} (?:am|are|was|were)(?: not|n['’]t) (?:given|provided with) (?:enough|sufficient|any)\b",
+    r"(?:(?:I|we)(?:['’]m|['’]re| am| are) )?(?:not (?:\w+ly )?(?:sure|certain|aware|confident|clear)|unsure"
+    r"|uncertain)"
+    r"(?:$| (?:about|on|of|what|who|when|where|how|why|whether|if|which)\b)",
+    r"(?:idk|dunno|no (?:idea|clue))\b",
+    # you have not told me; the documents do not say; nothing in the text; neither document mentions
+    rf"you {_NOT} {_ADVERB}(?:told|tell|mention(?:ed)?|said|say|shared?|specif(?:y|ied)|provided?)\b",
+    rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? {_NOT} {_ADVERB}(?:(?:seem|appear) to )?{_TELL}\b",
+    rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? (?:(?:is|are) (?:silent|insufficient|not (?:enough|sufficient))"
+    rf"|lacks?"
+    rf"|fails? to {_TELL}|(?:{_TELL}|makes?) {_NO})\b",
+    rf"(?:no|neither|none of)\b (?:[\w'’-]+ ){{0,4}}?{_SOURCE}(?: [\w'’-]+){{0,3}}? {_TELL}\b",
+    rf"nothing (?:{_FROM}|was found|relevant|about)",
+    # there is no information; no details found; insufficient context to answer
+    rf"there(?: (?:is|was|are|were)|['’]s| seems? to be| appears? to be|(?: is| was| are| were)n['’]t)"
+    rf" (?:{_NO}|any|enough)\b(?: [\w'’-]+){{0,3}}? ?(?:{_INFO}{_ABOUT}|{_FROM})",
+    rf"there(?: is| was|['’]s) {_NO} (?:\w+ )?evidence(?:$| (?:{_FROM}|to {_DETERMINE}\b))",
+    rf"{_NO} (?:[\w'’-]+ ){{0,2}}?(?:{_INFO}|evidence)(?: (?:(?:is|was|were|are|has been|have been|could be"
+    rf"|can be) )?(?:found|available|provided|given|returned|located|exists?)\b| to {_DETERMINE}\b"
+    rf"| (?:about|on|regarding|of this)\b| {_FROM}|$)",
+    # it is not mentioned; the answer is unknown; cannot be determined; beyond the scope of the documents
+    rf"{_NP}{_IS_NOT} {_ADVERB}(?:mentioned|specified|stated|{_TOLD} {_FROM}"
+    rf"|(?:anywhere )?in (?:the |my |any |your |our )?(?:\w+ )?{_SOURCE})",
+    rf"{_SUBJECT} {_IS_NOT} {_ADVERB}{_TOLD}(?: yet)?(?:$| {_FROM})",
+    rf"{_SUBJECT}(?:['’]s| is| was| remains) (?:not (?:\w+ )?(?:clear|known|certain)|un(?:clear|known|certain)"
+    r"|being prepared)\b",
+    rf"{_SUBJECT} (?:is|was|are|were) (?:unavailable|missing|insufficient|not (?:enough|sufficient))(?:$"
+    rf"| {_FROM})",
+    rf"(?:{_SUBJECT} )?{_CANNOT} be (?:answered|determined|inferred|established|found|verified|confirmed"
+    rf"|known)\b",
+    rf"{_NP}{_CANNOT} be (?:answered|determined|inferred|found|established|verified) {_FROM}",
+    rf"{_NP}(?:is|are|was) (?:unclear|unknown|missing) {_FROM}",
+    rf"{_NP}(?:(?:is|are|falls?|it['’]s|that['’]s) )?(?:outside|beyond) (?:of )?(?:\w+ ){{0,5}}?"
+    rf"(?:{_INFO}|{_SOURCE}|scope$|experience$|expertise$)\b",
+    rf"(?:unanswerable|unknown|undetermined|unspecified|unclear|n/?a|not (?:{_TOLD}|applicable)"
+    rf"|not in (?:\w+ ){{0,2}}{_SOURCE})(?: {_FROM})?$",
+)
+_ENGLISH = compile_late(f"^(?:{'|'.join(_FORMS)})", re.IGNORECASE)
+# Each form holds one of these; most answers hold none, and the forms take 20 ms to compile.
+_MAY_DENY = compile_late(
+    r"n['’]t\b|not\b|\b(?:no|none|nothing|neither|never|cant|any|enough|idk|dunno)\b|^n/?a\b|unable|impossible"
+    r"|difficult|hard to\b|lack|unsure|uncertain|silent|insufficient|fail|missing|outside|beyond|being prepared"
+    r"|un(?:clear|known|answerable|determined|specified|available)"
+    r"|\b(?:I|we|assistant|chatbot) (?:have|had|found|see|saw|know)\b",
     re.IGNORECASE,
 )
 _OPENER = compile_late(  # what may precede the clause that counts
@@ -353,7 +355,7 @@ def _kind_of_clause(clause: str) -> Kind:
     bare = _without_opener(clause)
     if _SUBORDINATE.search(bare):
         return "aside" if is_courtesy(bare) else "fact"
-    if _ENGLISH.search(bare) or _is_refusal_ko(bare):
+    if _is_refusal_en(bare) or _is_refusal_ko(bare):
         return "unknown"
     return "aside" if not bare or is_courtesy(clause) or _ASIDE.search(bare) else "fact"
 
@@ -363,6 +365,10 @@ def _without_opener(clause: str) -> str:
     while (match := _OPENER.match(clause)) and match.end():
         clause = clause[match.end() :].strip()
     return clause
+
+
+def _is_refusal_en(clause: str) -> bool:
+    return _MAY_DENY.search(clause) is not None and _ENGLISH.search(clause) is not None
 
 
 def _is_refusal_ko(clause: str) -> bool:

@@ -91,11 +91,12 @@ def property_links(metadata: Mapping[str, Any]) -> list[Link]:
     Title`."""
     links = []
     for name, value in metadata.items():
-        for text in (value,) if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
-            wiki = [_wiki(match, 0, 0, 0) for match in _WIKI.finditer(str(text))]
+        for item in (value,) if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
+            text = str(item)
+            wiki = [_wiki(match, 0, 0, 0) for match in _WIKI.finditer(text)] if "[[" in text else []
             links += [replace(link, kind="property") for link in wiki if link is not None]
-            if name == PARENT and not wiki and str(text).strip():
-                links.append(Link("property", str(text).strip(), None, None, None, 0, 0, 0))
+            if name == PARENT and not wiki and text.strip():
+                links.append(Link("property", text.strip(), None, None, None, 0, 0, 0))
     return links
 
 

@@ -11,6 +11,7 @@ from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.rubrics import built_in_rubric
 from runner.records import Judgement, Turn
+from runner.system.shared import sharing
 from tests.plugins.judge.judged import judged, says, system_of, user_of
 from tests.services.models_replies import Reply, completion
 from tests.services.models_replies import error as refusal_of
@@ -241,6 +242,14 @@ def test_what_its_judgements_depend_on(server, judge):
 def test_a_bad_rubric_shows_when_its_identity_is_asked_for(judge, tmp_path):
     with pytest.raises(InputError, match=r"judge\.rubrics\.faithfulness: file not found"):
         _ = judge(rubrics={"faithfulness": str(tmp_path / "none.yaml")}).provenance
+
+
+async def test_runs_of_a_sweep_share_no_judgement_of_what_has_no_digest(server, models, judge):
+    """Half a character in an answer, such as the model sent it."""
+    says(server, {"reasoning": "a", "score": 0.25}, {"reasoning": "b", "score": 0.75})
+    with sharing():
+        found = [(await judged(models, judge(), answer=f"half \ud800 {answer}")).score for answer in "aab"]
+    assert (found, server.count) == ([0.25, 0.25, 0.75], 2)
 
 
 async def test_health_asks_once_and_then_the_cache(server, models, judge):

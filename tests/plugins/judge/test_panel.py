@@ -34,6 +34,17 @@ class Says:
         return self.said
 
 
+class Knows(Says):
+    """Lists the rubrics that it knows, and learns others."""
+
+    def __init__(self, *rubrics, score=1.0):
+        super().__init__(score)
+        self.rubrics = list(rubrics)
+
+    def learn(self, rubrics):
+        self.rubrics += rubrics
+
+
 class Raises:
     on_failure = "zero"
 
@@ -107,6 +118,35 @@ async def test_members_that_fail_are_left_out_and_named():
 async def test_a_panel_fails_when_every_member_does():
     found = await scores_of(None, None, combine="majority").judge("faithfulness", FIELDS)
     assert (found.score, found.error, found.details["votes"]) == (None, "cut off", {"j1": None, "j2": None})
+
+
+async def test_only_members_that_know_the_rubric_are_asked_where_one_does():
+    judge = PanelJudge(judges={"a": Knows("tone", score=0.25), "b": Knows("right", "tone"), "c": Knows("right")})
+    assert judge.rubrics == ["right", "tone"]
+    assert (await judge.judge("tone", FIELDS)).details["votes"] == {"a": 0.25, "b": 1.0}
+    assert set((await judge.judge("unknown", FIELDS)).details["votes"]) == {"a", "b", "c"}
+    assert PanelJudge(judges={"a": Knows("tone"), "b": Says(1.0)}).rubrics is None  # nobody knows what b does
+
+
+def test_criteria_need_a_member_that_takes_them():
+    taking, other = PanelJudge(judges={"a": Says(1.0), "b": Knows("tone")}), PanelJudge(judges={"c": LexicalJudge()})
+    for judge in (taking, other):
+        assert judge.preflight() == [] and judge.health
+        judge.learn({"polite": object()})
+    assert taking.judges["b"].rubrics == ["tone", "polite"] and taking.preflight() == []
+    (problem,) = other.preflight()
+    assert str(problem) == "judge.judges: no member takes criteria, as those of polite; expected one like openai"
+
+
+async def test_members_whose_votes_are_missing_are_asked_again_alone():
+    half = {"votes": {"1": 0.5, "2": None}, "kept_votes": {"1": {"score": 0.5, "reasoning": "so", "details": {}}}}
+    judges = {"whole": Says(1.0), "half": Says(0.5, details=half), "failed": Says(None, error="cut off")}
+    judge = PanelJudge(judges=judges)
+    earlier = await judge.judge("faithfulness", FIELDS)
+    judges["half"].said, judges["failed"].said = Judgement(0.7, "so"), Judgement(0.1, "so")
+    found = await judge.complete("faithfulness", FIELDS, earlier)
+    assert found.details["votes"] == {"whole": 1.0, "half": 0.7, "failed": 0.1}
+    assert [len(each.asked) for each in judges.values()] == [1, 2, 2]
 
 
 async def test_what_ends_the_run_passes():

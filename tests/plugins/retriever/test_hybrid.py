@@ -46,6 +46,24 @@ class Paid(Fixed):
         self._warm = True
 
 
+class Remote(Fixed):
+    """On a server, whose texts are not those of the corpus."""
+
+    is_remote, concurrency, closed = True, 3, False
+
+    async def search_async(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        return super().search(queries, depth)
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        raise AssertionError("a server is waited for")
+
+    def texts_of(self, ids: Sequence[str]) -> list[str] | None:
+        return [f"text of {id}" for id in ids]
+
+    def close(self) -> None:
+        self.closed = True
+
+
 CORPUS = corpus_of({id: id for id in "abcd"})
 
 
@@ -183,6 +201,19 @@ def test_a_leg_that_remembers_is_asked(tmp_path: Path) -> None:
     assert free.is_cached(queries) == [False, False]
     paid.warm_up()
     assert paid.legs["semantic"]._warm  # type: ignore[attr-defined]
+
+
+async def test_a_leg_on_a_server_is_awaited_beside_the_other() -> None:
+    scores = {"a#0": 3.0, "b#0": 1.0}, {"b#0": 0.9, "c#0": 0.3}
+    remote = Remote(scores[1])
+    hybrid, local = (HybridRetriever(keyword=Fixed(scores[0]), semantic=leg) for leg in (remote, Fixed(scores[1])))
+    for each in (hybrid, local):
+        each.index(CORPUS, workspace(Path(), each))
+    assert await hybrid.search_async([question("x")], 3) == local.search([question("x")], 3)
+    assert (hybrid.is_remote, hybrid.concurrency, hybrid.texts_of(["b#0"])) == (True, 3, ["text of b#0"])
+    assert (local.is_remote, local.concurrency, local.texts_of(["b#0"])) == (False, 1, None)
+    hybrid.close()
+    assert remote.closed
 
 
 def test_with_real_legs(tmp_path: Path) -> None:

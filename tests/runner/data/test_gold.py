@@ -8,7 +8,8 @@ from runner.data.problems import ProblemLog
 from runner.records import Corpus, Document, Query, Span
 from runner.text.chunking import Cutter
 
-CORPUS = build_corpus([Document("guide/승인", "하나 둘 하나 셋"), Document("guide/other", "text")], Cutter())
+DOCUMENTS = {"guide/승인": "하나 둘 하나 셋", "guide/other": "text", "laugh": "ㅋㅋ"}
+CORPUS = build_corpus([Document(id, text) for id, text in DOCUMENTS.items()], Cutter())
 
 
 def query(relevance: Mapping[str, int], *spans: Span, chunks: tuple[str, ...] = ()) -> Query:
@@ -49,6 +50,10 @@ def test_labels_that_fit() -> None:
             query({"guide/승인": 1}, Span("guide/승인", 0, 2), Span("guide/승인", text="넷" * 61)),
             f"expected_spans[1]: 'guide/승인' does not contain the text '{'넷' * 59}…'",
         ),
+        (
+            query({"guide/승인": 1}, Span("guide/승인", text="넷" * 60)),
+            f"expected_spans[0]: 'guide/승인' does not contain the text '{'넷' * 60}'",
+        ),
     ],
 )
 def test_labels_that_do_not_fit_are_warnings_and_stay(checked: Query, warning: str) -> None:
@@ -63,6 +68,7 @@ def test_a_judged_document_that_is_not_relevant_may_be_missing() -> None:
     ("span", "place"),
     [
         (Span("guide/승인", text="하나"), (0, 2)),
+        (Span("laugh", text="ㅋ"), (0, 1)),  # without a place, the first
         (Span("guide/승인", 5, 7, "하나"), (5, 7)),
         (Span("guide/승인", 3, 5, "하나"), (5, 7)),  # the nearer of two
         (Span("guide/승인", 2, 4, "하나"), (0, 2)),
@@ -83,13 +89,15 @@ def test_where_there_are_no_lines_the_query_is_named() -> None:
 
 
 def test_without_documents_nothing_can_be_checked() -> None:
-    assert check(query({"zzz": 1}, Span("zzz", text="x")), EMPTY)[1] == []
+    labelled = query({"zzz": 1}, Span("zzz", text="x"))
+    assert check(labelled, EMPTY) == (labelled, [])
 
 
 def test_similar_ids_are_looked_up_for_the_first_ones_only() -> None:
     log = ProblemLog()
     check_gold([(line, query({"guide/othr": 1})) for line in range(SUGGESTED + 2)], CORPUS, "q.jsonl", log)
     assert sum("did you mean" in problem.message for problem in log.problems) == SUGGESTED
+    assert log.problems[-1].message == "no document 'guide/othr' in the corpus"
 
 
 def test_the_field_is_the_one_of_the_file() -> None:

@@ -1,9 +1,13 @@
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from runner.text import refusals
 from runner.text.courtesies import is_courtesy
 from runner.text.language import detect_language
 from runner.text.refusals import REFUSAL, is_refusal, says_unknown
@@ -200,3 +204,12 @@ def test_courtesies(text):
 )
 def test_statements_are_no_courtesies(text):
     assert not is_courtesy(text)
+
+
+@pytest.mark.parametrize("form", refusals._FORMS)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_what_has_the_form_of_an_english_refusal_is_looked_at(form: str, data: st.DataObject) -> None:
+    """The cheap search before that of the forms leaves none of them out."""
+    clause = data.draw(st.from_regex(re.compile(f"^(?:{form})", re.IGNORECASE)))
+    assert refusals._MAY_DENY.search(clause)

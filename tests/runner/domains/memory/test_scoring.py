@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from runner.domains.memory.probing import ProbeCase, ProbedMemory
-from runner.domains.memory.records import Conversation, Entity, MemoryContent, Probe
+from runner.domains.memory.records import ChatTurn, Conversation, Entity, MemoryContent, Probe
 from runner.domains.memory.replay import Moment, UpkeepPart
 from runner.domains.memory.scoring import count_values, evidence_values, facts_lost_at, names
 from runner.records import Answer, Timing
@@ -90,12 +90,16 @@ SAID = (
 )
 
 
-def about_the_parrot(remembered: MemoryContent, **changes: object) -> dict[str, float | None]:
-    probe = Probe("q", "What did Ann adopt?", 4, answers=("a parrot",), evidence=("D1:1", "D2:1"), category="multi_hop")
+def about_the_parrot(
+    remembered: MemoryContent, said: tuple[ChatTurn, ...] = SAID, **changes: object
+) -> dict[str, float | None]:
+    probe = Probe(
+        "q", "What did Ann adopt?", len(said), answers=("a parrot",), evidence=("D1:1", "D2:1"), category="multi_hop"
+    )
     asked = replace(probe, **changes)  # type: ignore[arg-type]
-    case = ProbeCase(Conversation("c", SAID, (asked,), tags=("locomo",)), asked)
+    case = ProbeCase(Conversation("c", said, (asked,), tags=("locomo",)), asked)
     context = Counted().build(remembered, asked.question, "en")
-    moment = Moment(remembered, SAID, [0] * 5, 0, UpkeepPart(), Timing(1.0))
+    moment = Moment(remembered, said, [0] * 5, 0, UpkeepPart(), Timing(1.0))
     return count_values(ProbedMemory.of(case, moment, context), moment, context, Answer("She adopted a parrot."))
 
 
@@ -123,6 +127,18 @@ def test_recall_of_turns_and_sessions_at_cutoffs() -> None:
     assert told["session_recall_at_1"] == 1.0
     nothing = about_the_parrot(given, evidence=())
     assert not [name for name in nothing if "_recall_at_" in name]
+
+
+def test_turns_without_ids_are_evidence_by_their_numbers() -> None:
+    said = tuple(replace(each, id="") for each in SAID)
+    found = about_the_parrot(MemoryContent(retrieved=said[:1]), said, evidence=("turn-1", "turn-3"))
+    assert (found["evidence_recall"], found["turn_recall_at_1"]) == (0.5, 0.5)
+
+
+def test_one_session_is_nothing_to_recall() -> None:
+    found = about_the_parrot(MemoryContent(retrieved=SAID[:1]), SAID[:2], evidence=("D1:1",))
+    assert found["turn_recall_at_1"] == 1.0
+    assert not [name for name in found if name.startswith("session_recall")]
 
 
 def test_the_published_f1_stands_beside_ours_for_locomo_alone() -> None:

@@ -65,6 +65,7 @@ def test_agreement_with_ratings_where_there_are_some() -> None:
     assert found["spearman_low"] < 0.8 < found["spearman_high"]
     assert found["kendall_low"] < 0.6 < found["kendall_high"]
     assert "agreement" not in of(row("1", 0.1, rating=3), row("2", 0.2))
+    assert of(row("1", 0.1, rating=3), row("2", 0.2, rating=4))["agreement"]["n"] == 2
 
 
 def test_outliers_are_far_from_their_domain() -> None:
