@@ -1050,7 +1050,7 @@ def record_and_timings(evaluation: Any, output: Any) -> tuple[Mapping[str, Any],
         raise_at_door(door, error)
     try:
         record = output.record()
-        if type(record) is not dict:
+        if not isinstance(record, dict):
             _check_mapping(record_door, record)
         _storable(record_door, record)
     except BaseException as error:

@@ -43,7 +43,8 @@ class Journal:
     a command begins, rows that are not finished: those are `earlier` ones until their cases have others.
 
     A row is handed to the operating system when it is appended (a killed process loses none) and
-    synced to disk at most once a second, with a row (a power cut loses at most those since then).
+    synced to disk at most once a second, with a row (a power cut loses at most those since then). Rows of cells of a
+    sweep whose cases asked no model are handed over TOGETHER.
     """
 
     def __init__(self, path: Path, *, again: bool = True) -> None:
