@@ -126,14 +126,15 @@ class Known:
     def __init__(self, folder: Path, texts: Sequence[str], queries: Sequence[Query]) -> None:
         self.vectors = np.load(folder / EMBEDDINGS)
         self.places = {query.text: len(texts) + place for place, query in enumerate(queries)}
-        self.n_texts = len(texts)
+        self.n_texts, self.n_embedded = len(texts), 0
 
     def prepare(self, texts: Sequence[str], workspace: object) -> None:
         pass
 
     def embed(self, texts: Sequence[str], kind: str) -> NDArray[np.float32]:
-        if kind == "passage":
-            return np.asarray(self.vectors[: self.n_texts])
+        if kind == "passage":  # in blocks, in the order of the corpus
+            first, self.n_embedded = self.n_embedded, self.n_embedded + len(texts)
+            return np.asarray(self.vectors[first : self.n_embedded])
         return np.asarray(self.vectors[[self.places[text] for text in texts]])
 
 
@@ -164,7 +165,7 @@ def plain_faiss(source: Source, folder: Path) -> Cost:
     corpus, queries = source.load()
     known = Known(folder, corpus.chunks, queries)
     before, started = memory_mb(), time.process_time()
-    vectors = known.embed([], "passage")
+    vectors = known.vectors[: known.n_texts]
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     indexed = time.process_time()

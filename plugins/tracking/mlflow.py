@@ -26,8 +26,17 @@ from pydantic_core import PydanticCustomError
 from runner.llm.address import NOT_SHOWN
 from runner.system.locks import lock
 from runner.system.redaction import redact
+from runner.system.writing import ignore_in_git
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
-from runner.tracking.mlflow_client import connect, redact_uri, reporting, sqlite_file, store_fault, with_password
+from runner.tracking.mlflow_client import (
+    COPIES,
+    connect,
+    redact_uri,
+    reporting,
+    sqlite_file,
+    store_fault,
+    with_password,
+)
 from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, links, state, tables_tag
 from runner.tracking.traces import CaseTrace, Span, case_traces
 
@@ -440,7 +449,7 @@ def _experiment(client: Any, uri: str, name: str) -> Any:
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
         try:
-            return client.get_experiment(client.create_experiment(name, _artifacts(uri, name), EXPERIMENT_TAGS))
+            return client.get_experiment(client.create_experiment(name, _artifact_folder(uri, name), EXPERIMENT_TAGS))
         except MlflowException:  # another process was faster
             experiment = client.get_experiment_by_name(name)
             if experiment is None:
@@ -450,12 +459,16 @@ def _experiment(client: Any, uri: str, name: str) -> Any:
     return experiment
 
 
-def _artifacts(uri: str, experiment: str) -> str | None:
-    """Beside the database for sqlite, wherever the process was started; a server decides for itself."""
+def _artifact_folder(uri: str, experiment: str) -> str | None:
+    """Beside the database for sqlite, wherever the process was started, and ignored by git; a server decides for
+    itself."""
     database = sqlite_file(uri)
     if database is None:
         return None
-    return str(database.parent.resolve() / "mlruns" / re.sub(r"[^\w.-]+", "-", experiment))
+    copies = database.parent.resolve() / COPIES
+    copies.mkdir(parents=True, exist_ok=True)
+    ignore_in_git(copies)
+    return str(copies / re.sub(r"[^\w.-]+", "-", experiment))
 
 
 def _earlier(client: Any, folder: Path, uri: str, experiment_id: str) -> Any:

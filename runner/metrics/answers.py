@@ -33,6 +33,11 @@ from runner.text.citations import without_citations
 from runner.text.patterns import compile_late
 from runner.text.shown import gives
 
+NO_GRADE = {
+    "en": "Exact Match and Token F1 have no grade: an answer in a full sentence may be right and scores low.",
+    "ko": "정확 일치와 토큰 F1에는 등급이 없습니다. 완전한 문장으로 답하면 맞아도 점수가 낮기 때문입니다.",
+}
+
 METRICS = (
     Metric(
         name="exact_match",
@@ -42,7 +47,7 @@ METRICS = (
             "en": "Share of answers that consist of a known answer only; a full sentence does not count.",
             "ko": "알려진 정답만으로 이루어진 답변의 비율(완전한 문장은 해당하지 않음)",
         },
-        grades=Grades(),
+        no_grade=NO_GRADE,
         depends=("queries", "gold", "metric_code.answers"),
         group="answers",
         shown=frozenset({"sweeps"}),
@@ -69,7 +74,7 @@ METRICS = (
             "en": "Word overlap with the closest known answer; the other words of a full sentence lower it.",
             "ko": "가장 가까운 알려진 정답과 단어가 겹치는 정도(완전한 문장으로 답하면 낮아짐)",
         },
-        grades=Grades(),
+        no_grade=NO_GRADE,
         depends=("queries", "gold", "metric_code.answers"),
         group="answers",
         shown=frozenset({"sweeps", "cases", "worst"}),

@@ -38,7 +38,7 @@ _DIGITS = 12  # of a range: what is behind them depends on the processor
 _ROUNDS = 80
 _NEAR = 1e-10  # of _Z
 _NEAR_MEAN = 1e-14
-_BLOCK = 1 << 20  # numbers held at once
+_BLOCK = 1 << 18  # numbers held at once
 
 
 def fits(values: Floats, ranges: Floats) -> NDArray[np.bool_]:

@@ -358,8 +358,8 @@ def _drawn_p(differences: Floats, observed: Floats, seed: int) -> Floats:
     random = np.random.default_rng(seed)
     for start in range(0, len(moved), step):
         block = moved[start : start + step]
-        signs = random.integers(0, 2, (len(block), SWAPS), dtype=np.int8).astype(np.float64) * 2 - 1
-        sums += signs.T @ block
+        signs = random.integers(0, 2, (len(block), SWAPS), dtype=np.int8) * 2 - 1
+        sums += signs.astype(np.float64).T @ block
     at_least = (np.abs(sums) >= _almost(observed)).sum(axis=0)
     return _p_of(at_least, observed, (differences**2).sum(axis=0))
 
@@ -404,7 +404,7 @@ def _signs(n_cases: int, rows: int, seed: int) -> Iterator[Floats]:
     step = max(1, _BLOCK // max(1, n_cases))
     for start in range(0, rows, step):
         shape = (min(step, rows - start), n_cases)
-        yield random.integers(0, 2, shape, dtype=np.int8).astype(np.float64) * 2 - 1
+        yield (random.integers(0, 2, shape, dtype=np.int8) * 2 - 1).astype(np.float64)
 
 
 def _all_signs(n_cases: int) -> NDArray[np.float64]:

@@ -17,8 +17,9 @@ from rich.text import Text
 from runner.config.arguments import python_here, to_type, without_additions
 from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
-from runner.report import thresholds, usage
-from runner.report.blocks import TERMINAL, Block, Facts, Note, in_medium
+from runner.metrics.metric import GROUPS
+from runner.report import metric, thresholds, usage
+from runner.report.blocks import TERMINAL, Block, Facts, Note, Section, section
 from runner.report.case import case_brief
 from runner.report.document import Document
 from runner.report.findings import (
@@ -30,8 +31,11 @@ from runner.report.findings import (
     obstacle_lines,
     questions_at,
 )
+from runner.report.metric import of_groups
+from runner.report.metrics import rows_of
 from runner.report.page import FILE
-from runner.report.panels import cost, data_problems, ending_rows, has_answers, notes, panel, panels_of_scores
+from runner.report.panels import cost, data_problems, ending_rows, head, notes, title
+from runner.report.right import how_decided
 from runner.report.run import stages_of
 from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
@@ -42,6 +46,7 @@ from runner.report.terminal import renderables
 from runner.system.folder import RunFolder, case_counts, open_run
 from runner.words.wording import Wording
 
+METRICS = 10  # of a single run
 RUNS = 8  # are shown of more than MOST_RUNS
 VALUES = 3  # of an option that is swept, before the last one, where runs are left out
 WRITES = ("out=", "case=", "compare=", "save_snapshot=")  # files of a run: repeated, they would be written again
@@ -56,18 +61,35 @@ def brief(run: RunFolder) -> list[RenderableType]:
     spent = cost(document) or ([(document.say("cost.cost"), document.say("cost.free"))] if is_whole else [])
     facts = [*([] if is_whole else ending_rows(document)), *spent, *data_problems(document)]
     blocks = [
-        *([] if has_answers(document) else notes(document)),
+        *(part for part in (_scores(document), thresholds.thresholds(document)) if part is not None),
+        *notes(document),
         *([Facts(facts, media=TERMINAL)] if facts else []),
         *failing_questions(document, ""),
     ]
-    candidates = (thresholds.thresholds(document), *document.offer.sections(document))
-    present = [part for part in candidates if part is not None]
     return [
-        *panels_of_scores(document),
-        *([panel(document.say("panel.details"), present)] if any(in_medium(present, "terminal")) else []),
+        *head(document),
         *renderables(blocks, dense=True),
         *next_steps(_ways_of_run(document), document.say),
     ]
+
+
+def _scores(document: Document) -> Section | None:
+    """The metrics of a run with their intervals; of more than METRICS, those that decide comparisons or stand for a
+    run where there is no room for all."""
+    say = document.say
+    names = [value.name for value in metric.values(document.metrics, of_groups(document.metrics, say, *GROUPS))]
+    variants = [say.catalogue.variant(name) for name in names]
+    main = [variant.name for variant in variants if variant.is_main or variant.is_headline]
+    shown = names if len(names) <= METRICS else (main or names)[:METRICS]
+    left = len(names) - len(shown)
+    return section(
+        "",
+        title(document),
+        rows_of(document, shown) or Note(say("metrics.none"), media=TERMINAL),
+        Note(say("brief.more_metrics", n=left) if left else "", "quiet", TERMINAL),
+        Note(how_decided(document), "quiet", TERMINAL),
+        media=TERMINAL,
+    )
 
 
 def brief_case(folder: Path) -> list[RenderableType]:

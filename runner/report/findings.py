@@ -5,6 +5,7 @@ The terminal says it when the sweep ends, summary.md and report.html at their to
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import nsmallest
 from pathlib import Path
 
 from runner.metrics.paired import FEWEST
@@ -22,22 +23,23 @@ from runner.words.wording import Wording
 
 STAGES = 3  # of failure, the most frequent
 QUESTIONS = 3  # named of each stage
-READ = 2_000  # rows among which questions in the language of the reader are looked for
+READ = 2_000  # rows among which they are looked for
 MOST_RUNS = 12  # named without leaving any out
 BELOW_K = "below_k"  # the stage at which more chunks would help, or a better order
 BETTER, WORSE = "better", "worse"
 
 
 def findings(sweep: Sweep, folder: Path) -> Section | None:
-    """The section of the files. Without the evidence where a search says what is best, and where there is one case."""
+    """What a sweep shows: the evidence, unless a search says what is best or there is one case; and in files the
+    failing questions of the best run, whose rows are read."""
     is_told = not sweep.head.get("search") and (sweep.comparison or {}).get("n_common") != 1
     lines = evidence(sweep) if is_told else []
     best, blocks = leading_run(sweep), list[Block]()
     if best is not None and (folder / best / ROWS).is_file():
-        blocks = failing_questions(
-            Document.of(open_run(folder / best)), run_label(sweep, best), more_failed=has_more_k(sweep, best)
-        )
-    return section("findings", sweep.say("sweep.findings"), *lines, *blocks, media=FILES)
+        document, more_failed = Document.of(open_run(folder / best)), has_more_k(sweep, best)
+        blocks = failing_questions(document, run_label(sweep, best), more_failed=more_failed)
+    failing = section("", "", *blocks, media=FILES)
+    return section("findings", sweep.say("sweep.findings"), *lines, failing, media=EVERYWHERE if lines else FILES)
 
 
 # --- what is better -------------------------------------------------------------------------------
@@ -156,13 +158,14 @@ def has_more_k(sweep: Sweep, leader: str) -> bool:
 
 
 def questions_at(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:
-    """Some questions of each stage: those in the language of the reader first, if such stand among the first READ."""
-    ids_at: dict[str, tuple[list[str], list[str]]] = {stage: ([], []) for stage in stages}
+    """Some questions of each stage: those in the language of the reader first, then by id. They are looked for among
+    the first READ rows, and behind these only where a stage has too few. Rows stand in the order in which cases ended,
+    which differs from run to run."""
+    ids_at: dict[str, list[tuple[bool, str]]] = {stage: [] for stage in stages}
     for number, row in enumerate(document.folder.rows()):
+        if number >= READ and all(len(ids) >= QUESTIONS for ids in ids_at.values()):
+            break
         ids = ids_at.get(str((row.get("labels") or {}).get("lost_at")))
         if ids is not None:
-            chosen = ids[row.get("language") not in (document.say.language, None)]
-            chosen += [str(row.get("id"))] * (len(chosen) < QUESTIONS)
-        if all(len(readable) + (number >= READ) * len(other) >= QUESTIONS for readable, other in ids_at.values()):
-            break
-    return {stage: [*readable, *other][:QUESTIONS] for stage, (readable, other) in ids_at.items()}
+            ids.append((row.get("language") not in (document.say.language, None), str(row.get("id"))))
+    return {stage: [name for _, name in nsmallest(QUESTIONS, ids)] for stage, ids in ids_at.items()}

@@ -29,47 +29,43 @@ def panels(run: RunFolder) -> list[RenderableType]:
     document = Document.of(run)
     sections = [each for each in report_of(document, TERMINAL) if each.id != NAME]  # which has a panel of its own
     details: list[Block] = [Facts(_facts(document), media=TERMINAL), *sections]
-    beside = [] if has_answers(document) else notes(document)
-    return [*panels_of_scores(document), panel(document.say("panel.details"), [*details, *beside])]
+    beside = [] if isinstance(metrics.generation(document), Table) else notes(document)
+    return [*_panels_of_scores(document), panel(document.say("panel.details"), [*details, *beside])]
 
 
-def has_answers(document: Document) -> bool:
-    """Whether generation metrics have a panel, which says what speaks against them."""
-    return isinstance(metrics.generation(document), Table)
-
-
-def panels_of_scores(document: Document) -> list[RenderableType]:
-    """The title of the run, and its metrics with their intervals."""
-    say, k = document.say, document.k
-    title = say("panel.results") if k is None else say("panel.results_k", k=k)
-    reference = (
-        [Text(say(f"reference.{document.run['reference']}"), style="bold")] if document.run.get("reference") else []
-    )
+def _panels_of_scores(document: Document) -> list[RenderableType]:
+    say = document.say
     decided, generation = right(document), metrics.generation(document)
     blocks: list[RenderableType] = [
-        *(Text(line) for line in _head(document)),
-        *reference,
+        *head(document),
         *([panel(decided.title, decided.blocks)] if decided is not None else []),
     ]
     results, of_run = metrics.results(document), say("panel.run", id=document.run.get("id", ""))
     has_results = isinstance(results, Table) or not isinstance(generation, Table)
     if has_results:
-        blocks.append(panel(title, [results], of_run))
+        blocks.append(panel(title(document), [results], of_run))
     if isinstance(generation, Table):
         blocks.append(panel(say("panel.generation"), [generation, *notes(document)], "" if has_results else of_run))
     return blocks
 
 
-def _head(document: Document) -> Iterator[str]:
-    """The experiment and its number of cases."""
-    say, summary = document.say, document.summary
+def title(document: Document) -> str:
+    """Of the metrics of a run."""
+    return document.say("panel.results") if document.k is None else document.say("panel.results_k", k=document.k)
+
+
+def head(document: Document) -> Iterator[Text]:
+    """The experiment, its number of cases, and what it is a reference for."""
+    say, summary, choices = document.say, document.summary, document.run.get("choices") or {}
     kind = document.run.get("evaluation_type")
-    if kind is None:
-        return
-    yield say("panel.evaluation" if document.k is None else "panel.evaluation_k", evaluation=kind, k=document.k)
-    dataset = (document.run.get("choices") or {}).get("dataset") or (document.run.get("choices") or {}).get("scenario")
-    if dataset:
-        yield say("panel.dataset", dataset=dataset, total=case_counts(summary)["total"])
+    if kind is not None:
+        yield Text(
+            say("panel.evaluation" if document.k is None else "panel.evaluation_k", evaluation=kind, k=document.k)
+        )
+        if dataset := choices.get("dataset") or choices.get("scenario"):
+            yield Text(say("panel.dataset", dataset=dataset, total=case_counts(summary)["total"]))
+    if document.run.get("reference"):
+        yield Text(say(f"reference.{document.run['reference']}"), style="bold")
 
 
 def panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:

@@ -20,8 +20,7 @@ def right(document: Document) -> Section | None:
     if not counts:
         return None
     total = sum(counts.values())
-    known = [by for by in get_args(By) if counts.get(by)]
-    ways = [*known, *sorted(set(counts) - {*known})]
+    ways = _ways(counts)
     rows = [
         [
             say.name("right_by", by),
@@ -32,16 +31,27 @@ def right(document: Document) -> Section | None:
         for by in ways
     ]
     headers = [say("right.by"), say("diagnosis.count"), say("diagnosis.share"), say("lost.meaning")]
-    in_short = ", ".join(f"{say.name('right_by', by)} {counts[by]:,}" for by in ways)
     return section(
         NAME,
         say("right.title"),
         rows_of(document, [NAME]),
         Note(_in_numbers(document, counts), "strong", media=FILES),
-        Note(say("right.decided", ways=in_short), "quiet", TERMINAL),
+        Note(how_decided(document), "quiet", TERMINAL),
         Table(headers, rows, say("right.by"), right=(1, 2), media=FILES),
         Note(say("right.stand_in", count=f"{counts['stand_in']:,}") if counts.get("stand_in") else "", "quiet"),
     )
+
+
+def how_decided(document: Document) -> str:
+    """By what and how often; empty where the evaluation does not measure right answers."""
+    say, counts = document.say, document.counts.get(LABEL) or {}
+    ways = ", ".join(f"{say.name('right_by', by)} {counts[by]:,}" for by in _ways(counts))
+    return say("right.decided", ways=ways) if ways else ""
+
+
+def _ways(counts: Mapping[str, int]) -> list[str]:
+    known = [by for by in get_args(By) if counts.get(by)]
+    return [*known, *sorted(set(counts) - {*known})]
 
 
 def _in_numbers(document: Document, counts: Mapping[str, int]) -> str:

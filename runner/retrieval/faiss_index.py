@@ -151,7 +151,8 @@ class FaissIndex:
         faiss.omp_set_num_threads(1)
         among = None if passing is None else faiss.IDSelectorBitmap(np.packbits(passing, bitorder="little"))
         scores, numbers = _search(self._index, self._settings, vectors, depth, among)
-        return [Hits(row[row >= 0], own[row >= 0].astype(np.float64)) for row, own in zip(numbers, scores, strict=True)]
+        scores = scores.astype(np.float64)
+        return [Hits(row[is_hit], own[is_hit]) for row, own, is_hit in zip(numbers, scores, numbers >= 0, strict=True)]
 
     def vectors_of(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """float32 [n, dim]. Of one query at a time: of a batch, megabytes would be allocated anew for each batch."""

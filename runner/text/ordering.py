@@ -46,7 +46,8 @@ def _may_be_best(scores: NDArray[np.float64], depth: int, above: float) -> NDArr
     """Which scores are `above` and not below the `depth`-th of every STEP-th one, which is at most the `depth`-th of
     all."""
     sample = scores[::STEP]
-    sample = sample[sample > above]
+    if 0 < depth < len(sample):
+        sample = sample[sample > above]
     is_cut = 0 < depth < len(sample)
     may_be: NDArray[np.bool_] = (
         scores >= np.partition(sample, len(sample) - depth)[len(sample) - depth] if is_cut else scores > above

@@ -17,6 +17,7 @@ from typing import Any
 from runner.errors import InputError, TrackingError
 from runner.system.redaction import redact, watch
 
+COPIES = "mlruns"  # folder of what was uploaded, beside a database file
 STORES = "sqlite:///FILE, another database, or http://ADDRESS"
 SCHEMES, HOSTED = ("http", "https", "sqlite", "postgresql", "mysql", "mssql"), ("databricks", "databricks-uc", "uc")
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -10,13 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from runner.cli import main
 from runner.commands.labels import pick_answers
 from runner.compare.case_index import read_cases
-from runner.metrics.ppi import corrected_mean, labels_to_halve
 from tests.command_line.result_files import read, rows
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer
@@ -207,22 +205,6 @@ def test_a_sample_has_its_share_of_each_language_and_band(picked: Callable[..., 
     assert Counter(row["language"] for row in sample) == {"ko": 30, "en": 10}
     assert {row["judgements"]["r"]["score"] for row in sample} == {0.0, 0.5, 1.0}
     assert len({row["id"] for row in sample}) == 40
-
-
-def test_as_many_more_labels_as_told_halve_the_interval() -> None:
-    drawn = np.random.default_rng(5)
-    truth = drawn.random(6000)
-    noise = truth + drawn.normal(0, 0.2, 6000)
-    human, judged, others = truth[:60], noise[:60], noise[3000:]
-    more = labels_to_halve(human, judged, others)
-    assert more is not None
-    first = corrected_mean(human, judged, others)
-    later = corrected_mean(truth[: 60 + more], noise[: 60 + more], others)
-    assert first is not None
-    assert later is not None
-    assert (later.high - later.low) / (first.high - first.low) == pytest.approx(0.5, abs=0.06)
-    assert labels_to_halve(human[:1], judged[:1], others) is None
-    assert labels_to_halve(np.ones(9), np.ones(9), others) is None
 
 
 def test_the_judge_of_the_run_is_taken_where_none_is_named(

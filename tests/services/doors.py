@@ -19,13 +19,13 @@ QUICK = Patience(first_pause_s=0.01, longest_pause_s=0.02)
 PRICED: dict[str, Any] = {"provider_prices": {"usd_per_million": {"*": {"input": 1.0, "output": 10.0}}}}
 
 
-def models(url: str, folder: Path, *, patience: Patience = QUICK, **settings: Any) -> Models:
-    """The cache in `folder`; settings that start with `provider_` are those of the one provider, `test`."""
+def models(url: str, folder: Path, *, patience: Patience = QUICK, name: str = "test", **settings: Any) -> Models:
+    """The cache in `folder`; settings that start with `provider_` are those of the one provider, `name`."""
     provider = {"base_url": url, "api_key_env": None}
     own = {"cache": "use", "budget": {}, "out": None, "timeout_ms": 5000, "max_concurrency": 8}
-    for name, value in settings.items():
-        (provider if name.startswith("provider_") else own)[name.removeprefix("provider_")] = value
-    found = Models(providers={"test": provider}, cache_dir=str(folder), **own)  # type: ignore[arg-type, dict-item]
+    for setting, value in settings.items():
+        (provider if setting.startswith("provider_") else own)[setting.removeprefix("provider_")] = value
+    found = Models(providers={name: provider}, cache_dir=str(folder), **own)  # type: ignore[arg-type, dict-item]
     found._servers = {name: Retry(server.provider, patience) for name, server in found._servers.items()}
     return found
 

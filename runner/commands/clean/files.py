@@ -18,6 +18,7 @@ from runner.errors import InputError
 from runner.run.folders import is_locked
 from runner.system import terminal
 from runner.system.store import MANIFEST
+from runner.tracking.mlflow_client import COPIES
 from runner.words.wording import Wording, wording
 
 DAY_S = 24 * 3600
@@ -81,7 +82,7 @@ def cache(argv: Sequence[str]) -> int:
 
 
 def list_all(say: Wording) -> None:
-    """Print how much space the usual folders of outputs and cache take, and how to clean them."""
+    """Print how much space the usual folders of outputs, cache and MLflow take, and how to clean them."""
     there = (("outputs", _outputs_in(USUAL[0], say)), ("cache", _cache_entries(USUAL[1])))
     for folder, (part, entries) in zip(USUAL, there, strict=True):
         if not entries:
@@ -90,6 +91,9 @@ def list_all(say: Wording) -> None:
         size, days = _size(sum(entry.size for entry in entries)), max(entry.days for entry in entries)
         terminal.lines(say(f"files.{part}", folder=folder, n=len(entries), size=size, days=days), say(f"next.{part}"))
     terminal.show(*_replies_in(USUAL[1], say))
+    copies = Path(COPIES)
+    if copies.is_dir():
+        terminal.lines(say("files.copies", folder=copies, size=_size(_removable(copies, "").size)), say("next.copies"))
 
 
 def _clean(options: Any, candidates: Sequence[Removable], say: Wording) -> int:

@@ -29,8 +29,8 @@ from runner.run.folders import is_locked
 from runner.run.serving import PROGRESS
 from runner.system.folder import case_counts, legible
 from runner.system.metadata import read_json, write_json
+from runner.tracking.mlflow_client import COPIES
 
-COPIES = "mlruns"  # where MLflow keeps what was uploaded, beside a store below the root
 ROWS = "per_item.jsonl"
 DEPTH = 5  # folders below the root
 FRESH_S = 1.0

@@ -17,6 +17,7 @@ from plugins.retriever.semantic import SemanticRetriever
 from plugins.tokenizer.auto import AutoTokenizer
 from runner.protocols import CachedRetriever, Retriever, Workspace
 from runner.records import Corpus, Query, Ranking
+from runner.retrieval.fusion import convex_values
 from tests.corpora import corpus_of, question, workspace
 
 
@@ -98,6 +99,21 @@ def test_what_is_beyond_the_pool_counts_as_the_lowest_in_it() -> None:
     ranking = fused({"a": 4.0, "b": 3.0, "c": 2.0}, OTHER, normalization="minmax", weight=0.5, pool=2)
     # pools: keyword a 1, b 0; semantic b 1, d 0; a in semantic and d in keyword: 0
     assert dict(zip(ranking.ids, ranking.scores, strict=True)) == {"a#0": 0.5, "b#0": 0.5, "d#0": 0.0}
+
+
+def test_scores_are_normalised_over_the_best_hundred() -> None:
+    scores = np.arange(101.0, -1, -1)  # the hundredth is 2
+    missing, values = convex_values(scores, pool=300, total=1000, normalization="minmax")
+    assert values[[0, 99, 101]] == pytest.approx([1, 0, -2 / 99])
+    assert missing == pytest.approx(-2 / 99)  # nothing was found but these
+
+
+def test_a_leg_gives_three_hundred() -> None:
+    ids = [f"{number:03}" for number in range(302)]
+    hybrid = HybridRetriever(keyword=Fixed({f"{id}#0": 400.0 - int(id) for id in ids}), semantic=Fixed({}))
+    hybrid.index(corpus_of(dict.fromkeys(ids, "x")), workspace(Path(), hybrid))
+    (ranking,) = hybrid.search([question("x")], 500)
+    assert (len(ranking.ids), ranking.ids[-1]) == (300, "299#0")
 
 
 def test_reciprocal_ranks_by_hand() -> None:

@@ -336,6 +336,7 @@ def test_files_are_kept_beside_the_database(mlflow_store: str, client: Any, tmp_
     run = client.get_run(uploaded(mlflow_store, write_run(tmp_path, {"experiment": "a b/c"})))
     database = Path(mlflow_store.removeprefix("sqlite:///"))
     assert Path(run.info.artifact_uri) == database.parent / "mlruns" / "a-b-c" / run.info.run_id / "artifacts"
+    assert (database.parent / "mlruns" / ".gitignore").read_text(encoding="utf-8") == "*\n"
 
 
 @pytest.mark.parametrize("n", [2, pytest.param(5, marks=pytest.mark.slow)])

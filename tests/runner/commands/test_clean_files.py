@@ -145,3 +145,13 @@ def test_stored_folders_go_and_replies_stay(here: Path, capsys: pytest.CaptureFi
     assert main(["clean", "cache", "--older-than", "30", "--yes"]) == 0
     names = sorted(path.relative_to(here / ".runner_cache").as_posix() for path in (here / ".runner_cache").rglob("*"))
     assert names == ["keyword", "keyword/b", "keyword/b/manifest.json", "models.sqlite"]
+
+
+def test_copies_of_mlflow_are_named_with_the_command_that_frees_them(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_texts(here, {"mlruns/demo/a/artifacts/summary.json": "x" * 300_000})
+    assert main(["clean"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    place = lines.index("mlruns: 0.3 MB, the copies of runs that MLflow shows")
+    assert lines[place + 1].startswith("  mlflow gc --backend-store-uri sqlite:///mlflow.db ")

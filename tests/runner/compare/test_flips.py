@@ -83,6 +83,8 @@ def test_what_tells_right_from_wrong() -> None:
     assert deciding_name(one, answered) == "hit_rate_at_k"  # of two evaluations, the label means two things
     assert deciding_name(one, snapshot(cases(["a"], ranked), run={"k": 3})) == "hit_rate_at_10"
     assert deciding_name(snapshot(cases(["a"], {"mrr": [1.0]})), one) is None
+    told = snapshot(cases(["a"], {**ranked, "right": [0.0]}, **labelled))
+    assert deciding_name(told, told) == "right"  # a main metric, before the label
 
 
 def test_by_a_metric() -> None:

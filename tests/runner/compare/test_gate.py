@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from runner.compare.expense import latencies
-from runner.compare.gate import Gate, demand_known, gate_of
+from runner.compare.gate import Gate, RuleResult, _decide, demand_known, gate_of
 from runner.compare.regression import Regression, Rule
 from runner.errors import InputError
 from runner.metrics.metric import Catalogue, Metric
@@ -133,6 +133,12 @@ def test_rules_that_demand_significance_are_adjusted_together() -> None:
     unknown = rule("mean_faithfulness", margin=0.0, significant=True)  # has no value: it is no test
     told = gate([rule(margin=0.0, significant=True), unknown], candidate=loses(0.25)).rules
     assert [result.p_holm for result in told] == [pytest.approx(1 / 32), None]
+
+
+def test_a_p_that_is_too_small_for_a_number_is_no_chance() -> None:
+    """Of 1,100 pairs that all lost it is 2**-1100, which is stored as 0."""
+    lost = RuleResult(Rule("recall_at_k", "higher", 0.05, significant=True), "passed", n=1100, loss=0.5, p=2.0**-1100)
+    assert [(result.status, result.p_holm) for result in _decide([lost])] == [("fired", 0.0)]
 
 
 def test_a_slice() -> None:

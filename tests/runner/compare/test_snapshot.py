@@ -75,8 +75,18 @@ def test_a_failed_case_tells_neither_question_nor_labels(tmp_path: Path) -> None
 
 def test_latency_of_what_was_live(tmp_path: Path) -> None:
     cached = {"retrieval": {"ms": 3.0, "live": True}, "generation": {"ms": 0.1, "live": False}}
-    cases = written(tmp_path, [row("a", timings=cached), row("b"), row("c", latency_ms=None)])["cases"]
-    assert cases["latency_ms"] == [None, 12.0, None]
+    untold = {"retrieval": {"ms": 3.0}}
+    rows = [row("a", timings=cached), row("b"), row("c", latency_ms=None), row("d", timings=untold)]
+    assert written(tmp_path, rows)["cases"]["latency_ms"] == [None, 12.0, None, 12.0]
+
+
+def test_a_label_stays_with_its_case_where_others_have_none(tmp_path: Path) -> None:
+    labels = [{"lost_at": "none"}, {}, {"lost_at": "below_k", "right_by": "judge"}, {}]
+    rows = [{**row(id), "labels": told} for id, told in zip("abcd", labels, strict=True)]
+    assert written(tmp_path, rows)["cases"]["labels"] == {
+        "lost_at": ["none", None, "below_k", None],
+        "right_by": [None, None, "judge", None],
+    }
 
 
 def test_identity(tmp_path: Path) -> None:

@@ -128,6 +128,27 @@ def test_damaged_columns(whole: dict[str, Any], place: tuple[str, ...], value: A
         parse_snapshot(json.dumps(whole).encode(), "x")
 
 
+@pytest.mark.parametrize(
+    ("tokens", "usd", "is_good"),
+    [
+        (0, 0.0, True),
+        (7, None, True),
+        (2**63 - 1, 1e100, True),
+        (2**63, 0.5, False),
+        (-1, 0.5, False),
+        (7, -0.5, False),
+    ],
+)
+def test_what_a_role_may_have_cost(whole: dict[str, Any], tokens: int, usd: float | None, is_good: bool) -> None:
+    role = {"requests": 1, "input_tokens": tokens, "output_tokens": 0, "usd": usd}
+    text = json.dumps({**whole, "cost": {"cases": 2, "roles": {"judge": role}}}).encode()
+    if is_good:
+        assert parse_snapshot(text, "x").cost["roles"] == {"judge": role}
+    else:
+        with pytest.raises(DataError, match=r"^x: damaged: cost\.roles\.judge\."):
+            parse_snapshot(text, "x")
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_none(whole: dict[str, Any], number: str) -> None:
     whole["cases"]["values"]["mrr"] = ["THIS", None]

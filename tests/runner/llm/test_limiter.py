@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.llm.limiter import Ending, Limiter, Rates, limiter_of, sharing_rates
+from runner.llm.presence import is_present
 from tests import virtual_time
 
 
@@ -114,6 +115,14 @@ def test_a_request_beyond_the_tokens_of_a_minute_goes_alone() -> None:
     assert virtual_time.run(main()) == pytest.approx([0, 61, 122])
 
 
+def test_tokens_of_a_minute_may_all_be_used() -> None:
+    async def main() -> list[float]:
+        asked = [Asked(1.0, tokens=50), Asked(1.0, tokens=50), Asked(1.0, tokens=1)]
+        return [one.at for one in await sent(limiter(tokens_per_minute=100), asked)]
+
+    assert virtual_time.run(main()) == pytest.approx([0, 0, 61])
+
+
 def test_tokens_of_a_minute_that_is_over_count_no_more() -> None:
     async def main() -> list[float]:
         asked = [Asked(1.0, tokens=60), Asked(1.0, tokens=60), Asked(1.0, tokens=30)]
@@ -189,6 +198,31 @@ def test_a_refusal_that_names_no_time_shortens_none_that_was_named() -> None:
         return loop.time()
 
     assert virtual_time.run(main()) == pytest.approx(7.5)
+
+
+def test_a_refusal_that_names_no_time_holds_nobody_up() -> None:
+    async def main() -> float:
+        one, loop = limiter(), asyncio.get_running_loop()
+        one.release(await one.acquire(1), "throttled")
+        one.release(await one.acquire(1), "answered")
+        return loop.time()
+
+    assert virtual_time.run(main()) == 0
+
+
+def test_who_need_not_wait_gets_a_ticket_at_once_and_nobody_else_does() -> None:
+    async def main() -> None:
+        one = limiter(ceiling=1)
+        first = one.try_acquire(1)
+        assert first is not None and one.try_acquire(1) is None
+        waiting = asyncio.create_task(one.acquire(1))
+        await asyncio.sleep(1)
+        one.release(first, "answered")
+        assert one.try_acquire(1) is None  # somebody came before
+        one.release(await waiting, "answered")
+        assert one.try_acquire(1) is not None
+
+    virtual_time.run(main())
 
 
 class Server:
@@ -267,6 +301,20 @@ def test_what_was_learnt_outlives_an_event_loop_but_what_was_in_flight_does_not(
     asyncio.run(next_run())
 
 
+def test_a_request_of_an_earlier_event_loop_counts_for_a_minute_more() -> None:
+    now = [0.0]
+    one = Limiter(ceiling=8, requests_per_minute=1, clock=lambda: now[0])
+
+    async def ticket() -> int | None:
+        return one.try_acquire(1)
+
+    assert asyncio.run(ticket()) is not None
+    tickets = []
+    for now[0] in (10.0, 69.0, 70.0):
+        tickets.append(asyncio.run(ticket()))
+    assert [ticket is not None for ticket in tickets] == [False, False, True]
+
+
 KEYS = itertools.count()
 
 
@@ -334,8 +382,9 @@ async def test_a_limiter_asks_the_others(tmp_path: Path) -> None:
         shared.release(first, "answered")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(shared.acquire(1), 0.05)
-    rows = other._database.read(lambda rows: rows.execute("SELECT server, back_at FROM sent ORDER BY id").fetchall())
-    assert [back_at is None or abs(back_at - time.time()) < 60 for _, back_at in rows] == [True, True]
-    assert [back_at is None for _, back_at in rows] == [False, True] and "key" not in str(rows)
+    rows = other._database.read(lambda rows: rows.execute("SELECT * FROM sent ORDER BY id").fetchall())
+    assert [back_at is None or abs(back_at - time.time()) < 60 for *_, back_at in rows] == [True, True]
+    assert [back_at is None for *_, back_at in rows] == [False, True] and "key" not in str(rows)
+    assert [is_present(tmp_path, owner) for *_, owner, _ in rows] == [False, False]  # so that they end for others
     assert limiter_of("http://shared", "key", **limits) is not shared
     other.close()

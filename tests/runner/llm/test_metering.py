@@ -9,7 +9,7 @@ import pytest
 
 from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
-from runner.llm.metering import asking_for, by_role, charge, metering, note, note_texts, sum_costs
+from runner.llm.metering import asking_for, by_role, charge, metering, note, note_texts, pass_on, so_far, sum_costs
 from runner.records import RoleCost
 from tests.services.doors import PRICED, models, question
 from tests.services.models_server import ModelsServer
@@ -81,6 +81,18 @@ def test_what_is_metered_alone_is_charged_to_whom_it_belongs() -> None:
         charge(alone.by_role)
         charge(alone.by_role)  # another one that came to the same
     assert outer.by_role == sum_costs(alone.by_role, alone.by_role) == {"summariser": RoleCost(2, 10, 2, 1.4e-5)}
+
+
+def test_what_is_passed_on_counts_once_for_those_around() -> None:
+    with metering() as outer, metering() as inner:
+        with metering(alone=True) as alone:
+            note("judge", b"a", Cost(Usage(5, 1), 2_000_000_000))
+            assert so_far() == alone.by_role == {"judge": RoleCost(1, 5, 1, 2.0)}
+        assert so_far() == {}
+        pass_on(alone)
+        pass_on(alone)
+        assert so_far() == inner.by_role == outer.by_role == alone.by_role
+    assert so_far() == {}
 
 
 def test_each_of_several_bears_its_own_and_an_even_share_of_the_rest() -> None:

@@ -66,6 +66,10 @@ async def test_whatever_a_reply_depends_on_makes_another_request(server: ModelsS
     async with elsewhere.open():
         await elsewhere.model("test:m", "judge").chat(question("1"))
     assert server.count == 14  # the model of another server, though it has the same name
+    twin = models(server.url, tmp_path, name="twin")
+    async with twin.open():
+        await twin.model("twin:m", "judge").chat(question("1"))
+    assert server.count == 15  # another provider, which may have another key
 
 
 async def test_the_role_and_the_cell_do_not(server: ModelsServer, tmp_path: Path) -> None:

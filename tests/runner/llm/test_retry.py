@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.errors import EvaluationError, StopRunError
+from runner.errors import BudgetSpentError, EvaluationError, InputError, StopRunError
 from runner.llm.messages import ChatReply
 from runner.llm.retry import Patience, _Tries
 from runner.llm.verdict import Verdict
@@ -72,13 +72,30 @@ async def test_stalls_end_at_the_deadline_of_an_attempt(server: ModelsServer, tm
 async def test_what_is_cancelled_in_its_second_attempt_is_not_asked_again(server: ModelsServer, tmp_path: Path) -> None:
     slow = replace(completion({"model": "m", "messages": []}, "late"), delay_s=30.0)
     failing(server, BROKEN[2], slow)
-    task = asyncio.create_task(asked(models(server.url, tmp_path)))
+    door = models(server.url, tmp_path)
+    task = asyncio.create_task(asked(door))
     while server.count < 2:
         await asyncio.sleep(0.001)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert server.count == 2
+    assert door._servers["test"]._limiter.in_flight == 0
+
+
+async def test_what_has_no_budget_leaves_its_place_to_others(server: ModelsServer, tmp_path: Path) -> None:
+    door = models(server.url, tmp_path, budget={"requests": 1})
+    first, *others = await asked(door, 3, at_once=False)
+    assert isinstance(first, ChatReply) and {type(other) for other in others} == {BudgetSpentError}
+    assert door._servers["test"]._limiter.in_flight == 0
+
+
+async def test_what_cannot_be_sent_is_an_error_of_the_settings(
+    server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TEST_KEY", raising=False)
+    (failed,) = await asked(models(server.url, tmp_path, provider_api_key_env="TEST_KEY"))
+    assert type(failed) is InputError
 
 
 @pytest.mark.parametrize(
@@ -227,6 +244,7 @@ async def test_a_request_waits_as_long_as_others_are_answered(server: ModelsServ
     tries = _Tries(throttled=9, throttled_at=now - 900)
     retry._answered_at = now - 1
     await retry._pause(refusal, tries, "m")
+    assert tries.throttled == 10  # so that the next pause is longer
     retry._answered_at = now - 800
     with pytest.raises(StopRunError, match=r"the same answer for 80\d s"):
         await retry._pause(refusal, tries, "m")

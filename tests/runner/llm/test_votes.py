@@ -10,7 +10,7 @@ from runner.errors import BudgetSpentError, EvaluationError, InputError, ReplyEr
 from runner.llm import metering
 from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
-from runner.llm.votes import combine_judgements, gather_judgements, judge_missing, kept_votes
+from runner.llm.votes import ask_judge, combine_judgements, gather_judgements, judge_missing, kept_votes
 from runner.records import Judgement
 
 
@@ -59,6 +59,26 @@ async def test_a_judgement_that_failed_costs_its_case_nothing() -> None:
         await judge_missing(Charging(), {"tone": {}, "right": {}}, judgements)  # type: ignore[arg-type]
     assert [judgements[name].score for name in ("tone", "right")] == [0.5, None]
     assert meter.by_role["judge"].requests == 1
+
+
+async def test_of_several_judgements_those_that_failed_cost_nothing() -> None:
+    judge = Charging()
+    with metering.metering() as meter:
+        found = await gather_judgements({rubric: judge.judge(rubric, {}) for rubric in ("tone", "right", "kind")})
+    assert [judgement.score for judgement in found.values()] == [0.5, None, None]
+    assert meter.by_role["judge"].requests == 1
+    assert await gather_judgements({}) == {}
+
+
+async def test_a_judge_that_can_is_asked_for_what_is_missing_alone() -> None:
+    class Completes(Charging):
+        async def complete(self, rubric: str, fields: Any, earlier: Judgement) -> Judgement:
+            return Judgement(1.0, f"after {earlier.error}")
+
+    missing = Judgement(None, error="no JSON")
+    assert await ask_judge(Completes(), "tone", {}, missing) == Judgement(1.0, "after no JSON")
+    assert await ask_judge(Completes(), "tone", {}, None) == Judgement(0.5)
+    assert await ask_judge(Charging(), "tone", {}, missing) == Judgement(0.5)
 
 
 def test_votes_of_votes_are_told_by_both_names() -> None:

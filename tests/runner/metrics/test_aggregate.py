@@ -9,9 +9,9 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from runner.metrics.aggregate import aggregate, latency
+from runner.metrics.aggregate import aggregate, cost, latency
 from runner.metrics.catalogue import built_in_catalogue
-from runner.records import Row, Timing
+from runner.records import RoleCost, Row, Timing
 from tests.intervals import mean_interval
 
 NOTHING = {"value": None, "n": 0, "n_scored": 0, "ci_low": None, "ci_high": None, "value_scored": None}
@@ -212,6 +212,25 @@ def test_latency_counts_live_timings_of_stages_and_whole_cases_that_ended_well()
         "generation": {"p50_ms": 100.0, "p95_ms": 100.0, "n": 1},
         "retrieval": {"p50_ms": 25.0, "p95_ms": pytest.approx(38.5), "n": 4},
     }
+
+
+def test_cost_is_that_of_cases_that_ended_well_and_unknown_with_one_unknown_price():
+    judge = [RoleCost(2, 100, 10, 0.25), RoleCost(1, 50, 5, 0.5)]
+    rows = [
+        row(cost={"judge": judge[0], "generator": RoleCost(1, 7, 3, 0.125)}),
+        row(cost={"judge": judge[1], "generator": RoleCost(1, 8, 4, None)}),
+        row(),  # called no model
+        row(status="failed", cost={"judge": RoleCost(9, 900, 90, 9.0)}),
+    ]
+    assert cost(rows) == {
+        "cases": 3,
+        "roles": {
+            "generator": {"requests": 2, "input_tokens": 15, "output_tokens": 7, "usd": None},
+            "judge": {"requests": 3, "input_tokens": 150, "output_tokens": 15, "usd": 0.75},
+        },
+    }
+    assert cost([json.loads(json.dumps(asdict(one))) for one in rows]) == cost(rows)
+    assert cost([row()]) == {}
 
 
 def test_a_stage_that_was_not_timed_is_no_latency_of_zero():

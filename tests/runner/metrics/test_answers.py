@@ -75,6 +75,7 @@ def test_tokens(text, expected):
         ("임수경입니다.", ["임수경"], 1.0),
         ("서울로", ["서울"], 1.0),
         ("나무는", ["나무"], 1.0),
+        ("책은", ["책"], 1.0),  # ㄱ is the first of the final consonants
         ("나무은", ["나무"], 0.0),  # 은 does not follow a vowel
         ("평가은", ["평가"], 0.0),  # nor the first of all syllables
         ("사람가", ["사람"], 0.0),  # 가 does not follow a consonant

@@ -4,7 +4,15 @@ from typing import Literal
 
 import pytest
 
-from runner.metrics.judged import MEMORY, f1, judged_memory, rank_weighted_precision, score_judgements, score_of
+from runner.metrics.judged import (
+    MEMORY,
+    f1,
+    judged_correctness,
+    judged_memory,
+    rank_weighted_precision,
+    score_judgements,
+    score_of,
+)
 from runner.records import Judgement
 
 GRADES = {"relevance": 9, "completeness": 5, "accuracy": 7, "noise": 2}
@@ -34,6 +42,12 @@ def test_a_score_of_zero_is_no_failure() -> None:
     )
 
 
+def test_an_answer_that_declines_is_not_correct_whatever_was_judged() -> None:
+    judgements = {"answer_correctness": Judgement(0.75)}
+    assert judged_correctness(judgements, declined=False, on_failure="exclude") == ({"answer_correctness": 0.75}, ())
+    assert judged_correctness(judgements, declined=True, on_failure="exclude") == ({"answer_correctness": 0.0}, ())
+
+
 def test_the_five_scores_of_a_memory() -> None:
     details = {"scores": {criterion: {"score": grade} for criterion, grade in GRADES.items()}}
     values, failed = judged_memory(Judgement(0.625, details=details), "zero")
@@ -50,7 +64,9 @@ def test_how_much_noise_there_is_no_failed_judgement_tells(judgement: Judgement 
     assert judged_memory(judgement, "exclude") == (dict.fromkeys(MEMORY), MEMORY)
 
 
-@pytest.mark.parametrize(("precision", "recall", "expected"), [(0.5, 1, 2 / 3), (1, 1, 1), (0, 1, 0), (0, 0, 0)])
+@pytest.mark.parametrize(
+    ("precision", "recall", "expected"), [(0.5, 1, 2 / 3), (0.5, 0.25, 1 / 3), (1, 1, 1), (0, 1, 0), (0, 0, 0)]
+)
 def test_f1(precision: float, recall: float, expected: float) -> None:
     assert f1(precision, recall) == pytest.approx(expected, abs=1e-15)
 

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from runner.metrics.statistics import _means_without, bca_interval, mean, mean_intervals, percentiles
+from runner.metrics.statistics import (
+    _means_without,
+    bca_interval,
+    mean,
+    mean_intervals,
+    percentiles,
+    resampled_counts,
+)
 from tests.intervals import mean_interval
 
 
@@ -89,6 +96,10 @@ def test_limits_from_the_resampled_means_of_scipy(n):
         assert limits == pytest.approx((found.confidence_interval.low, found.confidence_interval.high), rel=1e-9)
 
 
+def test_where_no_case_matters_more_than_another_the_limits_are_percentiles():
+    assert bca_interval(np.arange(1001.0), 500.0, np.full(8, 0.5)) == pytest.approx((25, 975))
+
+
 def test_resampled_means_that_equal_the_mean_but_for_rounding_count_as_equal():
     whole = np.random.default_rng(3).integers(0, 4, 11).astype(float)
     low, high = mean_interval(whole, seed=1)
@@ -145,6 +156,8 @@ def test_many_cases_are_resampled_in_blocks(monkeypatch):
     whole = mean_intervals(values, seed=4, resamples=500)
     monkeypatch.setattr("runner.metrics.statistics._BLOCK", 70 * 13)  # 13 rows a block: the last one is smaller
     assert np.array_equal(mean_intervals(values, seed=4, resamples=500), whole)
+    blocks = [counts.sum(axis=1).tolist() for counts in resampled_counts(70, seed=4, resamples=28)]
+    assert blocks == [[70] * 13, [70] * 13, [70] * 2]
 
 
 def test_equal_weights_change_nothing():

@@ -233,3 +233,43 @@ def test_of_many_runs_the_best_are_shown_on_one_screen(
     assert f" {first} " in shown and f" {last} " in shown and " 0.0 " in shown and " 0.5 " not in shown
     note = f" of {n} runs: the baseline and the best by " if differ else f" of {n} runs: the first ones"
     assert note in " ".join(shown.split()) and "`results` shows all." in shown
+
+
+def test_a_run_shows_the_metrics_that_decide_comparisons(tmp_path: Path) -> None:
+    """Of the eighteen of `SUMMARY`, eleven more are not main ones: at other cutoffs, precision, exact match, …"""
+    lines = [" ".join(line.split()) for line in lines_of(brief(open_run(write_run(tmp_path / "r", ["none"]))))]
+    start = lines.index("Evaluation Results (k=5)")
+    names = [line.partition(":")[0] for line in lines[start + 1 : start + 7]]
+    assert names == ["Recall@5", "MRR", "nDCG@5", "Faithfulness", "Answer Relevancy", "Unanswerable F1"]
+    assert lines[start + 1] == "Recall@5: 0.8500 [0.8000, 0.9000] 8/8"
+    assert lines[start + 7] == "8 more metrics: `results`, or `verbose=true`."
+    assert not any("│" in line for line in lines)
+
+
+def test_a_run_of_few_metrics_shows_all(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "r", ["none"])
+    few = {name: SUMMARY["metrics"][name] for name in ("recall_at_k", "precision_at_k", "recall_at_10")}
+    dump(folder / "summary.json", {**SUMMARY, "metrics": few, "counts": {}})
+    lines = [" ".join(line.split()) for line in lines_of(brief(open_run(folder)))]
+    start = lines.index("Evaluation Results (k=5)")
+    assert lines[start + 1 : start + 3] == [
+        "Precision@5: 0.2400 [0.1900, 0.2900] 8/8",
+        "Recall@5: 0.8500 [0.8000, 0.9000] 8/8",
+    ]
+    assert not any("more metrics" in line for line in lines)
+
+
+def test_failing_questions_are_named_by_id_however_the_cases_ended(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "r", ["below_k"] * 5)
+    first = lines_of(brief(open_run(folder)))
+    rows = (folder / "per_item.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "per_item.jsonl").write_text("".join(reversed(rows)), encoding="utf-8")
+    assert lines_of(brief(open_run(folder))) == first
+
+
+def test_results_of_a_sweep_begin_with_what_is_better(tmp_path: Path) -> None:
+    folder = swept(tmp_path / "s", runs={3: {"faithfulness": LOW}, 5: {"faithfulness": HIGH}})
+    lines = lines_of(report.sweep_panels(folder))
+    assert lines[0].strip() == "What this sweep shows" and lines[1].startswith(
+        "Faithfulness against k=3, 40 cases: k=5"
+    )

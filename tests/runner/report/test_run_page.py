@@ -43,8 +43,18 @@ def test_metrics_show_values_intervals_counts_and_grades(tmp_path: Path) -> None
     assert rows["Recall@5"] == ["0.8500", "[0.8000, 0.9000]", "8/8", "", "excellent", ""]
     assert rows["Precision@5"] == ["0.2400", "[0.1900, 0.2900]", "8/8", "", "", ""]
     assert rows["Faithfulness"][:5] == ["0.8250", "[0.7750, 0.8750]", "9/10", "0.9167", "excellent"]
-    assert {each.text for each in table.all("span", class_="failing")} == {"needs work"}
+    assert rows["Exact Match"][:5] == ["0.3750", "[0.3250, 0.4250]", "8/8", "", ""]
+    assert table.all("span", class_="failing") == []
     assert len(table.all("svg")) == len([cells for cells in table.rows() if "[" in " ".join(cells)])
+
+
+def test_a_grade_that_needs_work_stands_out(tmp_path: Path) -> None:
+    folder = write_run(tmp_path)
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary["metrics"]["recall_at_k"]["value"] = 0.39
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    table = section(page(folder), "metrics").all("table")[0]
+    assert [each.text for each in table.all("span", class_="failing")] == ["needs work"]
 
 
 def test_grades_say_that_precision_has_none_only_where_it_stands(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from runner.records import DataProblem
+from runner.records import DataProblem, Judgement, Preparation, RoleCost, Row, Timing
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Outcome
-from runner.run.results import outcome_of, write_errors
+from runner.run.results import Finished, outcome_of, summary_of, write_errors
+from runner.system.journal import Journal
 
 OPTIONS: Any = SimpleNamespace(max_failure_rate=0.25)
 
@@ -21,6 +22,66 @@ def summary(ok: int, failed: int = 0, timeout: int = 0, unscored: int = 0, total
 def row(id: str, **fields: Any) -> dict[str, Any]:
     plain = {"status": "ok", "stage": None, "error": None, "unscored": [], "judgements": {}}
     return {"id": id, **plain, **fields}
+
+
+class Summed:
+    """An evaluation of the component `novelty`, with numbers of its own and a part that it does not use."""
+
+    idle = ("reranker",)
+
+    def sums(self, rows: Any) -> dict[str, Any]:
+        return {"ids": [row["id"] for row in rows], "timing": {"latency": {"lookup": {"n": 1}}}}
+
+
+PARTS: Any = {
+    "judge": SimpleNamespace(baseline=True),
+    "reranker": SimpleNamespace(baseline=True),
+    "retriever.embedder": SimpleNamespace(baseline=True),
+    "generator": SimpleNamespace(),
+}
+
+
+def summed(folder: Path, root: object) -> tuple[dict[str, Any], Finished]:
+    votes = Judgement(0.5, details={"votes": {"1": 0.4, "2": 0.6}})
+    paid = {"judge": RoleCost(2, 30, 4, 0.5)}
+    rows = [
+        Row("b", "ok", {"mrr": 1.0}, {}, 3.0, timings={"retrieval": Timing(3.0)}, judgements={"r": votes}, cost=paid),
+        Row("a", "failed", {"mrr": None}, None, None, unscored=("mrr",), stage="run", error="HTTP 500"),
+        Row("c", "ok", {"mrr": 0.5}, {}, None, judgements={"r": Judgement(None, error="no JSON")}, unscored=("r",)),
+        Row("of another sample", "ok", {"mrr": 0.0}, {}, None),
+    ]
+    job: Any = SimpleNamespace(experiment="x", choices={"judge": "lexical", "retriever/embedder": "lsa"}, cell="0")
+    head = {"evaluation_type": "full_rag", "fingerprint": "f", "created_at": "now"}
+    problems = [DataProblem(severity, "q.jsonl", "odd", 1, "id") for severity in ("error", "warning", "warning")]
+    finished = Finished(problems, list("abcd"), Preparation({"n": 1}, {"prepared_s": 2.0}), None, 1.23456)
+    with Journal(folder / "per_item.jsonl") as journal:
+        for row in rows:
+            journal.append(row)
+        components: Any = SimpleNamespace(root=root, parts=PARTS)
+        return summary_of(job, head, SimpleNamespace(k=5, seed=1), components, finished, journal), finished  # type: ignore[arg-type]
+
+
+def test_the_summary_of_a_run(tmp_path: Path) -> None:
+    found, finished = summed(tmp_path, Summed())
+    assert found["metrics"]["mrr"]["value"] == 0.75  # of the failed one nothing is known
+    assert found["cases"]["total"] == 4
+    assert (finished.tally.errors, finished.tally.unfinished) == (["a", "c"], 2)
+    assert found["cost"] == {
+        "cases": 2, "roles": {"judge": {"requests": 2, "input_tokens": 30, "output_tokens": 4, "usd": 0.5}}
+    }  # fmt: skip
+    assert found["judging"]["r"]["votes"] == 2
+    assert found["ids"] == ["a", "b", "c"]
+    assert found["facts"] == {"n": 1, "baselines": ["judge=lexical", "retriever/embedder=lsa"]}
+    assert found["data_problems"] == {"errors": 1, "warnings": 2}
+    timing = found["timing"]
+    assert (timing["elapsed_s"], timing["prepared_s"], timing["created_at"]) == (1.235, 2.0, "now")
+    assert set(timing["latency"]) == {"case", "lookup", "retrieval"} and timing["latency"]["retrieval"]["p50_ms"] == 3.0
+
+
+def test_the_summary_of_an_evaluation_without_numbers_of_its_own(tmp_path: Path) -> None:
+    found, _ = summed(tmp_path, SimpleNamespace())
+    assert set(found["timing"]["latency"]) == {"case", "retrieval"} and "ids" not in found
+    assert found["facts"]["baselines"] == ["judge=lexical", "reranker=SimpleNamespace", "retriever/embedder=lsa"]
 
 
 def test_a_run_with_few_failures_is_completed() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.records import Judgement, Row, Status, Timing
+from runner.records import Judgement, RoleCost, Row, Status, Timing
+from runner.system import redaction
 from runner.system.journal import ADOPTED, Journal, encode, ids_in, is_whole, whole_rows
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -121,12 +122,28 @@ def test_damaged_lines_in_the_middle_are_dropped(tmp_path: Path) -> None:
     assert path.read_bytes() == lines[0] + lines[2]
 
 
+def test_a_row_stays_as_it_is_where_a_secret_is_learnt_later(tmp_path: Path) -> None:
+    """Its checksum would fit no more."""
+    path = write(tmp_path / "per_item.jsonl", row("a", error="the key is opensesame-1234"), row("b"))
+    redaction.learn({"api_key": "opensesame-1234"})
+    path.write_bytes(path.read_bytes() + b'{"id": "torn')
+    assert ids(path, "ab") == ["a", "b"]
+
+
 def test_a_lone_surrogate_in_an_answer_does_not_stop_the_run(tmp_path: Path) -> None:
     """Nor does it turn numbers into texts."""
-    output = {"answer": "half \ud800 emoji", "n": 3, "share": 0.5, "cut": False, "rest": None, "huge": 2**70}
+    output = {
+        "answer": "half \ud800 emoji",
+        "n": 3,
+        "share": 0.5,
+        "cut": False,
+        "rest": None,
+        "huge": 2**70,
+        "low": -(2**63) - 1,
+    }
     path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {"mrr": 0.25}, output, 1.5))
     kept = json.loads(path.read_text(encoding="utf-8"))
-    assert kept["output"] == {**output, "answer": "half ? emoji", "huge": str(2**70)}
+    assert kept["output"] == {**output, "answer": "half ? emoji", "huge": str(2**70), "low": str(-(2**63) - 1)}
     assert (kept["metrics"], kept["latency_ms"]) == ({"mrr": 0.25}, 1.5)
 
 
@@ -158,10 +175,14 @@ def test_numbers_of_numpy_are_numbers(text: str, shown: str, tmp_path: Path) -> 
         {"output": []},
         {"metrics": {"recall_at_k": True}},
         {"timings": {"retrieval": {"ms": "1"}}},
+        {"timings": {"retrieval": {"ms": True}}},
+        {"cost": {"judge": {"usd": "1"}}},
     ],
 )
 def test_a_row_of_wrong_types_is_not_whole(change: dict[str, object]) -> None:
-    told = json.loads(encode(row("a")))
+    votes = Judgement(0.5, details={"votes": {"1": 0.5, "2": None}})
+    whole = row("a", timings={"retrieval": Timing(2)}, judgements={"r": votes}, cost={"judge": RoleCost(1, 2, 3, None)})
+    told = json.loads(encode(whole))
     assert is_whole(told) and not is_whole({**told, **change})
 
 
@@ -245,7 +266,9 @@ def test_rows_of_another_file_are_taken_as_they_stand_there(tmp_path: Path) -> N
     lines = other.read_bytes().splitlines(keepends=True)
     damaged = lines[1].replace(b"1.0", b"0.5")
     torn = encode(row("torn"))[:-5]
-    other.write_bytes(b"".join([lines[0], damaged, *lines[2:], encode(row("q0", "failed")), torn]))
+    other.write_bytes(
+        b"".join([lines[0], damaged, *lines[2:], encode(row("q0", "failed")), encode(row(odd[-1], "failed")), torn])
+    )
     with Journal(write(tmp_path / "per_item.jsonl", row("mine")), again=False) as journal:
         journal.adopt(other)
         journal.adopt(other)
