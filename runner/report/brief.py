@@ -17,6 +17,7 @@ from rich.text import Text
 from runner.config.arguments import python_here, to_type, without_additions
 from runner.errors import install_command
 from runner.llm.calls import FILE as CALLS
+from runner.metrics.catalogue import built_in_catalogue
 from runner.metrics.metric import GROUPS
 from runner.report import metric, thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Facts, Note, Section, section
@@ -62,6 +63,7 @@ def brief(run: RunFolder) -> list[RenderableType]:
     facts = [*([] if is_whole else ending_rows(document)), *spent, *data_problems(document)]
     blocks = [
         *(part for part in (_scores(document), thresholds.thresholds(document)) if part is not None),
+        *_sentences(document.offer.sections(document)),
         *notes(document),
         *([Facts(facts, media=TERMINAL)] if facts else []),
         *failing_questions(document, ""),
@@ -75,12 +77,10 @@ def brief(run: RunFolder) -> list[RenderableType]:
 
 def _scores(document: Document) -> Section | None:
     """The metrics of a run with their intervals; of more than METRICS, those that decide comparisons or stand for a
-    run where there is no room for all."""
+    run where there is no room for all, and those that its configuration added."""
     say = document.say
     names = [value.name for value in metric.values(document.metrics, of_groups(document.metrics, say, *GROUPS))]
-    variants = [say.catalogue.variant(name) for name in names]
-    main = [variant.name for variant in variants if variant.is_main or variant.is_headline]
-    shown = names if len(names) <= METRICS else (main or names)[:METRICS]
+    shown = names if len(names) <= METRICS else _chosen(names, say)
     left = len(names) - len(shown)
     return section(
         "",
@@ -90,6 +90,27 @@ def _scores(document: Document) -> Section | None:
         Note(how_decided(document), "quiet", TERMINAL),
         media=TERMINAL,
     )
+
+
+def _chosen(names: Sequence[str], say: Wording) -> list[str]:
+    variants = [say.catalogue.variant(name) for name in names]
+    main = [variant.name for variant in variants if variant.is_main or variant.is_headline]
+    chosen = {
+        *(main or names)[:METRICS],
+        *(name for name in names if built_in_catalogue().variant(name).metric is None),
+    }
+    return [name for name in names if name in chosen]
+
+
+def _sentences(blocks: Iterable[Block | None]) -> Iterator[Block]:
+    """What sections say in sentences; their tables are shown by `results`."""
+    for block in blocks:
+        match block:
+            case Section(blocks=inner):
+                if sentences := tuple(_sentences(inner)):
+                    yield replace(block, blocks=sentences)
+            case Note():
+                yield block
 
 
 def brief_case(folder: Path) -> list[RenderableType]:
