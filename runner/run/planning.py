@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from runner.llm.projection import Projection
 
 SECONDS = 1.5  # assumed duration of a request
-SAMPLED = 100  # cases from which the requests of twice as many and more are estimated
-SAMPLED_OF_FURTHER = 300  # of a further run of a sweep: if none asks for something new, at most 1% of all do, at 95%
+SAMPLED = 100  # cases from which the requests of twice as many and more are estimated; if none of a further run of a
+# sweep asks for something new, at most 3% of all do, at 95%: 1 - .05 ** (1 / 100)
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class Sample:
     @classmethod
     def of(cls, n_cases: int, *, is_further: bool) -> Sample:
         """The sample; empty where it would hold most of the cases."""
-        size = SAMPLED_OF_FURTHER if is_further else SAMPLED
-        return cls(random.Random(0).sample(range(n_cases), size) if n_cases > 2 * size else (), is_further)
+        is_large = n_cases > 2 * SAMPLED
+        return cls(random.Random(0).sample(range(n_cases), SAMPLED) if is_large else (), is_further)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from runner.llm.ledger import Account
 from runner.llm.rehearsal import ExpectedRequests
 from runner.run.cost import agree_on_cost
 from runner.run.plan_report import cost_line
-from runner.run.planning import SAMPLED, SAMPLED_OF_FURTHER, CellPlan, CommandPlan, plan_cells
+from runner.run.planning import SAMPLED, CellPlan, CommandPlan, plan_cells
 from tests.small_data import write_jsonl
 
 TURNS = 24
@@ -205,17 +205,17 @@ def test_what_a_sample_cannot_tell_is_counted(tmp_path: Path) -> None:
     alike = agreed(questions(tmp_path, 2 * SAMPLED + 1, are_alike=True))
     assert not alike.is_estimated
     assert (alike.total.live, alike.total.shared) == (2, 4 * SAMPLED)
-    sweep = agreed([*questions(tmp_path, 2 * SAMPLED_OF_FURTHER), "evaluation.high=0.7,0.8"])
+    sweep = agreed([*questions(tmp_path, 2 * SAMPLED), "evaluation.high=0.7,0.8"])
     assert not sweep.is_estimated
-    assert (sweep.total.live, sweep.total.shared) == (1320, 1320)
+    assert (sweep.total.live, sweep.total.shared) == (440, 440)
 
 
 def test_a_further_run_of_a_sweep_is_estimated_where_all_is_shared(tmp_path: Path) -> None:
-    words, n_cases = questions(tmp_path, 3 * SAMPLED_OF_FURTHER), 3 * SAMPLED_OF_FURTHER
+    words, n_cases = questions(tmp_path, 9 * SAMPLED), 9 * SAMPLED
     shared, exact = (plan([*words, "evaluation.high=0.7,0.8,0.9"]) for plan in (agreed, exactly))
     assert [cell.is_estimated for cell in shared.cells] == [False, True, True] and not exact.is_estimated
     assert shared.total.live == exact.total.live == 11 * n_cases // 5
-    assert shared.total.shared == pytest.approx(exact.total.shared, rel=0.06) and shared.total.shared % 6 == 0
+    assert shared.total.shared == pytest.approx(exact.total.shared, rel=0.06) and shared.total.shared % 18 == 0
     assert shared.total.saved_nano_usd == pytest.approx(exact.total.saved_nano_usd, rel=0.06)
     assert f"save about {shared.total.n_saved:,} (" in cost_line(shared, "en")
     other = agreed([*words, "judge.temperature=0,1"])  # each run has requests of its own
