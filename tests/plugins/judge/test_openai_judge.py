@@ -171,12 +171,6 @@ async def test_a_reply_that_breaks_off_is_asked_for_again(server, models, judge)
     assert server.count == 4
 
 
-async def test_a_wrong_key_ends_the_run(server, models, judge):
-    server.respond = lambda body: refusal_of(401, "Incorrect API key provided.", kind="invalid_request_error")
-    with pytest.raises(StopRunError):
-        await judged(models, judge(repeats=3))
-
-
 async def test_an_empty_answer_scores_0_without_a_request(server, models, judge):
     assert await judged(models, judge(), answer=" \n") == Judgement(0.0, "The answer is empty.")
     assert await judged(models, judge(mode="claims"), "faithfulness", answer=None, language="ko") == (
@@ -184,6 +178,12 @@ async def test_an_empty_answer_scores_0_without_a_request(server, models, judge)
     )
     assert await judged(models, judge(), "answer_relevancy", answer="") == Judgement(0.0, "The answer is empty.")
     assert server.count == 0
+
+
+async def test_a_wrong_key_ends_the_run(server, models, judge):
+    server.respond = lambda body: refusal_of(401, "Incorrect API key provided.", kind="invalid_request_error")
+    with pytest.raises(StopRunError):
+        await judged(models, judge(repeats=3))
 
 
 async def test_an_unknown_rubric_and_a_missing_field(server, models, judge):
