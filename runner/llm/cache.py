@@ -83,8 +83,8 @@ class ReplyCache:
         digest, sweep = request_digest(request), self._own_sweep()
 
         def write(rows: sqlite3.Connection) -> tuple[bool, Reply | None]:
-            if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
-                return False, found
+            if (stored := _read(rows, digest, request, sweep, self._serves)) is not None:
+                return False, stored
             if self._presence is None:
                 self._presence = Presence(self._root)
             owner = rows.execute("SELECT owner FROM claim WHERE digest = ?", (digest,)).fetchone()
@@ -110,8 +110,8 @@ class ReplyCache:
 
         def write(rows: sqlite3.Connection) -> Reply:
             _unclaim(rows, digest)
-            if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
-                return found
+            if (stored := _read(rows, digest, request, sweep, self._serves)) is not None:
+                return stored
             rows.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?)", row)
             return reply
 
@@ -126,8 +126,8 @@ class ReplyCache:
 
         def write(rows: sqlite3.Connection) -> None:
             for digest, request in digests:
-                if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
-                    encoded = orjson.dumps({**found, USELESS: command})
+                if (stored := _read(rows, digest, request, sweep, self._serves)) is not None:
+                    encoded = orjson.dumps({**stored, USELESS: command})
                     checksum = _checksum(digest, request, encoded)
                     rows.execute(
                         "UPDATE reply SET reply = ?, checksum = ? WHERE digest = ?", (encoded, checksum, digest)

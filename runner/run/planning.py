@@ -53,8 +53,8 @@ class CellPlan:
     def nano_usd_a_case(self) -> int | None:
         """The average cost of its models for a case, without judges and without stored replies; None where a price is
         unknown."""
-        own = [found for account, found in self.expected.items() if account.role != "judge"]
-        costs = [cost for found in own for cost in (found.nano_usd, found.saved_nano_usd)]
+        own = [expected for account, expected in self.expected.items() if account.role != "judge"]
+        costs = [cost for expected in own for cost in (expected.nano_usd, expected.saved_nano_usd)]
         known = [cost for cost in costs if cost is not None]
         return round(sum(known) / max(1, self.n_cases)) if len(known) == len(costs) else None
 
@@ -147,8 +147,8 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch], may_estima
         may_sample = may_estimate and models.cache_mode != "replay" and attribute_of(components.root, "is_separable")
         sample = Sample.of(len(cases), is_further=number > 0) if may_sample else Sample()
         rehearsed = asyncio.run(rehearse(components.root, models, cases, workspace, rehearsal, sample))
-    expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
-    return CellPlan(cell.swept, len(cases), expected, rehearsed.stopped, projection, rehearsed.is_estimated)
+    own = {account: expected for account, expected in rehearsal.expected.items() if account.cell == str(number)}
+    return CellPlan(cell.swept, len(cases), own, rehearsed.stopped, projection, rehearsed.is_estimated)
 
 
 @dataclass(frozen=True, slots=True)

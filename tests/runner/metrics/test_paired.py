@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,20 +202,25 @@ def test_p_against_scipy(kind: str, n: int) -> None:
     assert swap_p(values[:, None], seed=1)[0] == pytest.approx(expected, abs=5 * error + 0.002)
 
 
+def bca(values: Any, n_resamples: int) -> Any:
+    """The bootstrap of SciPy."""
+    return scipy.stats.bootstrap(
+        (values,),
+        mean,
+        method="BCa",
+        n_resamples=n_resamples,
+        vectorized=True,
+        batch=200,
+        random_state=np.random.default_rng(3),
+    )
+
+
 @pytest.mark.parametrize("kind", ["yes or no", "seldom", "numbers"])
 @pytest.mark.parametrize("n", [60, 600, 6000])
 def test_intervals_against_scipy(kind: str, n: int) -> None:
     """From 5,000 cases on without resampling, or resampling only what differs."""
     values = differences_of(kind, n)
-    expected = scipy.stats.bootstrap(
-        (values,),
-        mean,
-        method="BCa",
-        n_resamples=9_999,
-        vectorized=True,
-        batch=200,
-        random_state=np.random.default_rng(3),
-    )
+    expected = bca(values, 9_999)
     low, high = difference_intervals(values[:, None], seed=1)[0]
     error = expected.standard_error
     assert low == pytest.approx(expected.confidence_interval.low, abs=0.2 * error)
@@ -227,15 +233,7 @@ def test_an_interval_of_many_cases_of_which_few_differ() -> None:
     values = np.zeros(10_000)
     values[:3] = 1.0
     low, high = difference_intervals(values[:, None], seed=1)[0] * 10_000
-    expected = scipy.stats.bootstrap(
-        (values,),
-        mean,
-        method="BCa",
-        n_resamples=4_000,
-        vectorized=True,
-        batch=200,
-        random_state=np.random.default_rng(3),
-    ).confidence_interval
+    expected = bca(values, 4_000).confidence_interval
     assert (low, high) == (
         pytest.approx(expected.low * 10_000, abs=1.01),
         pytest.approx(expected.high * 10_000, abs=1.01),
@@ -246,15 +244,7 @@ def test_an_interval_of_many_cases_of_which_few_differ() -> None:
 
 def test_skewed_differences_of_many_cases() -> None:
     values = np.random.default_rng(4).exponential(1.0, 6000) ** 2
-    expected = scipy.stats.bootstrap(
-        (values,),
-        mean,
-        method="BCa",
-        n_resamples=9_999,
-        vectorized=True,
-        batch=200,
-        random_state=np.random.default_rng(3),
-    )
+    expected = bca(values, 9_999)
     low, high = difference_intervals(values[:, None], seed=1)[0]
     assert low == pytest.approx(expected.confidence_interval.low, abs=0.12 * expected.standard_error)
     assert high == pytest.approx(expected.confidence_interval.high, abs=0.12 * expected.standard_error)
