@@ -1,0 +1,110 @@
+"""The cues of refusals, read from `refusals.en.yaml` and `refusals.ko.yaml` when they are first used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from runner.text.language import Language
+from runner.text.patterns import compile_late
+
+Kind = Literal["know", "able", "source", "told", "pending", "bare", "sends", "asks", "aside", "fact"]
+
+UNKNOWN: frozenset[Kind] = frozenset({"know", "able", "source", "told", "pending", "bare"})  # says that it has no answer
+
+
+@dataclass(frozen=True, slots=True)
+class CueGroup:
+    """Cues of one kind, as one expression; `after`: what may stand before a Korean predicate, empty in English."""
+
+    kind: Kind
+    after: frozenset[str]
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """The cues of one language: `groups` in the order in which they are tried, the other expressions by name."""
+
+    groups: tuple[CueGroup, ...]
+    openers: re.Pattern[str]
+    contrasts: re.Pattern[str]
+    after_all: re.Pattern[str]
+    hedges: re.Pattern[str]
+    names: re.Pattern[str]
+    questions: Mapping[str, re.Pattern[str]]
+    evidence: Mapping[str, re.Pattern[str]]
+    before: Mapping[str, re.Pattern[str]]
+
+
+_SOFT = ("denies", "vague", "refers")
+_WEAK = ("lost", "secret", "later", "only", "asks", "regrets", "hints")
+_META = ("tells", "speaks", "source", "lost", "secret", "vague", "refers")
+_SOURCES: Mapping[Language, str] = {"en": "paper", "ko": "source"}
+
+
+@cache
+def cues(language: Language) -> Cues:
+    """The cues of a language."""
+    data = load(language)
+    classes = dict(resolved_classes(data["classes"]))
+    start, end = ("^", "") if language == "en" else ("", _KOREAN_END)
+    groups = tuple(
+        CueGroup(kind, after, _one_of(entries, classes, start, end)) for kind, after, entries in grouped(data["cues"])
+    )
+    front = {name: _one_of(data.get(name, {}), classes, start, "") for name in ("openers", "contrasts", "after_all", "hedges", "names")}
+    questions = {name: compile_late(_filled(each, classes)) for name, each in data["questions"].items()}
+    listed = {name: _filled(each, classes) for name, each in data["evidence"].items()} | {"source": classes[_SOURCES[language]]}
+    evidence = {
+        "soft": compile_late("|".join(listed[name] for name in _SOFT)),
+        "any": compile_late("|".join(listed[name] for name in (*_SOFT, *_WEAK))),
+        "meta": compile_late("|".join(listed[name] for name in _META)),
+    }
+    before = {name: compile_late(_filled(each, classes)) for name, each in data.get("before", {}).items()}
+    return Cues(groups, **front, questions=questions, evidence=evidence, before=before)
+
+
+def load(language: Language) -> Mapping[str, Any]:
+    """The content of the file of a language: every value is a text."""
+    path = Path(__file__).with_name(f"refusals.{language}.yaml")
+    loaded: Mapping[str, Any] = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    return loaded
+
+
+def grouped(entries: Mapping[str, Any]) -> Iterator[tuple[Kind, frozenset[str], Mapping[str, str]]]:
+    """Kind, what may stand before, and the cues with their examples."""
+    for kind, content in entries.items():
+        if isinstance(next(iter(content.values())), str):
+            yield kind, frozenset(), content
+        else:
+            yield from ((kind, frozenset(after.split()), each) for after, each in content.items())
+
+
+def resolved_classes(classes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The classes as expressions; one may use those above it."""
+    known: dict[str, str] = {}
+    for name, text in classes.items():
+        known[name] = f"(?:{_filled(text.replace(chr(10), ''), known)})"
+        yield name, known[name]
+
+
+_KOREAN_END = (
+    r"(?:[가-힣]{0,9}|[가-힣]{0,3}게 ?(?:되어|돼) ?있[가-힣]{0,4}|(?:고|[가-힣]{0,2}어)? ?있[가-힣]{0,5}|[가-힣]{0,2}[는은운을] ?(?:것|듯|걸|거|점|상태|상황|따름|뿐|터|듯싶|바)[가-힣 ]{0,14}"
+    r"|[가-힣]{0,3} ?(?:어쩌|보입|보이|싶|하네|같|양해|참고|유감|아쉽|죄송|미안|그러)[가-힣 ]{0,10})$"
+)
+_CLASS = re.compile(r"\{([a-z_]+)\}")
+
+
+def _filled(pattern: str, classes: Mapping[str, str]) -> str:
+    return _CLASS.sub(lambda match: classes[match[1]], pattern)
+
+
+def _one_of(entries: Mapping[str, str], classes: Mapping[str, str], start: str, end: str) -> re.Pattern[str]:
+    filled = "|".join(_filled(pattern, classes) for pattern in entries) or r"(?!)"
+    return compile_late(f"{start}(?:{filled}){end}")
