@@ -115,7 +115,11 @@ class RagOutput:
 
     def _rest(self) -> Mapping[str, Any]:
         """The part of the record that comes from the answer."""
-        seldom = {"citations_out_of_range": self.out_of_range, "cut_off": self.answer.cut_off}
+        seldom = {
+            "citations_out_of_range": self.out_of_range,
+            "cut_off": self.answer.cut_off,
+            "thought": self.answer.thought,
+        }
         return {
             "answer": self.answer.text,
             "declined": self.answer.refused,
@@ -276,8 +280,8 @@ class FullRag:
     def _system_record(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
         retrieved = replace(self.retrieval.of_reply(case, reply), timings={"system": timing})
         text = reply.answer
-        refused = not text.strip() or is_refusal(text, case.text)
-        return RagOutput(retrieved, Answer(text, refused, citations(text)), None, self._record(case, retrieved), reply)
+        answer = Answer(text, is_refusal(text, case.text), citations(text), reply.cut_off, reply.thought)
+        return RagOutput(retrieved, answer, None, self._record(case, retrieved), reply)
 
     def _record(self, case: Query, retrieved: RetrievalResult) -> Mapping[str, Any]:
         return record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k, {"answers": list(case.answers)})

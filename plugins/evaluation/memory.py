@@ -462,4 +462,4 @@ def _memory_record(case: ProbeCase, moment: Moment, context: BuiltContext) -> di
 
 
 def _answer_record(answer: Answer) -> dict[str, Any]:
-    return {"answer": answer.text, "declined": answer.refused, **({"cut_off": True} if answer.cut_off else {})}
+    return {name: value for name, value in answer_record(answer).items() if name != "citations"}
