@@ -408,6 +408,16 @@ class Answer:
         """Whether there is no answer at all."""
         return not self.text.strip()
 
+    @property
+    def has_claims(self) -> bool:
+        """Whether it says something that can be judged."""
+        return not (self.refused or self.is_silent)
+
+    @property
+    def lost_at(self) -> Literal["", "cut_off", "no_answer"]:
+        """The stage at which the answer was lost, if it is not right; empty where it arrived in full."""
+        return "cut_off" if self.cut_off else "no_answer" if self.is_silent else ""
+
 
 KEPT_VOTES = "kept_votes"
 

@@ -365,6 +365,8 @@ class FullRag:
             "context_precision": {**question, **references, **contexts},
             "context_recall": {**question, **references, **contexts},
         }
+        if output.answer.is_silent:
+            return {}
         declined = (CORRECTNESS,) if output.answer.refused else ()
         blind = () if output.retrieved.has_texts else BY_CONTEXTS
         return {name: fields_of[name] for name in self._applicable_rubrics(case) if name not in (*declined, *blind)}
@@ -387,7 +389,7 @@ class FullRag:
         retrieval = self.retrieval.scores(case, output.retrieved, declined=output.answer.refused)
         rated, failed = score_judgements(judgements, tuple(self._judge_fields(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applicable_rubrics(case):
-            rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
+            rated = {**rated, CORRECTNESS: rated[CORRECTNESS] if output.answer.has_claims else 0.0}
         values = {**retrieval.values, **rated, **_against_references(case, output.answer)}
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored)
@@ -413,6 +415,7 @@ class FullRag:
         return decide(
             answerable=case.answerable,
             declined=output.answer.refused,
+            silent=output.answer.is_silent,
             by_reference=decide_by_reference(case.text, case.answers, output.answer.text),
             correctness=values[CORRECTNESS] if is_judged else None,
             not_judged=is_judged and values[CORRECTNESS] is None,
@@ -432,11 +435,14 @@ class FullRag:
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
+            "reply": output.answer.lost_at or None,
             "contexts": None if output.retrieved.has_texts or output.reply is not None else "without_texts",
         }
         return {name: label for name, label in labels.items() if label is not None}
 
     def _lost_at(self, case: Query, output: RagOutput, decided: bool) -> str:
+        if not decided and output.answer.lost_at:
+            return output.answer.lost_at
         return self.retrieval.lost_at(case, output.retrieved, declined=output.answer.refused, right=decided)
 
 
@@ -467,7 +473,7 @@ def _against_references(case: Query, answer: Answer) -> dict[str, float | None]:
 
 def _citations(output: RagOutput) -> str | None:
     """Whether the numbers that an answer cites are those of contexts; a refusal has nothing to cite."""
-    if output.answer.refused:
+    if not output.answer.has_claims:
         return None
     if not output.answer.citations:
         return "none"
