@@ -31,8 +31,9 @@ class OpenaiGenerator:
     The answer is the text of the reply without what the model thought. It counts as refused when it opens as a
     refusal, or when the server says that the model refused. Without any context it refuses, in the language of the
     question, without asking, unless the question is one of a conversation. An answer that reaches `max_tokens` is kept
-    and marked, one that reaches it while the model thinks is empty. `prompt`: a name, or a file; None: `memory` for questions of a conversation, `copilot` for those that
-    documents may answer, too, `answer` for others. `refuse_below`: see runner.protocols.Declining.
+    and marked, one that reaches it while the model thinks is empty. `prompt`: a name, or a file; None: `memory` for
+    questions of a conversation, `copilot` for those that documents may answer, too, `answer` for others.
+    `refuse_below`: see runner.protocols.Declining.
     """
 
     def __init__(
@@ -101,7 +102,9 @@ class OpenaiGenerator:
                 reply = await ask(replace(request, attempt=attempt))
                 is_last = attempt + 1 == ATTEMPTS
                 has_answer = not reply.read().is_silent
-                if reply.refusal or reply.used_limit or (has_answer and (is_last or not reply.broke_off)):
+                if reply.refusal or reply.used_limit or (has_answer and not reply.broke_off):
+                    return reply
+                if is_last and (has_answer or reply.broke_off):
                     return reply
                 if reply.finish_reason == "content_filter":
                     raise ReplyError("the answer was withheld by the server's content filter")

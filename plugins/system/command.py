@@ -79,7 +79,7 @@ class CommandSystem:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("process.no_line", setting="system.timeout_ms", limit=limit) from None
 
-        return await self._service.ask({"command": self.words, "values": values}, send, self._form, repeat)
+        return await self._service.ask({"command": self.words, "values": values}, send, self._form, repeat, query.text)
 
     # --- the process ------------------------------------------------------------------------------
 

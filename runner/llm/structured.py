@@ -23,8 +23,8 @@ REASON = 500  # characters of an error, which may quote the whole reply
 SHOWN = 2000  # characters of the unusable reply in the repair request
 
 ONLY_THOUGHT = (
-    "for the server sent all of it as the model's reasoning (reasoning_content): raise max_tokens, or turn thinking off "
-    "by a parameter in provider.NAME.add"
+    "for the server sent all of it as the model's reasoning (reasoning_content): raise max_tokens, or turn thinking "
+    "off by a parameter in provider.NAME.add"
 )
 REPAIR = {
     "en": "Your reply could not be used: {reason}. Reply again with nothing but one JSON object of the form asked for.",

@@ -125,7 +125,11 @@ def error_text(error: Any) -> str:
 
 def thought_in(body: Any) -> str:
     """What the JSON of a service tells of the thoughts of its model, as OpenAI-compatible servers do."""
-    fields = _message_in(_first(body))
+    fields = _first(body)
+    return _thought_of(_message_in(fields)) or _thought_of(fields)
+
+
+def _thought_of(fields: Mapping[str, Any]) -> str:
     texts = [fields[key] for key in marks().keys["thoughts"] if isinstance(fields.get(key), str)]
     if texts:
         return str(texts[0]).strip()
