@@ -71,7 +71,7 @@ class OpenaiGenerator:
         if not contexts and not query.from_memory and not query.remembered:
             return Answer(refusal_for(query), refused=True)
         request = self.request(query, contexts)
-        reply = await self.model.make_or_reuse(request, lambda: self._reply(request), lambda reply: True)
+        reply = await self.model.make_or_reuse(request, lambda: self._reply(request, query.text), lambda reply: True)
         if reply.refusal:
             return Answer(reply.refusal, refused=True)
         answer = reply.read(query.text)
@@ -94,27 +94,22 @@ class OpenaiGenerator:
     def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
         return [(message.role, message.text) for message in self.request(query, contexts).messages]
 
-    async def _reply(self, request: ChatRequest) -> ChatReply:
+    async def _reply(self, request: ChatRequest, question: str) -> ChatReply:
         """A reply with an answer, with a refusal, or one that reached its limit. A reply that breaks off before its
-        limit is repeated; the last attempt is kept."""
+        limit, or whose thought does not end, is repeated; the last attempt is kept."""
         with self.model.series() as ask:
             for attempt in range(ATTEMPTS):
                 reply = await ask(replace(request, attempt=attempt))
-                is_last = attempt + 1 == ATTEMPTS
-                has_answer = not reply.read().is_silent
-                if reply.refusal or reply.used_limit or (has_answer and not reply.broke_off):
+                said, is_last = reply.read(question), attempt + 1 == ATTEMPTS
+                if reply.refusal or reply.used_limit or (said.answer and not reply.broke_off):
                     return reply
-                if is_last and (has_answer or reply.broke_off):
+                if is_last and not said.error and (reply.text.strip() or reply.broke_off):
                     return reply
                 if reply.finish_reason == "content_filter":
                     raise ReplyError("the answer was withheld by the server's content filter")
-            raise ReplyError(f"the answer was empty {ATTEMPTS} times{_why_empty(reply)}")
-
-
-def _why_empty(reply: ChatReply) -> str:
-    if reply.thought and not reply.text.strip():
-        return f", {ONLY_THOUGHT}"
-    return ", for what the model thought did not end" if reply.text.strip() else ""
+            if said.error:
+                raise ReplyError(f"an error came in place of the answer {ATTEMPTS} times: {said.error}")
+            raise ReplyError(f"the answer was empty {ATTEMPTS} times{f', {ONLY_THOUGHT}' if reply.thought else ''}")
 
 
 def _language(query: Query) -> Language:

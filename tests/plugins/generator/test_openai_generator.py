@@ -182,6 +182,23 @@ async def test_a_thought_that_reached_the_limit_leaves_no_answer(server: ModelsS
     assert server.count == 1
 
 
+async def test_a_thought_without_an_end_is_asked_for_again_and_leaves_no_answer(
+    server: ModelsServer, models: Models
+) -> None:
+    says(server, "<think>3 days, or 5")
+    assert await answer(models) == Answer("", thought="3 days, or 5")
+    assert server.count == 3
+
+
+async def test_an_error_in_place_of_the_answer_is_asked_for_again(server: ModelsServer, models: Models) -> None:
+    error = '{"answer": "", "error": "upstream is busy"}'
+    says(server, error, "5 days.")
+    assert (await answer(models)).text == "5 days."
+    says(server, error)
+    with pytest.raises(ReplyError, match="an error came in place of the answer 3 times: upstream is busy"):
+        await answer(models, temperature=0.5)
+
+
 def thinks(body: Any, content: str | None, name: str) -> Reply:
     reply = completion(body, content)
     said = json.loads(reply.body)
