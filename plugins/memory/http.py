@@ -143,12 +143,12 @@ class HttpMemory:
 
     def open(self) -> AbstractAsyncContextManager[None]:
         @asynccontextmanager
-        async def opened() -> AsyncIterator[None]:
+        async def session() -> AsyncIterator[None]:
             async with self.endpoint.open():
                 yield
             self._finds.note_empty_paths(self.requests["read"])
 
-        return opened()
+        return session()
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         session = self._of(key)
