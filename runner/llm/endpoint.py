@@ -23,7 +23,7 @@ import orjson
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from runner.errors import EvaluationError, InputError, Problem, StopRunError
+from runner.errors import EvaluationError, InputError, Problem, StopRunError, UncertainWriteError
 from runner.llm.limiter import Ending, Limiter, limiter_of
 from runner.llm.reply_body import decode_text, read_json
 from runner.llm.retry import Patience
@@ -70,14 +70,17 @@ class EndpointLimits(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`path` with its placeholders filled in; `body`: a JSON value, None for none. `sends_twice`: whether repeating the
-    request may have its effect twice; it then carries a key by which the service can recognise a repeat."""
+    """`path` with its placeholders filled in; `body`: a JSON value, None for none. `key`: sent as `key_header`, by
+    which the service can recognise a repeat. `is_write`: what it stores would be stored twice if it were repeated
+    without a key; its reply is not read."""
 
     name: str
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
     body: Any = None
     key: str = ""
+    key_header: str = KEY_OF_REQUEST
+    is_write: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,7 @@ class Endpoint:
         ending: Ending = "failed"
         after_s = None
         try:
-            reply = self._with_content(await self._exchange(request), fault_in)
+            reply = self._with_content(request, await self._exchange(request), fault_in)
             ending = "throttled" if reply.status == 429 else "answered" if reply.is_fine else "failed"
             after_s = None if (reply.after_s or 0) > self._patience.throttled_s else reply.after_s
         except BaseException:  # cancelled; the service may still process the request
@@ -246,7 +249,7 @@ class Endpoint:
         if self._session is None:
             raise EvaluationError(f"{self.setting}: asked before it was opened")
         headers = {"Content-Type": "application/json"} if request.body is not None else {}
-        headers |= {KEY_OF_REQUEST: request.key} if request.key else {}
+        headers |= {request.key_header: request.key} if request.key else {}
         data = None if request.body is None else orjson.dumps(request.body)
         say = self._say
         try:
@@ -280,8 +283,8 @@ class Endpoint:
         kind, charset = response.content_type, _charset(response)
         return _Reply(response.status, body, retry_after_s(headers), message, kind=kind, charset=charset)
 
-    def _with_content(self, reply: _Reply, fault_in: Callable[[Any], str] | None) -> _Reply:
-        """The reply with its JSON, or with what is wrong with it."""
+    def _with_content(self, request: Request, reply: _Reply, fault_in: Callable[[Any], str] | None) -> _Reply:
+        """The reply with its JSON, or with what is wrong with it. That to a write need not be JSON."""
         if not reply.is_success:
             return reply
         try:
@@ -291,7 +294,7 @@ class Endpoint:
             content, fault = None, self._say("service.told", error=error_text(error.content))
         except ValueError:
             said = _excerpt(decode_text(reply.body, reply.charset).encode("utf-8", "replace"))
-            content, fault = None, self._say("service.no_json", said=said)
+            content, fault = None, "" if request.is_write else self._say("service.no_json", said=said)
         return replace(reply, content=content, fault=fault, message=fault or reply.message)
 
     def _check_patience(self, request: Request, reply: _Reply, lasting_s: float) -> None:
@@ -319,6 +322,8 @@ class Endpoint:
         if reply.status in MOVED:
             place = f"{setting}.{request.name}.path" if request.name != "url" else f"{setting}.url"
             raise StopRunError(self._message(request, say("service.missing", told=reply.message, setting=place)))
+        if request.is_write and not request.key and reply.is_uncertain:
+            raise UncertainWriteError(self._message(request, say("service.uncertain", told=answer)))
         if reply.status > 0 and reply.status not in AGAIN and not reply.is_success:
             raise EvaluationError(self._message(request, answer))
         if failures < self._patience.attempts:
@@ -353,6 +358,12 @@ class _Reply:
     @property
     def is_fine(self) -> bool:
         return self.is_success and not self.fault
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether the service may have done what it was asked for all the same."""
+        has_failed = self.status in AGAIN or self.status == 0 or self.status >= 500
+        return not self.is_down and (has_failed or bool(self.fault))
 
 
 def _charset(response: ClientResponse) -> str | None:
@@ -450,3 +461,67 @@ def extract(expression: str | None, reply: Any) -> Any:
         return jmespath.search(expression, reply)
     except JMESPathError as error:
         raise EvaluationError(f"{expression}: {_excerpt(str(error).encode())}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class PathMiss:
+    """Where an expression leaves a reply: the `key` that an object with `keys` lacks; "" where there is no object."""
+
+    key: str
+    keys: tuple[str, ...]
+
+
+def path_miss(expression: str, reply: Any) -> PathMiss | None:
+    """Why an expression that finds nothing cannot find anything in such a reply; None where what it names is there, and
+    empty. Of alternatives (`a || b`) one is enough."""
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    trace = _Trace()
+    try:
+        value = jmespath.search(expression, trace.follow(reply))
+    except JMESPathError:  # of a function, which knows plain objects only
+        return None
+    if trace.misses and not ("||" in expression and trace.n_hits):
+        return trace.misses[0]
+    return PathMiss("", ()) if value is None and trace.last not in _EMPTY else None
+
+
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+class _Trace:
+    """The keys of a reply that an expression asks for. `last`: the value that was last there."""
+
+    def __init__(self) -> None:
+        self.misses: list[PathMiss] = []
+        self.n_hits = 0
+        self.last: Any = None
+
+    def follow(self, reply: Any) -> Any:
+        """The reply, with objects that note what they are asked for."""
+        self.last = reply
+        return self._wrap(reply)
+
+    def _wrap(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._wrap(item) for item in value]
+        return _TracedObject(value, self) if isinstance(value, dict) else value
+
+    def note(self, key: str, content: Mapping[str, Any]) -> Any:
+        if key not in content:
+            self.misses.append(PathMiss(key, tuple(content)))
+            return None
+        self.n_hits += 1
+        self.last = content[key]
+        return self._wrap(self.last)
+
+
+class _TracedObject:
+    """All that JMESPath asks of an object whose field it takes."""
+
+    def __init__(self, content: Mapping[str, Any], trace: _Trace) -> None:
+        self._content, self._trace = content, trace
+
+    def get(self, key: str) -> Any:
+        return self._trace.note(key, self._content)
