@@ -151,9 +151,9 @@ class _Joined:
         if not isinstance(event, dict):
             return
         _raise_error(event)
-        piece, kind = _found(delta, event), str(event.get("type"))
+        piece, kind = _extract(delta, event), str(event.get("type"))
         self.is_cut_off |= is_cut_off(event) or is_cut_off(event.get("delta"))
-        if isinstance(thought := _found(THOUGHT_DELTA, event), str):
+        if isinstance(thought := _extract(THOUGHT_DELTA, event), str):
             self.thoughts.append(thought)
         if not isinstance(piece, str):
             self.full_answer = event.get("answer", self.full_answer)
@@ -192,7 +192,7 @@ def _value_of(data: str) -> Any:
         return data
 
 
-def _found(expression: str, event: Mapping[str, Any]) -> Any:
+def _extract(expression: str, event: Mapping[str, Any]) -> Any:
     import jmespath
     from jmespath.exceptions import JMESPathError
 

@@ -302,7 +302,7 @@ class ReplyForm:
 
     def read(self, reply: Any) -> SystemReply:
         keys = tuple(map(str, reply))[:KEYS] if isinstance(reply, Mapping) else ()
-        said = self._said(reply, self._answer(reply))
+        said = self._parts(reply, self._answer(reply))
         if said.error:
             raise ReplyError(redact(f"system.answer: {self.say('service.told', error=said.error)}"))
         return SystemReply(said.answer, self._contexts(reply), keys, said.cut_off, said.thought)
@@ -313,13 +313,13 @@ class ReplyForm:
             return self.say("reply.empty")
         try:
             answer = extract(self._answer_expression, reply)
-            error = self._said(reply, answer if isinstance(answer, str) else "").error
+            error = self._parts(reply, answer if isinstance(answer, str) else "").error
         except EvaluationError:
             return ""
         is_told = error and (answer is None or isinstance(answer, str))
         return self.say("service.told", error=error) if is_told else ""
 
-    def _said(self, reply: Any, answer: str) -> Reply:
+    def _parts(self, reply: Any, answer: str) -> Reply:
         """The answer, apart from thoughts and errors. A setting that finds an error beside an answer finds one."""
         return read_body(reply, answer, self.question, error=extract(self.settings.get("error"), reply))
 

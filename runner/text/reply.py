@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.resources import files
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.system.shipped import shipped_yaml
 
-FILE = Path(__file__).with_name("reply_marks.yaml")
+FILE = "reply_marks.yaml"
 
 MAX_LAYERS = 4  # of fences, JSON and tags around one answer
 MAX_MARKS = 100  # of one text that are looked at
@@ -218,7 +218,7 @@ class Marks(NamedTuple):
 @cache
 def marks() -> Marks:
     """The marks, read once."""
-    data = shipped_yaml(FILE.read_text(encoding="utf-8"))
+    data = shipped_yaml((files("runner") / "text" / FILE).read_text(encoding="utf-8"))
     opening, closing = (_any(entry[side] for entry in data["thoughts"]) for side in ("open", "close"))
     lone = _any(entry["close"] for entry in data["thoughts"] if not entry.get("paired"))
     answer_opening, answer_closing = (_any(entry[side] for entry in data["answers"]) for side in ("open", "close"))

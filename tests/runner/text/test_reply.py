@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.text.reply import FILE, Reply, error_in, is_cut_off, marks, read_body, read_reply, thought_in
 
-MARKS: dict[str, Any] = yaml.safe_load(Path(FILE).read_text("utf-8"))
+MARKS: dict[str, Any] = yaml.safe_load((Path("runner/text") / FILE).read_text("utf-8"))
 FEE = "The fee is 9 euros."
 
 
