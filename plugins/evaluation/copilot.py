@@ -44,10 +44,10 @@ from runner.llm.projection import Projection
 from runner.llm.votes import judge_missing
 from runner.metrics import agent, answers, diagnosis, judged, memory, ranking, right
 from runner.metrics.agent import AgentSums
-from runner.metrics.answers import answer_matches
 from runner.metrics.judged import CORRECTNESS
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
+from runner.metrics.reference_rule import decide_by_reference
 from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Scorer, Workspace, attribute_of
 from runner.records import (
@@ -285,11 +285,10 @@ class Copilot:
         question = {"question": case.probe.question, "language": case.language}
         shown_to = {**question, "answer": output.answer.text, "history": recent_turns(output.moment)}
         contexts = (*output.context.contexts, *output.context.documents)
-        fields_of: dict[str, Mapping[str, Any]] = {
-            "faithfulness": {**shown_to, "contexts": contexts},
-            "answer_relevancy": shown_to,
-        }
-        if self._by_reference(case) and not output.answer.refused:
+        fields_of: dict[str, Mapping[str, Any]] = {}
+        if not output.answer.is_silent:
+            fields_of = {"faithfulness": {**shown_to, "contexts": contexts}, "answer_relevancy": shown_to}
+        if self._by_reference(case) and output.answer.has_claims:
             fields_of[CORRECTNESS] = {**shown_to, "references": references(case)}
         if is_about_memory(case):
             memory_texts = {"memory": output.context.memory_text, "entities": output.context.entities_text}
@@ -350,9 +349,12 @@ class Copilot:
 
     def _judged_scores(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure
-        results = [judged.score_judgements(judgements, ANSWERED, on_failure)]
+        results: list[judged.Judged] = [(dict.fromkeys(ANSWERED), ())]
+        if not answer.is_silent:
+            results = [judged.score_judgements(judgements, ANSWERED, on_failure)]
         if self._by_reference(case):
-            results.append(judged.judged_correctness(judgements, declined=answer.refused, on_failure=on_failure))
+            declined = not answer.has_claims
+            results.append(judged.judged_correctness(judgements, declined=declined, on_failure=on_failure))
         if is_about_memory(case):
             results.append(judged.judged_memory(judgements.get(MEMORY), on_failure))
         values = {name: value for judged_values, _ in results for name, value in judged_values.items()}
@@ -362,13 +364,15 @@ class Copilot:
         """The decision of a model that compared the answer with the right one. Without it, by the facts of the
         conversation where `_is_of_memory` says so, else by the known answers."""
         by_reference = self._by_reference(case)
-        is_known_answer = answer_matches(output.answer.text, case.probe.answers)
         if _is_of_memory(case, values):
-            is_known_answer = values["answer_facts"] == 1
+            decision: Decision | None = Decision(values["answer_facts"] == 1, "facts")
+        else:
+            decision = decide_by_reference(case.probe.question, case.probe.answers, output.answer.text)
         return decide(
             answerable=case.probe.answerable,
             declined=output.answer.refused,
-            known_answer=is_known_answer,
+            silent=output.answer.is_silent,
+            by_reference=decision,
             correctness=values[CORRECTNESS] if by_reference else None,
             not_judged=by_reference and values[CORRECTNESS] is None,
             faithfulness=values["faithfulness"],
@@ -383,6 +387,7 @@ class Copilot:
         labels = {
             right.LABEL: decision.by,
             "lost_at": None if decision.right is None else self._lost_at(case, output, values, decision.right),
+            "reply": output.answer.lost_at or None,
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
         }
@@ -395,6 +400,8 @@ class Copilot:
     ) -> str:
         """The stage in the memory, where that decides; else the stage of retrieval."""
         refused = output.answer.refused
+        if not decided and output.answer.lost_at:
+            return output.answer.lost_at
         if _is_of_memory(case, values):
             place = facts_lost_at(case.probe, values, refused=refused, right=decided)
             return NOT_ASKED if place == "refused_known" and output.generation is None else place
