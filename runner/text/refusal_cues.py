@@ -7,16 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-import yaml
-
+from runner.system.shipped import shipped_yaml
 from runner.text.language import Language
 from runner.text.patterns import compile_late
 
 Kind = Literal["know", "able", "source", "told", "pending", "bare", "sends", "asks", "aside", "fact"]
 
-UNKNOWN: frozenset[Kind] = frozenset({"know", "able", "source", "told", "pending", "bare"})  # says that it has no answer
+UNKNOWN: frozenset[Kind] = frozenset(
+    {"know", "able", "source", "told", "pending", "bare"}
+)  # says that it has no answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,18 @@ def cues(language: Language) -> Cues:
     """The cues of a language."""
     data = load(language)
     classes = dict(resolved_classes(data["classes"]))
-    start, end = ("^", "") if language == "en" else ("", _KOREAN_END)
+    start, end = expression_borders(language)
     groups = tuple(
-        CueGroup(kind, after, _one_of(entries, classes, start, end)) for kind, after, entries in grouped(data["cues"])
+        CueGroup(kind, after, one_of(entries, classes, start, end)) for kind, after, entries in grouped(data["cues"])
     )
-    front = {name: _one_of(data.get(name, {}), classes, start, "") for name in ("openers", "contrasts", "after_all", "hedges", "names")}
+    front = {
+        name: one_of(data.get(name, {}), classes, start, "")
+        for name in ("openers", "contrasts", "after_all", "hedges", "names")
+    }
     questions = {name: compile_late(_filled(each, classes)) for name, each in data["questions"].items()}
-    listed = {name: _filled(each, classes) for name, each in data["evidence"].items()} | {"source": classes[_SOURCES[language]]}
+    listed = {name: _filled(each, classes) for name, each in data["evidence"].items()} | {
+        "source": classes[_SOURCES[language]]
+    }
     evidence = {
         "soft": compile_late("|".join(listed[name] for name in _SOFT)),
         "any": compile_late("|".join(listed[name] for name in (*_SOFT, *_WEAK))),
@@ -73,13 +79,14 @@ def cues(language: Language) -> Cues:
 def load(language: Language) -> Mapping[str, Any]:
     """The content of the file of a language: every value is a text."""
     path = Path(__file__).with_name(f"refusals.{language}.yaml")
-    loaded: Mapping[str, Any] = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    loaded: Mapping[str, Any] = shipped_yaml(path.read_text(encoding="utf-8"))
     return loaded
 
 
 def grouped(entries: Mapping[str, Any]) -> Iterator[tuple[Kind, frozenset[str], Mapping[str, str]]]:
     """Kind, what may stand before, and the cues with their examples."""
-    for kind, content in entries.items():
+    for name, content in entries.items():
+        kind = cast("Kind", name)
         if isinstance(next(iter(content.values())), str):
             yield kind, frozenset(), content
         else:
@@ -94,8 +101,9 @@ def resolved_classes(classes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield name, known[name]
 
 
-_KOREAN_END = (
-    r"(?:[가-힣]{0,9}|[가-힣]{0,3}게 ?(?:되어|돼) ?있[가-힣]{0,4}|(?:고|[가-힣]{0,2}어)? ?있[가-힣]{0,5}|[가-힣]{0,2}[는은운을] ?(?:것|듯|걸|거|점|상태|상황|따름|뿐|터|듯싶|바)[가-힣 ]{0,14}"
+_KOREAN_END = (  # of a predicate, up to the end of its clause
+    r"(?:[가-힣]{0,9}|[가-힣]{0,3}게 ?(?:되어|돼) ?있[가-힣]{0,4}|(?:고|[가-힣]{0,2}어)? ?있[가-힣]{0,5}"
+    r"|[가-힣]{0,2}[는은운을] ?(?:것|듯|걸|거|점|상태|상황|따름|뿐|터|듯싶|바)[가-힣 ]{0,14}"
     r"|[가-힣]{0,3} ?(?:어쩌|보입|보이|싶|하네|같|양해|참고|유감|아쉽|죄송|미안|그러)[가-힣 ]{0,10})$"
 )
 _CLASS = re.compile(r"\{([a-z_]+)\}")
@@ -105,6 +113,12 @@ def _filled(pattern: str, classes: Mapping[str, str]) -> str:
     return _CLASS.sub(lambda match: classes[match[1]], pattern)
 
 
-def _one_of(entries: Mapping[str, str], classes: Mapping[str, str], start: str, end: str) -> re.Pattern[str]:
+def expression_borders(language: Language) -> tuple[str, str]:
+    """What a cue stands between: an English one at the start of a clause, a Korean one at its end."""
+    return ("^", "") if language == "en" else ("", _KOREAN_END)
+
+
+def one_of(entries: Mapping[str, str], classes: Mapping[str, str], start: str, end: str) -> re.Pattern[str]:
+    """The cues as one expression between its borders."""
     filled = "|".join(_filled(pattern, classes) for pattern in entries) or r"(?!)"
     return compile_late(f"{start}(?:{filled}){end}")

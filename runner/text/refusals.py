@@ -6,22 +6,24 @@ know    the speaker does not know, tell or help             I can't tell you; �
 able    the speaker lacks something or cannot do something   I have no such file; 볼 권한이 없습니다
 source  a source does not tell                               The leaflet leaves it out; 자료에 없습니다
 told    something is not told, wherever that is              The fee is not mentioned; 확인되지 않습니다
+pending something is not decided or announced yet            No date has been set; 아직 미정입니다
 bare    a word in the place of an answer                     Unknown; 모름
 sends   to somebody else, or somewhere else                  Please contact our team; 문의해 주세요
 asks    asks back, or promises to look                       Which model do you have? 확인 후 안내드리겠습니다
 aside   says nothing of the matter                           Good question! The documents only discuss billing
 fact    anything else
 
-An answer is a refusal if its first sentence, asides left out, is one of the first five, or if all of its sentences send
-the reader elsewhere or ask back; and if nothing in it answers after all. What answers, the question decides: what is
-denied where it asks whether something is possible, mentioned or missing; a referral where it asks whom or where to ask;
-a word such as "unknown" where it asks for a status, a name or a meaning.
+An answer is a refusal if its first sentence, asides left out, is one of the first six, or if all of its sentences send
+the reader elsewhere or ask back; and if nothing in it answers after all. A short answer that gives no number where one
+is asked for, and speaks of something missing, vague or known to others, is a refusal, too.
+
+What answers, the question decides: what is denied where it asks whether something is possible, mentioned or missing; a
+referral where it asks whom or where to ask; a word such as "unknown" where it asks for a status or a meaning.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import dropwhile
@@ -41,51 +43,121 @@ REFUSAL: dict[Language, str] = {
     "ko": "제공된 자료에서 이 질문의 답을 찾을 수 없습니다.",
 }
 
-WORDING: dict[Language, int] = {"en": 6, "ko": 3}  # words of an answer that may be a wording itself
-_INDIRECT = compile_late(r"\b(?:say|tell|know|mention|specify|state)s? (?:who|what|when|where|which|how|why|whether)\b|[는은인]지[는도]? ", re.IGNORECASE)
-_DENIAL = compile_late(r"impossible|not|no|없|않|아직|못|안|아니|불가능|더")
-_ENDLESS = compile_late(r"\b(?:lifetime|forever|always|endless|(?:sun|mon|tues|wednes|thurs|fri|satur)days?)\b|평생|영구|무기한", re.IGNORECASE)
-_GUESS = compile_late(r"\b(?:somewhere|I (?:think|guess|believe|suppose|reckon)|probably|perhaps|maybe)[^,]*$|(?:데|지만|도) [^,]*(?:것 같|거예요|거야|듯해|듯합니다|일걸)", re.IGNORECASE)
+BY_WEIGHT: tuple[Kind, ...] = (
+    "know",
+    "able",
+    "source",
+    "told",
+    "pending",
+    "bare",
+    "sends",
+    "asks",
+)  # the first of a sentence counts
 SHORT = 160  # characters of an answer in which a missing number tells something
+WORDING: dict[Language, int] = {"en": 6, "ko": 3}  # words of an answer that may be a wording itself
 
+# Where a sentence falls into clauses.
 _CONTRAST = compile_late(
-    r",?;? (?:but|however|although|though|yet)\b,? |; |: | [—–-] | \((?=[^()]*\)?$)|,? (?:and|so|hence|therefore|thus),? (?=(?:i|we|it|this|that|the|these|they|there|you|please|can not)\b)"
-    r"|, so |,? as i (?=can|do|am|have)|, (?=(?:best|better|please|just|try)\b)"
+    r",?;? (?:but|however|although|though|yet)\b,? |; |: | [—–-] | \((?=[^()]*\)?$)|, so |,? as i (?=can|do|am|have)"
+    r"|,? (?:and|so|hence|therefore|thus),? (?=(?:i|we|it|this|that|the|these|they|there|you|please|can not)\b)"
+    r"|, (?=(?:best|better|please|just|try)\b)"
     r"|(?<=지만),? |(?<=으나),? |(?<=니다만),? |(?<=[가-힣]며),? |(?<=[이하되았었했있없]고),? (?!있|싶|않)"
     r"|(?<=므로),? |(?<=니까),? |(?<=[가으이하되없있않]니),? (?!다)|(?<=[없않못있][는은]데),? ",
     re.IGNORECASE,
 )
+_REASON = compile_late(  # between a reason and what follows from it
+    r",? (?:hence|therefore|thus),? |, so | so (?=(?:i|we|it) )|(?:므로|니까|[으이하되없있]니),? |[는은]데,? ",
+    re.IGNORECASE,
+)
+_SUBORDINATE = compile_late(
+    r"^(?:although|though|while|even though|if|when|whenever|unless|since|because|as)\b", re.IGNORECASE
+)
+_SUBORDINATE_FIRST = compile_late(
+    r"^(?:although|though|while|whilst|even though|since|because|as|given that)\b([^,]*), (?=\S)", re.IGNORECASE
+)
+
+# What is taken off a sentence or a clause.
 _QUOTED = compile_late(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|(?<!\w)'[^']*'(?!\w)")
 _WRAPPED = compile_late(r"^[\"'“‘「(\[]+([^\"”’」)\]]+)[\"'”’」)\].]+$")
 _NOISE = compile_late(r"\*{1,3}|_{2,3}|`|[ㅠㅜㅎㅋ]+|[\U0001F300-\U0001FAFF]")
 _END_MARKS = " .!…~。,)("
-
-_CONTRACTIONS = compile_late(r"\b(ca|wo|sha|ai|could|would|should|do|does|did|is|are|was|were|has|have|had)n[’']?t\b|\bcannot\b")
+_CONTRACTIONS = compile_late(
+    r"\b(ca|wo|sha|ai|could|would|should|do|does|did|is|are|was|were|has|have|had)n[’']?t\b|\bcannot\b"
+)
 _IRREGULAR = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}
 _CLITICS = (("’", "'"), ("'m ", " am "), ("'ve ", " have "), ("'re ", " are "), ("'ll ", " will "), ("'d ", " would "))
 _IS = compile_late(r"\b(it|that|there|this|what|here|he|she|who|nothing|something|answer)'?s (?!own\b)")
+_HANGUL = compile_late(r"[가-힣]")
+
+# Answers of a word or two, and fields of JSON without one.
 _NOTHING = compile_late(
-    r"^(?:(?:해당 ?)?없(?:음|습니다|어요|다|네요|었습니다)|존재하지 않(?:음|습니다|아요|는다)|포함(?:되어 있지"
-    r"|되지) 않(?:음|습니다|아요|는다)"
-    r"|none|nothing|not applicable|n/?a)$",
+    r"^(?:(?:해당 ?)?없(?:음|습니다|어요|다|네요|었습니다)|존재하지 않(?:음|습니다|아요|는다)"
+    r"|포함(?:되어 있지|되지) 않(?:음|습니다|아요|는다)|none|nothing|not applicable|n/?a)$",
     re.IGNORECASE,
 )
 _NO_ALONE = compile_late(r"^(?:no|nope)$", re.IGNORECASE)
+_EMPTY_FIELD = compile_late(
+    r"^\s*\{\s*\"(?:answer|response|result|output|답변?|응답)\"\s*:\s*(?:null|\"\s*\"|\"n/?a\")", re.IGNORECASE
+)
+_NAME_WORD = r"(?:[A-Z][\w'’]*|a|an|the|of|in|for|to|and|or)"
+_TITLE = compile_late(rf"^{_NAME_WORD}(?: {_NAME_WORD})+$")
+
+# What answers after all.
+_GUESS = compile_late(
+    r"\b(?:somewhere|I (?:think|guess|believe|suppose|reckon)|probably|perhaps|maybe)[^,]*$"
+    r"|(?:데|지만|도) [^,]*(?:것 같|거예요|거야|듯해|듯합니다|일걸)",
+    re.IGNORECASE,
+)
 _VALUE = compile_late(r"\d")
-_NO_VALUE = compile_late(r"\b(?:19|20)\d\d(?!\d)(?:년)?|\+?\d[\d() ]*-[\d -]+|\S+@\S+|https?://\S+|[A-Za-z]+\d+|\d+/\d+")
-_NO_SUBJECT = compile_late(
-    r"^(?:(?:but|however|though|still|that said|instead),? )?(?:it|he|she|they|that|this|there)\b(?! (?:only|does|do|is about))"
-    r"|^(?:(?:but|however|though|still|that said|instead),? )?(?:the|your|its|a|section \d+)(?: [\w'-]+)? ?(?:leaflet|label|manual|documents?|text"
-    r"|page|website|sheet|note|article|report|guide|policy|contract|terms|law|footnote|notice|,|list|sources?)\b(?= \w)(?!.* (?:only|does not|do not))"
+_NO_VALUE = compile_late(  # a year, a telephone number, an address, a name such as E52
+    r"\b(?:19|20)\d\d(?!\d)(?:년)?|\+?\d[\d() ]*-[\d -]+|\S+@\S+|https?://\S+|[A-Za-z]+\d+|\d+/\d+"
+)
+_ENDLESS = compile_late(
+    r"\b(?:lifetime|forever|always|endless|(?:sun|mon|tues|wednes|thurs|fri|satur)days?)\b|평생|영구|무기한",
+    re.IGNORECASE,
+)
+_BUT = r"(?:(?:but|however|though|still|that said|instead),? )?"
+_NO_SUBJECT = compile_late(  # it, or a source
+    rf"^{_BUT}(?:it|he|she|they|that|this|there)\b(?! (?:only|does|do|is about))"
+    rf"|^{_BUT}(?:the|your|its|a|section \d+)(?: [\w'-]+)? ?(?:leaflet|label|manual|documents?|text|page|website|sheet"
+    r"|note|article|report|guide|policy|contract|terms|law|footnote|notice|,|list|sources?)\b"
+    r"(?= (?:says?|states?|gives?|recommends?|specif|sets?|puts?|shows?|names?|lists?|indicates?|on the other)\b)"
+    r"(?!.* (?:only|does not|do not))"
     r"|^(?:(?:하지만|그러나|다만|그래도),? )?(?:[가-힣0-9]+ ){0,2}[가-힣0-9]+(?:에|에는|에서는|에서) [^은는]*$",
     re.IGNORECASE,
 )
-_TITLE = compile_late(r"^(?:[A-Z][\w'’]*|a|an|the|of|in|for|to|and|or|I)(?: (?:[A-Z][\w'’]*|a|an|the|of|in|for|to|and|or|I))+$")
-_EMPTY_FIELD = compile_late(r"^\s*\{\s*\"(?:answer|response|result|output|답변?|응답)\"\s*:\s*(?:null|\"\s*\"|\"n/?a\")", re.IGNORECASE)
-_HANGUL = compile_late(r"[가-힣]")
+_INDIRECT = compile_late(  # a question within the answer: who was not invited
+    r"\b(?:say|tell|know|mention|specify|state)s? (?:who|what|when|where|which|how|why|whether)\b|[는은인]지[는도]? ",
+    re.IGNORECASE,
+)
+_DENIAL = compile_late(r"impossible|not|no|없|않|아직|못|안|아니|불가능|더")
+_ASKED_BACK = compile_late(r"(?:않|없|못|모르|안 )[가-힣 ]{0,6}\?$")  # a Korean denial in the tone of a question
+_GREETING = compile_late(
+    r"^(?:안녕하세요|안녕하십니까)|^(?:고객님|글쎄|음+|답변?|결론|응답)$"
+    r"|^(?:아쉽|안타깝|유감(?:스럽|이))지만$|^(?:죄송|미안|감사)"
+)
+
+
 def says_unknown(sentence: str) -> bool:
     """Whether one sentence only says that the sources or the speaker do not know; quoted words do not count."""
-    return _kind(_plain_sentence(sentence)) in UNKNOWN
+    return sentence_kind(sentence) in UNKNOWN
+
+
+def sentence_kind(sentence: str) -> Kind:
+    """What one sentence of an answer says; quoted words do not count."""
+    return _kind(_plain_sentence(sentence))
+
+
+def clauses(sentence: str) -> list[str]:
+    """The clauses of a sentence, without its marks."""
+    return [clause for part in _CONTRAST.split(_plain_sentence(sentence)) if (clause := part.strip(_END_MARKS))]
+
+
+def normal_clause(clause: str) -> str:
+    """A clause as cues see it: in lower case, contractions written out, without what opens it."""
+    if _is_korean(clause):
+        return cues("ko").before["opener"].sub("", clause)
+    return _without_opener(_expanded(clause))
 
 
 @lru_cache(maxsize=4096)  # asked for each metric of a case, by the plan and by the run
@@ -127,7 +199,7 @@ def mark_refusal(answer: Answer, question: str) -> Answer:
     return replace(answer, refused=True)
 
 
-# --- the question -----------------------------------------------------------------------------------------------------
+# --- the question -------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=8192)
@@ -175,7 +247,9 @@ def _lacks_number(answer: str, question: str) -> bool:
         return False
     if any(_asks(question, what) for what in ("denies", "wording", "whom")) or _asks_whether(question):
         return False
-    return not (_VALUE.search(answer) or _ENDLESS.search(answer) or holds_kind(answer, "quantity") or holds_kind(answer, "time"))
+    return not (
+        _VALUE.search(answer) or _ENDLESS.search(answer) or holds_kind(answer, "quantity") or holds_kind(answer, "time")
+    )
 
 
 def _is_answer(kind: Kind, opening: str, question: str) -> bool:
@@ -202,7 +276,7 @@ def _only_denies(opening: str, question: str) -> bool:
     return bool(said) and all(not word.forms.isdisjoint(asked) or word.text[:2] in question for word in said)
 
 
-# --- what answers after all ---------------------------------------------------------------------------------------------
+# --- what answers after all ---------------------------------------------------------------------------------
 
 
 def _answers(fact: str, opening: str, question: str | None) -> bool:
@@ -231,7 +305,7 @@ def _holds_value(text: str) -> bool:
     return _VALUE.search(_NO_VALUE.sub(" ", text)) is not None
 
 
-# --- the kind of a sentence ---------------------------------------------------------------------------------------------
+# --- the kind of a sentence ---------------------------------------------------------------------------------
 
 
 def _plain_sentence(sentence: str) -> str:
@@ -249,36 +323,29 @@ def _kind(sentence: str) -> Kind:
     kinds = [_kind_of_clause(clause) for part in _CONTRAST.split(sentence) if (clause := part.strip(_END_MARKS))]
     if "fact" in kinds and not (kinds[-1] in UNKNOWN and _is_reason(sentence)):
         return "fact"
-    return next((kind for kind in ("know", "able", "source", "told", "pending", "bare", "sends", "asks") if kind in kinds), "aside")
-
-
-_REASON = compile_late(r",? (?:hence|therefore|thus),? |, so | so (?=(?:i|we|it) )|(?:므로|니까|[으이하되없있]니),? |[는은]데,? ", re.IGNORECASE)
+    return next((kind for kind in BY_WEIGHT if kind in kinds), "aside")
 
 
 def _is_reason(sentence: str) -> bool:
     return _REASON.search(sentence) is not None and not _holds_value(sentence)
 
 
-_SUBORDINATE = compile_late(
-    r"^(?:although|though|while|even though|if|when|whenever|unless|since|because|as)\b", re.IGNORECASE
-)
-_SUBORDINATE_FIRST = compile_late(r"^(?:although|though|while|whilst|even though|since|because|as|given that)\b([^,]*), (?=\S)", re.IGNORECASE)
-
-
 def _kind_of_clause(clause: str) -> Kind:
-    if _HANGUL.search(clause) and detect_language(clause) == "ko":
-        return _korean_kind(clause)
-    return _english_kind(clause)
+    return _korean_kind(clause) if _is_korean(clause) else _english_kind(clause)
+
+
+def _is_korean(clause: str) -> bool:
+    return _HANGUL.search(clause) is not None and detect_language(clause) == "ko"
 
 
 def _english_kind(clause: str) -> Kind:
     if clause.endswith("?"):
         return "asks"
-    bare = _without_opener(_expanded(clause))
+    bare = normal_clause(clause)
     if match := _SUBORDINATE_FIRST.match(bare):
         if _holds_value(match[1]):
             return "fact"
-        bare = _without_opener(bare[match.end():])
+        bare = _without_opener(bare[match.end() :])
     elif _SUBORDINATE.search(bare) and not is_courtesy(bare):
         return "fact"
     if not bare:
@@ -319,18 +386,19 @@ def _without_opener(clause: str) -> str:
     return clause
 
 
-# --- Korean: what stands before a predicate -----------------------------------------------------------------------------
+# --- Korean: what stands before a predicate -----------------------------------------------------------------
+
 
 def _korean_kind(clause: str) -> Kind:
     found = cues("ko")
-    clause = found.before["opener"].sub("", clause)
+    clause = normal_clause(clause)
     if not clause:
         return "aside"
     if not found.evidence["any"].search(clause):
         return _rest(clause, clause, found)
     if found.names.search(clause):
         return "fact"
-    if clause.endswith("?") and not _ASKED_KO.search(clause):
+    if clause.endswith("?") and not _ASKED_BACK.search(clause):
         return "asks"
     for group in found.groups:
         match = group.pattern.search(clause)
@@ -342,9 +410,6 @@ def _korean_kind(clause: str) -> Kind:
         return "source"
     return "aside" if is_courtesy(clause) or _GREETING.search(clause) else "fact"
 
-
-_ASKED_KO = compile_late(r"(?:않|없|못|모르|안 )[가-힣 ]{0,6}\?$")
-_GREETING = compile_late(r"^(?:안녕하세요|안녕하십니까)|^(?:고객님|글쎄|음+|답변?|결론|응답)$|^(?:아쉽|안타깝|유감(?:스럽|이))지만$|^(?:죄송|미안|감사)", re.IGNORECASE)
 
 @lru_cache(maxsize=4096)
 def _before(text: str) -> frozenset[str]:
