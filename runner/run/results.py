@@ -89,7 +89,8 @@ def summary_of(
     judging = tally.votes.judging(seed=options.seed)
     more = components.root.sums(journal.rows(ids)) if isinstance(components.root, Summing) else {}
     costs, clamped = tally.costs.sums(), tally.clamped.counts()
-    timing = more.pop("timing", {}).get("latency", {})
+    timing = more.pop("timing", {})
+    latency = timing.pop("latency", {})
     errors = sum(problem.severity == "error" for problem in finished.problems)
     return {
         "schema": SCHEMA,
@@ -107,7 +108,8 @@ def summary_of(
         "facts": {**finished.preparation.facts, "baselines": _baselines(job, components)},
         "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},
         "timing": {
-            "latency": {**tally.times.percentiles(), **timing},
+            "latency": {**tally.times.percentiles(), **latency},
+            **timing,
             **finished.preparation.timing,
             **({} if models is None else models.usage(job.cell)),
             "created_at": head["created_at"],
