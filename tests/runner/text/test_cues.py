@@ -11,10 +11,8 @@ import runner
 from runner.text.cues import NEVER, cue_pattern, load_cues
 
 ROOT = Path(runner.__file__).parents[1]
-FILES = [
-    f"{'.'.join(path.relative_to(ROOT).parent.parts)}/{path.name}"
-    for path in sorted(ROOT.glob("runner/**/*cues.*.yaml"))
-]
+PATHS = sorted(path.relative_to(ROOT) for path in ROOT.glob("runner/**/cues.*.yaml"))
+FILES = [f"{'.'.join(path.parent.parts)}/{path.name}" for path in PATHS]
 WORDS = {"overrun", "person", "raise"}  # groups of words, whose examples hold one of their forms
 
 
