@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, Literal, cast
 
 from runner.system.shipped import shipped_yaml
@@ -78,8 +78,8 @@ def cues(language: Language) -> Cues:
 
 def load(language: Language) -> Mapping[str, Any]:
     """The content of the file of a language: every value is a text."""
-    path = Path(__file__).with_name(f"refusals.{language}.yaml")
-    loaded: Mapping[str, Any] = shipped_yaml(path.read_text(encoding="utf-8"))
+    text = (files("runner.text") / f"refusals.{language}.yaml").read_text(encoding="utf-8")
+    loaded: Mapping[str, Any] = shipped_yaml(text)
     return loaded
 
 
