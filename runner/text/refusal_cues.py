@@ -54,10 +54,10 @@ _SOURCES: Mapping[Language, str] = {"en": "paper", "ko": "source"}
 def cues(language: Language) -> Cues:
     """The cues of a language."""
     data = load(language)
-    classes = dict(resolved_classes(data["classes"]))
+    classes = dict(resolve_classes(data["classes"]))
     start, end = expression_borders(language)
     groups = tuple(
-        CueGroup(kind, after, one_of(entries, classes, start, end)) for kind, after, entries in grouped(data["cues"])
+        CueGroup(kind, after, one_of(entries, classes, start, end)) for kind, after, entries in cue_groups(data["cues"])
     )
     front = {
         name: one_of(data.get(name, {}), classes, start, "")
@@ -83,7 +83,7 @@ def load(language: Language) -> Mapping[str, Any]:
     return loaded
 
 
-def grouped(entries: Mapping[str, Any]) -> Iterator[tuple[Kind, frozenset[str], Mapping[str, str]]]:
+def cue_groups(entries: Mapping[str, Any]) -> Iterator[tuple[Kind, frozenset[str], Mapping[str, str]]]:
     """Kind, what may stand before, and the cues with their examples."""
     for name, content in entries.items():
         kind = cast("Kind", name)
@@ -93,7 +93,7 @@ def grouped(entries: Mapping[str, Any]) -> Iterator[tuple[Kind, frozenset[str], 
             yield from ((kind, frozenset(after.split()), each) for after, each in content.items())
 
 
-def resolved_classes(classes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def resolve_classes(classes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The classes as expressions; one may use those above it."""
     known: dict[str, str] = {}
     for name, text in classes.items():

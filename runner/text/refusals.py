@@ -153,7 +153,7 @@ def clauses(sentence: str) -> list[str]:
     return [clause for part in _CONTRAST.split(_plain_sentence(sentence)) if (clause := part.strip(_END_MARKS))]
 
 
-def normal_clause(clause: str) -> str:
+def normalise_clause(clause: str) -> str:
     """A clause as cues see it: in lower case, contractions written out, without what opens it."""
     if _is_korean(clause):
         return cues("ko").before["opener"].sub("", clause)
@@ -341,7 +341,7 @@ def _is_korean(clause: str) -> bool:
 def _english_kind(clause: str) -> Kind:
     if clause.endswith("?"):
         return "asks"
-    bare = normal_clause(clause)
+    bare = normalise_clause(clause)
     if match := _SUBORDINATE_FIRST.match(bare):
         if _holds_value(match[1]):
             return "fact"
@@ -391,7 +391,7 @@ def _without_opener(clause: str) -> str:
 
 def _korean_kind(clause: str) -> Kind:
     found = cues("ko")
-    clause = normal_clause(clause)
+    clause = normalise_clause(clause)
     if not clause:
         return "aside"
     if not found.evidence["any"].search(clause):

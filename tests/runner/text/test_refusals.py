@@ -7,7 +7,7 @@ import pytest
 from runner.text import refusals
 from runner.text.courtesies import is_courtesy
 from runner.text.language import Language, detect_language
-from runner.text.refusal_cues import UNKNOWN, expression_borders, grouped, load, one_of, resolved_classes
+from runner.text.refusal_cues import UNKNOWN, cue_groups, expression_borders, load, one_of, resolve_classes
 from runner.text.refusals import REFUSAL, is_refusal, says_unknown
 
 REFUSALS = [
@@ -210,12 +210,12 @@ def test_statements_are_no_courtesies(text):
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_each_cue_says_what_its_example_says(language: Language) -> None:
     """The example of each cue is of its kind, or of one that weighs the same, and its own cue matches it."""
-    classes = dict(resolved_classes(load(language)["classes"]))
+    classes = dict(resolve_classes(load(language)["classes"]))
     start, end = expression_borders(language)
     wrong = []
-    for kind, _, entries in grouped(load(language)["cues"]):
+    for kind, _, entries in cue_groups(load(language)["cues"]):
         for pattern, example in entries.items():
-            clauses = [refusals.normal_clause(clause) for clause in refusals.clauses(example)]
+            clauses = [refusals.normalise_clause(clause) for clause in refusals.clauses(example)]
             cue = one_of({pattern: example}, classes, start, end)
             is_found = any(cue.search(clause) for clause in clauses)
             found = refusals.sentence_kind(example)
