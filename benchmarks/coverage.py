@@ -72,6 +72,10 @@ def coverage(limits: Floats, truth: float) -> float:
     return float(np.mean((limits[:, 0] <= truth + NEAR) & (truth - NEAR <= limits[:, 1])))
 
 
+def width(limits: Floats) -> float:
+    return float(np.ptp(limits, axis=1).mean())
+
+
 def excluded(limits: Floats) -> Floats:
     return np.asarray((limits[:, 0] > 0) | (limits[:, 1] < 0))
 
@@ -149,7 +153,7 @@ def differences(tries: int) -> None:
             significant = np.array([each.p < ALPHA for each in results])
             sides = bounded_intervals(drawn, np.repeat([(-1.0, 1.0)], tries, axis=0)), limits_of(results)
             cells = [
-                f"{coverage(each, family.truth):.3f} {np.mean(excluded(each) & significant):.2f} {np.ptp(each, 1).mean():.4f}"
+                f"{coverage(each, family.truth):.3f} {np.mean(excluded(each) & significant):.2f} {width(each):.4f}"
                 for each in sides
             ]
             clashes = " ".join(f"{np.mean(excluded(each) != significant):.2f}" for each in sides)
@@ -229,9 +233,7 @@ def of_clusters(
 
 def clusters(tries: int) -> None:
     print("differences of -1, 0, 1 whose sign depends on the cluster; a true difference of 0, and of .1")
-    print(
-        f"{'clusters':>10}{'correlation':>13}{'sizes':>10}{'alarms by case, cluster':>26}{'coverage by case, cluster':>28}"
-    )
+    print(f"{'clusters':>10}{'correlation':>13}{'sizes':>10}{'alarms: case, cluster':>26}{'held: case, cluster':>28}")
     for n_clusters in (6, 10, 20, 40, 100):
         for correlation in (0.1, 0.3, 0.5):
             for is_unequal in (False, True):
@@ -262,11 +264,10 @@ def means(tries: int) -> None:
                 codes = np.repeat(np.arange(n_clusters), sizes_of(n_clusters, is_unequal, random))
                 values = of_clusters(kind, share, correlation, codes, tries, random)
                 sides = [mean_limits(values, None), mean_limits(values, Clusters.of(codes.tolist()))]
-                texts = [f"{coverage(each, truth):.3f} {np.ptp(each, 1).mean():.3f}" for each in sides]
+                texts = [f"{coverage(each, truth):.3f} {width(each):.3f}" for each in sides]
                 sizes = "unequal" if is_unequal else "10"
-                print(
-                    f"{kind + ' ' + str(share):>14}{n_clusters:10}{correlation:13}{sizes:>10}{texts[0]:>18}{texts[1]:>20}"
-                )
+                name = f"{kind} {share}"
+                print(f"{name:>14}{n_clusters:10}{correlation:13}{sizes:>10}{texts[0]:>18}{texts[1]:>20}")
 
 
 def mean_limits(values: Floats, by_cluster: Clusters | None) -> Floats:

@@ -5,7 +5,9 @@ corpus      null, or what changed in the documents: added, removed, edited (null
             cases with changed documents among their gold or retrieved ones
 declared    what the metrics are (runner.metrics.metric); one that nobody declared has no direction and no verdict
 metrics     name, role (main | other | leg), direction, n_paired, baseline, candidate, difference, ci_low, ci_high, p,
-            p_holm, effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
+            p_holm (adjusted for `tests`), effect_size (d_z), mde (the difference that gets a verdict in four of five
+            tries; null where even the largest does not), n_differing, n_clusters (null: independent cases), widening
+            (of the interval by the clusters), verdict,
             mcnemar {b: only the baseline is right, c: only the candidate, p}, judge_noise, left_out (pairs in
             which a run could not be scored), failed {baseline, candidate} (of which some count as 0), caveats
 slices      the same of main metrics, with dimension and value
@@ -21,9 +23,9 @@ from runner.compare.compare import ComparedMetric, Comparison
 from runner.compare.expense import Expense
 from runner.compare.gate import RuleResult
 from runner.compare.sides import Side
-from runner.compare.verdicts import ALPHA
 from runner.metrics.catalogue import DECLARED
 from runner.metrics.metric import Catalogue
+from runner.metrics.swaps import ALPHA
 
 SCHEMA = 1
 KIND = "runner.comparison"
@@ -122,9 +124,13 @@ def _metric(compared: ComparedMetric, catalogue: Catalogue) -> dict[str, Any]:
         "ci_low": numbers.low,
         "ci_high": numbers.high,
         "p": numbers.p,
-        "p_holm": compared.p_holm,
+        "p_holm": compared.adjusted.p,
+        "tests": compared.adjusted.tests,
         "effect_size": numbers.effect_size,
-        "mde": numbers.detectable,
+        "mde": compared.detectable,
+        "n_differing": numbers.power.differing,
+        "n_clusters": numbers.n_clusters,
+        "widening": numbers.widening,
         "verdict": compared.verdict,
         "mcnemar": None if chances is None else {"b": chances.lost, "c": chances.won, "p": chances.p},
         "judge_noise": difference.judge_noise,
@@ -140,5 +146,5 @@ def _expense(expense: Expense) -> dict[str, Any]:
 
 def _rule(result: RuleResult) -> dict[str, Any]:
     found = asdict(result)
-    loss = found["loss"]
-    return {**found.pop("rule"), **found, "loss": None if loss == float("inf") else loss}
+    known = {name: None if found[name] == float("inf") else found[name] for name in ("loss", "detectable", "matters")}
+    return {**found.pop("rule"), **found, **known}

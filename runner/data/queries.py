@@ -10,6 +10,7 @@
     history             list of {"role": "user" or "assistant", "text" or "content"}, oldest first: what was said before
     language (lang), difficulty, tags
     team, domain        text; the tags team:NAME and domain:NAME
+    group               text; questions of one group depend on each other (default: those on the same document)
     created_at          ISO 8601
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
@@ -37,7 +38,19 @@ LineT = TypeVar("LineT", int, int | None)
 
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
+    | {
+        "difficulty",
+        "tags",
+        "history",
+        "ranking",
+        "contexts",
+        "answer",
+        "created_at",
+        "team",
+        "domain",
+        "checks",
+        "group",
+    }
 )
 INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # fields by which an answer can be judged
 NO_GOLD = "an answerable question needs a gold note, known answers or the answer of a system"
@@ -101,6 +114,7 @@ def _query(fields: Fields) -> Query | None:
         given=GivenResults(_ranking(fields), contexts_of(fields), fields.text("answer")),
         history=history_of(fields),
         checks=_checks(fields),
+        group=fields.text("group"),
     )
     if not fields.failed:
         _check_answerable(fields, query)

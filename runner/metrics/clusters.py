@@ -17,9 +17,10 @@ The totals D_g of the G clusters, with n_g of the n cases each, are what varies 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from statistics import NormalDist
 
 import numpy as np
@@ -27,10 +28,44 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+AUTO, NONE = "auto", "none"
+ORDER = ("group", "conversation", "document")  # of fields, of which `auto` takes the first that a case has
 FEWEST_CLUSTERS = 6  # of five, even the most extreme swap has p = 2 / 2**5
 LEAST_DF = 1.5
 TAIL = 0.025
 _NORMAL = NormalDist()
+
+
+def cluster_key(shared: Mapping[str, str], tags: Sequence[str], choice: str) -> str | None:
+    """The cluster of a case.
+
+    Args:
+        shared: what the case shares with others, by field.
+        tags: of the case.
+        choice: AUTO, NONE, or a field, which may be the prefix of a tag: `team` for `team:search`.
+
+    Returns:
+        `FIELD:VALUE`; None for a case by itself.
+    """
+    if choice == NONE:
+        return None
+    for field in ORDER if choice == AUTO else (choice,):
+        if field in shared:
+            return f"{field}:{shared[field]}"
+    return next((tag for tag in tags if tag.startswith(f"{choice}:")), None) if choice != AUTO else None
+
+
+def key_number(key: str | None) -> int:
+    """A hash of a key in 8 bytes, above 0; 0 for none."""
+    return (
+        0 if key is None else int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()) | 1
+    )
+
+
+def field_of_keys(keys: Iterable[str | None]) -> str | None:
+    """The field that all clusters go by; None where there are several."""
+    fields = {key.partition(":")[0] for key in keys if key is not None}
+    return fields.pop() if len(fields) == 1 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +88,15 @@ class Clusters:
         numbers: dict[Hashable, int] = {}
         codes = [numbers.setdefault((place,) if key is None else key, len(numbers)) for place, key in enumerate(keys)]
         return None if len(numbers) == len(keys) else cls(np.array(codes, dtype=np.intp), len(numbers))
+
+    @classmethod
+    def of_numbers(cls, numbers: NDArray[np.uint64]) -> Clusters | None:
+        """The same for hashes of keys, uint64 [n_cases], 0 for a case without a key."""
+        left, codes = np.unique(numbers, return_inverse=True)
+        alone = np.flatnonzero(numbers == 0)
+        codes = codes.astype(np.intp, copy=False)
+        codes[alone] = len(left) + np.arange(len(alone))
+        return cls(codes, int(codes.max(initial=-1)) + 1).of_cases(np.arange(len(codes)))
 
     def of_cases(self, cases: NDArray[np.generic]) -> Clusters | None:
         """The clusters of some of the cases (their places, or a mask), renumbered; None where each is one by itself."""

@@ -200,7 +200,7 @@ def _draw(
     for place, values in enumerate(totals.T):
         moved[: differing[place], place] = values[values != 0]
         moved_sizes[: differing[place], place] = 1.0 if sizes is None else sizes[values != 0]
-    sums, swapped_cases = _signed_sums(moved, None if sizes is None else moved_sizes, differing, seed)
+    sums, swapped_cases = _signed_sums(moved, moved_sizes, seed)
     observed, squares = moved.sum(axis=0), (moved**2).sum(axis=0)
     at_least = (np.abs(sums) >= almost(np.abs(observed))).sum(axis=0)
     chances = p_of_draws(at_least, np.abs(observed), squares)
@@ -217,26 +217,18 @@ def _draw(
         test.low[column], test.high[column] = _ends(both, n_cases, rank)
 
 
-def _signed_sums(moved: Floats, sizes: Floats | None, differing: NDArray[np.intp], seed: int) -> tuple[Floats, Floats]:
-    """Sums of the values with random signs, and the number of cases with a negative sign (of a column, its first
-    `differing` rows), float64 [SWAPS, n_columns] each."""
-    n_columns = moved.shape[1]
-    parts = moved if sizes is None else np.hstack([moved, sizes])
-    sums, n_negative = np.zeros((SWAPS, parts.shape[1])), np.zeros((SWAPS, n_columns))
-    step, random = max(1, _BLOCK // SWAPS), np.random.default_rng(seed)
-    before = np.zeros(SWAPS)
-    for start in range(0, len(moved), step):
+def _signed_sums(moved: Floats, sizes: Floats, seed: int) -> tuple[Floats, Floats]:
+    """Sums of the values with random signs, and the number of cases with a negative sign, float64 [SWAPS, n_columns]
+    each."""
+    parts = np.hstack([moved, sizes])
+    sums, random = np.zeros((SWAPS, parts.shape[1])), np.random.default_rng(seed)
+    step = max(1, _BLOCK // SWAPS)
+    for start in range(0, len(parts), step):
         block = parts[start : start + step]
         signs = random.integers(0, 2, (len(block), SWAPS), dtype=np.int8) * 2 - 1
         sums += signs.astype(np.float64).T @ block
-        if sizes is None:
-            for n_rows in np.unique(differing[(differing > start) & (differing <= start + len(block))]):
-                here = before + (signs[: n_rows - start] < 0).sum(axis=0)
-                n_negative[:, differing == n_rows] = here[:, None]
-            before += (signs < 0).sum(axis=0)
-    if sizes is not None:
-        n_negative = (sizes.sum(axis=0) - sums[:, n_columns:]) / 2
-    return sums[:, :n_columns], n_negative
+    values, signed_sizes = np.hsplit(sums, 2)
+    return values, (sizes.sum(axis=0) - signed_sizes) / 2
 
 
 class _Still:
