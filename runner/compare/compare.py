@@ -32,6 +32,7 @@ from runner.compare.verdicts import (
     overall,
     verdict,
 )
+from runner.metrics.clusters import AUTO, field_of_keys
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import PairedResult
 from runner.system.folder import lines
@@ -70,6 +71,26 @@ class SliceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterChoice:
+    """What makes cases depend on each other: the setting `cluster` of both runs, of which that of the candidate counts,
+    the `field` that the clusters go by (None for several, and for none), their number among the pairs, and the number
+    of pairs that belong to none."""
+
+    baseline: str
+    candidate: str
+    field: str | None
+    n: int
+    n_alone: int
+
+    @classmethod
+    def of(cls, runs: PairedRuns) -> ClusterChoice:
+        """The choice of two runs."""
+        baseline, candidate = (str(run.config.get("cluster", AUTO)) for run in (runs.baseline, runs.candidate))
+        keys = [key for key in runs.cluster_keys if key is not None]
+        return cls(baseline, candidate, field_of_keys(keys), len(set(keys)), len(runs.pairing) - len(keys))
+
+
+@dataclass(frozen=True, slots=True)
 class NotComparable:
     """A metric that at least one of the runs has."""
 
@@ -101,6 +122,7 @@ class Comparison:
     allow_incomparable: bool
     strict: bool
     corpus: CorpusChange | None
+    clusters: ClusterChoice
 
     @property
     def main(self) -> list[ComparedMetric]:
@@ -256,6 +278,7 @@ class _Numbers:
             allow_incomparable=self._allow,
             strict=self._runs.strict,
             corpus=corpus_change(*self._sides, self._runs.pairing),
+            clusters=ClusterChoice.of(self._runs),
         )
 
     def _verdict(self, metrics: Sequence[ComparedMetric], margin: float) -> Overall:

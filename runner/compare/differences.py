@@ -75,12 +75,17 @@ class PairedRuns:
         return merge_catalogues([self.candidate.catalogue, self.baseline.catalogue])
 
     @cached_property
-    def clusters(self) -> Clusters | None:
-        """The clusters of the pairs, by the case of the candidate; None where all are independent."""
+    def cluster_keys(self) -> Sequence[str | None]:
+        """What each pair shares with others, of the candidate where it says so; empty where no run does."""
         for run, places in ((self.candidate, self.pairing.candidate), (self.baseline, self.pairing.baseline)):
             if run.cases.cluster:
-                return Clusters.of([run.cases.cluster[place] for place in places.tolist()])
-        return None
+                return [run.cases.cluster[place] for place in places.tolist()]
+        return []
+
+    @cached_property
+    def clusters(self) -> Clusters | None:
+        """The clusters of the pairs; None where all are independent."""
+        return Clusters.of(self.cluster_keys)
 
     def differences(self, metrics: Iterable[str], pairs_mask: Bools | None = None) -> dict[str, Difference]:
         """The differences over all pairs, or those of `pairs_mask`, bool [n_pairs]. Metrics over the same pairs share

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +54,33 @@ class Power:
         alpha = ALPHA / max(1, tests)
         if self.units < 2:
             return None
-        is_seldom = self.differing < FEW and 2 * self.differing < self.units
-        if self.is_yes_no or is_seldom:
+        if self._counts:
             share = detectable_share(self.differing, self.units, alpha)
             return None if share is None or share * self.size > self.most else share * self.size
         found = self.error * (t_quantile(1 - alpha / 2, self.units - 1) + t_quantile(TARGET, self.units - 1))
         return found if found <= self.most else None
+
+    def finds(self, difference: float, tests: int = 1) -> float:
+        """Args:
+            difference: above 0.
+            tests: among which p is adjusted.
+
+        Returns:
+            The share of tries in which the test finds a difference, in 0..1.
+        """
+        alpha = ALPHA / max(1, tests)
+        if self.units < 2 or difference > self.most:
+            return 0.0
+        if self._counts:
+            share = difference / self.size
+            return power_of_shares(share, self.differing / self.units, self.units, alpha) if share <= 1 else 0.0
+        limit = t_quantile(1 - alpha / 2, self.units - 1)
+        return NormalDist().cdf(difference / self.error - limit) if self.error > 0 else 1.0
+
+    @property
+    def _counts(self) -> bool:
+        """Whether the number of those that differ matters, and not only their spread."""
+        return self.is_yes_no or (self.differing < FEW and 2 * self.differing < self.units)
 
 
 @lru_cache(maxsize=8192)
@@ -106,8 +128,6 @@ def power_of_shares(difference: float, share: float, n: int, alpha: float = ALPH
 
 def _normal_power(difference: float, share: float, n: int, alpha: float) -> float:
     """Of so many cases that differ; a difference of one case less, as the exact test takes steps."""
-    from statistics import NormalDist
-
     normal = NormalDist()
     error = math.sqrt(max(share - difference**2, 1e-12) / n)
     limit = normal.inv_cdf(1 - alpha / 2) * math.sqrt(share / n) + 1 / n

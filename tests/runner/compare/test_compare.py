@@ -44,8 +44,8 @@ def test_better_and_worse() -> None:
     }  # fmt: skip
     recall, mrr, other, _leg = worse.metrics
     assert worse.main == [recall, mrr]
-    assert recall.p_holm == mrr.p_holm == pytest.approx(2 / 2**12)
-    assert other.p_holm == mrr.p_holm  # the same test under another name
+    assert recall.adjusted.p == mrr.adjusted.p == pytest.approx(2 / 2**12)
+    assert other.adjusted.p == mrr.adjusted.p  # the same test under another name
     assert found([0.0] * 12 + [1.0] * 18, [1.0] * 30).verdict == "better"
     assert found([0.0] * 2 + [1.0] * 28, [1.0] * 30).verdict == "inconclusive"
 
@@ -202,7 +202,7 @@ def test_several_candidates_are_adjusted_together() -> None:
     same = side(cases(IDS, {"recall_at_k": [1.0] * 30, "mrr": [1.0] * 30}))
     comparisons = compare_all(baseline, [*candidates, same], NO_RULES, seed=1, allow_incomparable=False)
     assert [comparison.family for comparison in comparisons] == [3] * 4
-    assert [compared.p_holm for compared in comparisons[0].main] == pytest.approx([3 * 2 / 2**12, 3 * 2 / 2**11])
+    assert [compared.adjusted.p for compared in comparisons[0].main] == pytest.approx([3 * 2 / 2**12, 3 * 2 / 2**11])
     assert [comparison.verdict for comparison in comparisons] == ["worse"] * 3 + ["within_noise"]
 
 
@@ -235,7 +235,7 @@ def test_slices_count_as_tests_of_one_family() -> None:
     left = side(cases(ids, {"mrr": [*[1.0] * 30, *[None] * 3]}, language=languages))
     right = side(cases(ids, {"mrr": [*lost, *[None] * 3]}, language=languages))
     slices = compare(left, right, NO_RULES, seed=1).slices
-    assert [(each.dimension, each.value, each.compared.p_holm) for each in slices] == [
+    assert [(each.dimension, each.value, each.compared.adjusted.p) for each in slices] == [
         ("language", "en", 2 * 2 / 2**8),
         ("language", "ko", 2 * 2 / 2**8),
     ]
@@ -255,7 +255,7 @@ def test_exchanging_the_runs_exchanges_the_verdict(scores: list[tuple[float, flo
     turned = {"better": "worse", "worse": "better"}
     assert back.verdict == turned.get(forth.verdict, forth.verdict)
     assert back.metrics[0].numbers.difference == pytest.approx(-forth.metrics[0].numbers.difference)
-    assert back.metrics[0].p_holm == forth.metrics[0].p_holm
+    assert back.metrics[0].adjusted.p == forth.metrics[0].adjusted.p
 
 
 @given(SCORES, st.randoms(use_true_random=False))
