@@ -213,7 +213,7 @@ class _RuleCheck:
         found = RuleResult(rule, "passed", difference.n, *numbers, _loss(rule, *numbers), reasons=obstacles)
         return replace(
             found,
-            p=difference.p if difference.is_enough else 1.0,
+            p=difference.p if difference.is_enough else None,
             detectable=self._detectable(rule, difference),
             matters=max(rule.margin, _as_loss(rule, self._margin * self._runs.catalogue.span(rule.metric), difference))
             or None,

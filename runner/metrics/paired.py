@@ -116,8 +116,8 @@ def compare_means(
             baseline=statistics.mean(baseline[:, column]) or 0.0,
             candidate=statistics.mean(candidate[:, column]) or 0.0,
             difference=units.means[column],
-            low=_known(intervals[column, 0]),
-            high=_known(intervals[column, 1]),
+            low=_end(intervals[column, 0]),
+            high=_end(intervals[column, 1]),
             p=float(test.p[column]),
             effect_size=_effect_size(differences[:, column], units.means[column]),
             power=units.power(column, float(spans[column]), bool(is_yes_no[column])),
@@ -162,29 +162,35 @@ def compare_weighted(
         for value, weight in zip((baseline, candidate), weights, strict=True)
     ]
     parts = np.hstack(sums)  # [n, 4]: w v and w of the baseline, then of the candidate
-    inside = None if clusters is None else clusters.of_cases(has_weight)
-    total, n = parts.sum(axis=0), len(parts)
-    difference = float(_ratio_difference(total[None])[0])
     sides = [value[has_weight][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
     is_bounded = bool(bounded.fits(np.concatenate(sides)[:, None], np.array([ends]))[0])
-    influences = _influences(parts)
-    units = _Units.of((difference + influences)[:, None], inside, _n_moved(parts, inside))
+    inside = None if clusters is None else clusters.of_cases(has_weight)
+    return _compare_ratios(parts, ends if is_bounded else None, inside, seed)
+
+
+def _compare_ratios(
+    parts: Floats, ends: tuple[float, float] | None, clusters: Clusters | None, seed: int
+) -> PairedResult:
+    """Compare the ratios of sums of two runs; parts float64 [n_cases, 4]."""
+    total, n = parts.sum(axis=0), len(parts)
+    difference, influences = float(_ratio_difference(total[None])[0]), _influences(parts)
+    units = _Units.of((difference + influences)[:, None], clusters, _n_moved(parts, clusters))
     test = swap_test(units.totals, units.sizes, seed=seed)
-    test.p[0] = _weighted_p(parts if inside is None else inside.totals(parts), difference, seed)
-    beside = _case_beside(parts, influences, ends, units) if is_bounded else None
-    span = ends[1] - ends[0] if is_bounded else math.inf
+    test.p[0] = _weighted_p(parts if clusters is None else clusters.totals(parts), difference, seed)
+    span = math.inf if ends is None else ends[1] - ends[0]
+    beside = None if ends is None else _case_beside(parts, influences, ends, units)
     low, high = _intervals(units, test, np.array([span]), np.array([False]), beside)[0]
     return PairedResult(
         n=n,
         baseline=float(total[0] / total[1]),
         candidate=float(total[2] / total[3]),
         difference=difference,
-        low=_known(low),
-        high=_known(high),
+        low=_end(low),
+        high=_end(high),
         p=float(test.p[0]),
         effect_size=None,
         power=units.power(0, span, False),
-        n_clusters=None if inside is None else inside.n,
+        n_clusters=None if clusters is None else clusters.n,
         widening=units.widening(0),
     )
 
@@ -206,7 +212,7 @@ def holm(chances: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _known(end: float) -> float | None:
+def _end(end: float) -> float | None:
     return None if not math.isfinite(end) else float(end)
 
 

@@ -71,14 +71,20 @@ def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
     direction."""
     if entry["verdict"] is None:
         return say("none")
-    text = say.name("verdict", entry["verdict"])
-    if entry["verdict"] not in (*MARKS, "too_few") and entry["p"] < record["alpha"] <= entry["p_holm"]:
-        return say("compare.unadjusted", verdict=text, p=chance(entry["p"], say), tests=entry["tests"])
+    text = verdict_word(entry, record["alpha"], say)
     margin = record["margin"] * say.catalogue.span(entry["name"])
     ends = entry["ci_low"], entry["ci_high"]
     if entry["verdict"] in MARKS and None not in ends and max(map(abs, ends)) <= margin:
         return say("compare.small", verdict=text, margin=plain(margin))
     return text
+
+
+def verdict_word(entry: Record, alpha: float, say: Wording) -> str:
+    """The verdict; where only the adjustment for other tests stands against one, it says so."""
+    text = say.name("verdict", entry["verdict"])
+    if entry["verdict"] in (*MARKS, "too_few") or not entry["p"] < alpha <= entry["p_holm"]:
+        return text
+    return say("compare.unadjusted", verdict=text, p=chance(entry["p"], say), tests=entry.get("tests", ""))
 
 
 def metrics_of(record: Record) -> list[Record]:

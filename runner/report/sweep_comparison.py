@@ -21,6 +21,7 @@ from runner.report.comparison_words import (
     reason_text,
     signed_number,
     two_digits,
+    verdict_word,
 )
 from runner.report.markdown import Markdown
 from runner.report.sweep import Sweep
@@ -265,7 +266,7 @@ def _from_baseline(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell
         interval(cell, say),
         chance(cell["p_holm"], say),
         Markdown(metric.four(cell["mde"], say)),
-        Cell(say.name("verdict", cell["verdict"]), verdict=cell["verdict"] or "none"),
+        Cell(verdict_word(cell, record["alpha"], say), verdict=cell["verdict"] or "none"),
     ]
 
 
