@@ -200,7 +200,8 @@ def test_junit_tells_a_relative_loss_as_a_share(tmp_path: Path) -> None:
     write_junit(tmp_path / "gate.xml", made(tmp_path, rules=rules), EN)
     failure = ElementTree.parse(tmp_path / "gate.xml").getroot().find(".//failure")
     assert failure is not None and failure.get("message") == (
-        "Baseline 0.9444, Candidate 0.4167, Loss 55.9%, Accepted 10.0%, unless it may be chance, Finds 44.9%, p (Holm) 0.006"
+        "Baseline 0.9444, Candidate 0.4167, Loss 55.9%, Accepted 10.0%, unless it may be chance, Finds 44.9%, "
+        "p (Holm) 0.006"
     )
 
 
