@@ -881,9 +881,14 @@ class Case(Protocol):
 class Clustered(Protocol):
     """Optional for a case: what it shares with others, so that they are not independent of each other.
 
-    @property
-    def clusters(self) -> Mapping[str, str]:
-        return {"conversation": self.conversation.id}
+    @dataclass(frozen=True)
+    class Reply:
+        id: str
+        thread: str
+
+        @property
+        def clusters(self) -> Mapping[str, str]:
+            return {"conversation": self.thread}
     """
 
     @property

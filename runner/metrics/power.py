@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 TARGET = 0.8  # share of tries in which a detectable difference is found
 FEW = 60  # that differ, below which their number matters and not only their spread
 EXACT = 120  # that differ, above which the power of McNemar's test is that of a normal distribution
-_ROUNDS = 60
+NEAR = 1e-3  # of a detectable difference, within which it is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,10 @@ def detectable_share(differing: int, n: int, alpha: float = ALPHA) -> float | No
     if power_of_shares(1.0, differing / n, n, alpha) < TARGET:
         return None
     low, high = 0.0, 1.0
-    guess = min(1.0, 2.9 * math.sqrt(max(differing, 8) / n / n))
-    for _ in range(_ROUNDS):
-        if high - low < 1e-3 * high:
-            break
+    guess = min(0.5, 2.9 * math.sqrt(max(differing, 8)) / n)  # 2.9 standard errors
+    while high - low > NEAR * high:
         low, high = (guess, high) if power_of_shares(guess, differing / n, n, alpha) < TARGET else (low, guess)
-        guess = (low + high) / 2 if high < 1.0 or low > 0.5 else min((low + high) / 2, 1.5 * low)
+        guess = (low + high) / 2 if high < 1.0 else min((low + high) / 2, 1.5 * low)
     return high
 
 

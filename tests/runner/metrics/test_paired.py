@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from runner.metrics import paired
 from runner.metrics.clusters import Clusters
 from runner.metrics.paired import PairedResult, compare_means, compare_weighted, holm
+from runner.metrics.power import detectable_share, power_of_shares
 from runner.metrics.swaps import ALL_SWAPS, ALPHA, mcnemar_p, swap_p
 from tests.runner.paired_scores import of_one
 
@@ -269,6 +270,18 @@ def test_detectable_is_the_inverse_power_of_the_test_that_decides() -> None:
     t, noncentral = scipy.stats.t(99).ppf(0.975), scipy.stats.nct(99, (found.detectable() or 0) / error)
     assert noncentral.sf(t) + noncentral.cdf(-t) == pytest.approx(0.8, abs=0.002)
     assert found.power.finds(found.detectable() or 0) == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize("n", [2, 5, 6, 7, 8, 9, 11, 20, 100, 3_000])
+def test_detectable_shares_of_any_number_of_cases(n: int) -> None:
+    """Of five cases not even five losses are found, as p would be 2/32."""
+    for differing in {0, 1, n // 2, n}:
+        found = detectable_share(differing, n)
+        assert (found is None) == (n < 6), (differing, found)
+        if found is not None:
+            assert (
+                power_of_shares(found, differing / n, n) >= 0.8 > power_of_shares(0.99 * found, differing / n, n) - 0.02
+            )
 
 
 def test_halves_are_no_yes_or_no() -> None:
