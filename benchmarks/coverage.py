@@ -24,7 +24,7 @@ import numpy as np
 import orjson
 
 from runner.metrics.bounded import bounded_intervals
-from runner.metrics.clusters import Clusters
+from runner.metrics.clusters import AUTO, Clusters, cluster_key
 from runner.metrics.paired import PairedResult, compare_means
 from runner.metrics.statistics import Floats, mean_intervals
 
@@ -277,7 +277,7 @@ def mean_limits(values: Floats, by_cluster: Clusters | None) -> Floats:
 
 def articles(folder: Path, tries: int) -> None:
     rows = [orjson.loads(line) for line in (folder / "per_item.jsonl").read_bytes().splitlines()]
-    keys = [row["cluster"] for row in rows]
+    keys = [cluster_key(row["clusters"], row["tags"], AUTO) for row in rows]
     every = Clusters.of(keys)
     if every is None:
         raise SystemExit(f"{folder}: every case is a cluster by itself")

@@ -97,13 +97,13 @@ def mean_intervals(
         inside, mass = values[:, is_bounded], None if weights is None else weights[:, is_bounded]
         counted = None if clusters is None else effective_shares(inside, clusters, mass)
         intervals[is_bounded] = bounded_intervals(inside, ranges[is_bounded], mass, counted)
+    if clusters is not None and not is_bounded.all():
+        values, weights = _cluster_means(values, weights, clusters)
     varied = np.flatnonzero((values != values[0]).any(axis=0) & ~is_bounded)
     if len(varied) == 0:
         return intervals
     varied_values = values if len(varied) == values.shape[1] else values[:, varied]
     mass = None if weights is None else weights[:, varied]
-    if clusters is not None:
-        varied_values, mass = _cluster_means(varied_values, mass, clusters)
     resampled = _resampled_means(varied_values, mass, seed, resamples)
     for column, place in enumerate(varied):
         weight = None if mass is None else mass[:, column]

@@ -32,7 +32,7 @@ def _would_find(planned: CommandPlan, say: Wording) -> Iterator[str]:
     """The differences of right answers that a comparison of so many cases finds, if few or more of them change."""
     from runner.metrics.power import detectable_share
 
-    n = min((cell.n_cases for cell in planned.cells), default=0)
+    n = min((cell.n_cases for cell in planned.cells if not cell.stopped), default=0)
     found = [detectable_share(round(share * n), n) for share in CHANGED] if n else []
     if not found:
         return

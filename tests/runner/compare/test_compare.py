@@ -12,8 +12,10 @@ from runner.compare.compare import Comparison, CorpusChange, compare, compare_al
 from runner.compare.pairing import pair
 from runner.compare.record import record_of
 from runner.compare.regression import Regression
-from runner.compare.sides import Finder
+from runner.compare.sides import Finder, Side
 from runner.errors import InputError
+from runner.report.comparison_words import cluster_lines, headline
+from runner.words.wording import LANGUAGES
 from tests.comparison_runs import cases, graded, run_folder, side
 from tests.run_folders import row
 
@@ -348,3 +350,33 @@ def test_an_endless_loss_is_null() -> None:
     )
     (rule,) = record_of(compare(left, right, rules, seed=1), fail_on_regression=True)["gate"]["rules"]
     assert (rule["status"], rule["loss"], rule["metric"], rule["relative"]) == ("fired", None, "mrr", True)
+
+
+def of_documents(values: list[float], n_documents: int, **changes: Any) -> Side:
+    ids = [f"{n:02d}" for n in range(len(values))]
+    cluster = [f"document:d{n * n_documents // len(values)}" for n in range(len(values))]
+    return side(cases(ids, {"recall_at_k": values}, cluster=cluster), **changes)
+
+
+def test_documents_are_compared_whole() -> None:
+    """Six of eight documents lost all five of their questions, two won theirs: p = 2 (1 + 8 + 28) / 2^8, not 10^-3."""
+    before, after = [1.0] * 30 + [0.0] * 10, [0.0] * 30 + [1.0] * 10
+    found = compare(of_documents(before, 8), of_documents(after, 8), NO_RULES, seed=1)
+    (recall,) = found.main
+    assert (recall.numbers.p, recall.numbers.n_clusters, recall.verdict) == (74 / 256, 8, "inconclusive")
+    assert (found.clusters.field, found.clusters.n, found.clusters.n_alone) == ("document", 8, 0)
+    apart = (side(cases([f"{n:02d}" for n in range(40)], {"recall_at_k": values})) for values in (before, after))
+    assert compare(*apart, NO_RULES, seed=1).verdict == "worse"
+
+
+def test_five_documents_are_too_few_to_tell() -> None:
+    sides = of_documents([1.0] * 40, 5), of_documents([0.0] * 40, 5, config={"cluster": "group"})
+    found = compare(*sides, NO_RULES, seed=1)
+    assert found.verdict == "too_few"
+    record = record_of(found, fail_on_regression=False)
+    assert (record["clusters"]["baseline"], record["clusters"]["candidate"]) == ("auto", "group")
+    told = headline(record, LANGUAGES["en"])
+    assert told.startswith("The 40 pairs are of 5 documents only") and "at least 6" in told
+    assert cluster_lines(record, LANGUAGES["en"])[0] == (
+        "The runs were set to other clusters (cluster=auto, group); those of the candidate count."
+    )

@@ -18,6 +18,7 @@ from runner.metrics.clusters import (
     key_number,
     t_quantile,
 )
+from runner.metrics.paired import compare_means
 from runner.metrics.statistics import mean_intervals
 
 
@@ -80,6 +81,9 @@ def test_one_cluster_tells_nothing() -> None:
     every = Clusters(np.zeros(50, dtype=np.intp), 1)
     low, high = mean_intervals(values, ranges=np.array([(0.0, 1.0)]), seed=1, clusters=every)[0]
     assert high - low > 0.9
+    assert np.isnan(mean_intervals(values, seed=1, clusters=every)).all()
+    (found,) = compare_means(values, 1 - values, seed=1, ranges=np.array([(0.0, 1.0)]), clusters=every)
+    assert (found.p, found.is_enough, found.detectable()) == (1.0, False, None)
 
 
 def test_clusters_without_a_range_are_drawn_whole() -> None:
